@@ -81,12 +81,12 @@ onEachEngine('the audit log and all routes', (engine) => {
       .execute()
 
   async function makeLink(owner: string): Promise<string> {
-    const { url } = (await expectJson(service, 201, '/portal-links', {
+    const { url } = await expectJson<{
+      url: string
+    }>(service, 201, '/portal-links', {
       method: 'POST',
       json: { owner },
-    })) as {
-      url: string
-    }
+    })
     return url.split('#')[1]!
   }
   const open = (token: string): Promise<Response> =>
@@ -188,13 +188,13 @@ onEachEngine('the audit log and all routes', (engine) => {
 
   async function aGroup(): Promise<string> {
     await failedEvent('grouped')
-    const page = (await expectJson(service, 200, '/failures')) as { data: { id: string }[] }
+    const page = await expectJson<{ data: { id: string }[] }>(service, 200, '/failures')
     return page.data[0]!.id
   }
   async function failedEvent(id: string): Promise<number> {
     await postWebhook(service, { id, type: 'order.paid' })
     await settled(service.database)
-    const page = (await expectJson(service, 200, '/events/failed')) as { data: { id: number }[] }
+    const page = await expectJson<{ data: { id: number }[] }>(service, 200, '/events/failed')
     return page.data[0]!.id
   }
 
@@ -436,11 +436,11 @@ onEachEngine('the audit log and all routes', (engine) => {
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
-    const { secret } = (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
-      method: 'POST',
-    })) as {
+    const { secret } = await expectJson<{
       secret: string
-    }
+    }>(service, 200, `/subscribers/${id}/rotate-secret`, {
+      method: 'POST',
+    })
     await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
     const rows = await since(before)
     assert.deepEqual(

@@ -4,7 +4,7 @@ import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { appCode, exchange, newPkce, signIn, whoAmI } from '../login/harness.ts'
@@ -22,9 +22,7 @@ onEachEngine('a second factor of admins', (engine) => {
     }
     return startTestService(engine, {
       env: {
-        ACME_CLIENT_ID: forgedClient.id,
-        ACME_CLIENT_SECRET: forgedClient.secret,
-        ACME_ISSUER: forger.issuer,
+        ...forger.env('ACME'),
         ...plain.env('PLAIN'),
         ADMIN_IDENTITIES: 'acme:subject-1,plain:boss',
         ADMIN_MFA: 'required',

@@ -9,6 +9,7 @@ import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually } from '../receiving/harness.ts'
 import { startSmtpServer } from './smtp-server.ts'
+import { rowIn } from '../harness/rows.ts'
 
 interface Sending {
   what: string
@@ -116,11 +117,7 @@ onEachEngine('destinations of alerts', (engine) => {
         ['test', 'failed'],
       ],
     )
-    const row = await service.database.reader
-      .selectFrom('alert_destinations')
-      .select('target')
-      .where('id', '=', made.id)
-      .executeTakeFirstOrThrow()
+    const row = await rowIn(service, 'alert_destinations', { id: made.id })
     assert.ok(!Buffer.from(row.target).includes('very-secret'))
     const entries = await service.database.reader
       .selectFrom('audit_log')
@@ -171,40 +168,32 @@ onEachEngine('destinations of alerts', (engine) => {
       after: (ms, callback) => systemClock.after(ms === evaluateEvery ? 20 : ms, callback),
     }
     const env = { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com' }
-    const running = await startTestService(engine, { env, parts: { clock } })
-    try {
-      const to = ['night@example.com']
-      const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
-      for (const [path, json] of [
-        ['/keys', { name: 'ending', scopes: ['operate'], expiresAt }],
-        ['/alerts', { kind: 'email', name: 'night', to, conditions: ['key-expires'] }],
-      ] as const)
-        assert.equal((await running.admin(path, { method: 'POST', json })).status, 201)
-      const told = () => mail.mails.find((one) => one.to[0] === to[0])
-      await eventually(() => told() !== undefined, 'the mail has arrived')
-      assert.match(told()!.data, /^Subject: \[Postern \(.+\)\] API key ending expires on/m)
-      assert.ok(told()!.data.includes('/dashboard/system/keys'))
-    } finally {
-      await running.close()
-    }
+    await using running = await startTestService(engine, { env, parts: { clock } })
+    const to = ['night@example.com']
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString()
+    for (const [path, json] of [
+      ['/keys', { name: 'ending', scopes: ['operate'], expiresAt }],
+      ['/alerts', { kind: 'email', name: 'night', to, conditions: ['key-expires'] }],
+    ] as const)
+      assert.equal((await running.admin(path, { method: 'POST', json })).status, 201)
+    const told = () => mail.mails.find((one) => one.to[0] === to[0])
+    await eventually(() => told() !== undefined, 'the mail has arrived')
+    assert.match(told()!.data, /^Subject: \[Postern \(.+\)\] API key ending expires on/m)
+    assert.ok(told()!.data.includes('/dashboard/system/keys'))
   })
 
   test('without a mail server and without private networks', async () => {
-    const strict = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
-    try {
-      const email = { kind: 'email', name: 'x', to: ['a@example.com'] }
-      const answer = await strict.admin('/alerts', { method: 'POST', json: email })
-      assert.equal(answer.status, 422)
-      assert.match(await answer.text(), /SMTP_URL and MAIL_FROM/)
-      for (const url of [receiver.url, 'https://127.0.0.1/hook', 'https://169.254.169.254/latest']) {
-        const refused = await strict.admin('/alerts', {
-          method: 'POST',
-          json: { kind: 'slack', name: 'x', url },
-        })
-        assert.equal(refused.status, 400, url)
-      }
-    } finally {
-      await strict.close()
+    await using strict = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
+    const email = { kind: 'email', name: 'x', to: ['a@example.com'] }
+    const answer = await strict.admin('/alerts', { method: 'POST', json: email })
+    assert.equal(answer.status, 422)
+    assert.match(await answer.text(), /SMTP_URL and MAIL_FROM/)
+    for (const url of [receiver.url, 'https://127.0.0.1/hook', 'https://169.254.169.254/latest']) {
+      const refused = await strict.admin('/alerts', {
+        method: 'POST',
+        json: { kind: 'slack', name: 'x', url },
+      })
+      assert.equal(refused.status, 400, url)
     }
   })
 })

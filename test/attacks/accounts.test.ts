@@ -8,6 +8,7 @@ import { started } from '#test/harness/started.ts'
 import { accountsOf, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider, type Person } from './honest-provider.ts'
+import { rowsOf as rowsIn } from '#test/harness/rows.ts'
 
 onEachEngine('accounts of others', (engine) => {
   const provider = started(startHonestProvider)
@@ -131,11 +132,7 @@ onEachEngine('accounts of others', (engine) => {
     ]
     for (const headers of foreign)
       await assertProblem(await call(browser, 'POST', '/auth/other/link', headers), 403, 'foreign-origin')
-    const flows = await service.database.reader
-      .selectFrom('flows')
-      .selectAll()
-      .where('purpose', '=', 'link')
-      .execute()
+    const flows = await rowsIn(service, 'flows', { purpose: 'link' })
     const { id } = (await whoAmI(service, browser))!
     assert.ok(flows.every(({ user_id: owner }) => owner !== id))
     const told = await service.database.reader

@@ -7,6 +7,7 @@ import { emittingAttention } from '../../src/emitting/attention.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import { expectJson } from '../emitting/harness.ts'
 
 const evil = 'https://evil.example'
 const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\n*a*_b_~\u2028www.evil.example x@evil.example`
@@ -75,9 +76,7 @@ onEachEngine('what a tenant writes into alerts', (engine) => {
       expiresAt: new Date(Date.now() + 86_400_000).toISOString(),
     }
     assert.equal((await service.admin('/keys', { method: 'POST', json: key })).status, 201)
-    const found = (await (await service.admin('/attention')).json()) as {
-      data: { kind: string; text: string }[]
-    }
+    const found = await expectJson<{ data: { kind: string; text: string }[] }>(service, 200, '/attention')
     const texts = found.data.filter(({ text }) => /deploy|Sign in/.test(text)).map(({ text }) => text)
     assert.equal(texts.length, 2, JSON.stringify(found))
     for (const text of texts) {

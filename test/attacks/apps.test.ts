@@ -10,6 +10,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, appStart, exchange, newPkce, spa } from '../login/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { rowIn, rowsOf } from '#test/harness/rows.ts'
 
 const redirectUri = spa.redirectUris[0]!
 
@@ -57,11 +58,7 @@ onEachEngine('credentials of apps', (engine) => {
     return body
   }
   const userOf = async (person: string): Promise<string> => {
-    const row = await service.database.reader
-      .selectFrom('identities')
-      .select('user_id')
-      .where('provider_id', '=', person)
-      .executeTakeFirstOrThrow()
+    const row = await rowIn(service, 'identities', { provider_id: person })
     return row.user_id
   }
   /** The newest entry about somebody, in short. */
@@ -118,12 +115,10 @@ onEachEngine('credentials of apps', (engine) => {
     isRefused(await redeem(code, verifier))
     assert.ok(!(await works(body['access_token'])))
     isRefused(await refresh(body['refresh_token']))
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['action', 'detail'])
-      .where('user_id', '=', await userOf('twice'))
-      .where('action', '=', 'tokens.revoked')
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', {
+      user_id: await userOf('twice'),
+      action: 'tokens.revoked',
+    })
     assert.deepEqual(
       rows.map(({ detail }) => detail),
       ['{"reason":"reuse"}'],
@@ -198,12 +193,10 @@ onEachEngine('credentials of apps', (engine) => {
       isRefused(await refresh(both[1 - firstOfThem]))
       assert.ok(!(await works(next['access_token'])))
       isRefused(await refresh(next['refresh_token']))
-      const rows = await service.database.reader
-        .selectFrom('audit_log')
-        .select('detail')
-        .where('user_id', '=', await userOf(`shared, ${name} first`))
-        .where('action', '=', 'tokens.revoked')
-        .execute()
+      const rows = await rowsOf(service, 'audit_log', {
+        user_id: await userOf(`shared, ${name} first`),
+        action: 'tokens.revoked',
+      })
       assert.deepEqual(
         rows.map(({ detail }) => detail),
         ['{"reason":"reuse"}'],
@@ -237,12 +230,10 @@ onEachEngine('credentials of apps', (engine) => {
     const { refresh_token: token } = await tokensOf('moved')
     stoppedAt = Date.now()
     for (const address of ['192.0.2.1', '192.0.2.1', '198.51.100.7']) await from(address, token)
-    const rows = await service.database.reader
-      .selectFrom('audit_log')
-      .select(['target', 'address', 'code'])
-      .where('user_id', '=', await userOf('moved'))
-      .where('action', '=', 'tokens.reused')
-      .execute()
+    const rows = await rowsOf(service, 'audit_log', {
+      user_id: await userOf('moved'),
+      action: 'tokens.reused',
+    })
     assert.deepEqual(
       rows.map(({ target, address, code }) => [target, address, code]),
       [['app:spa', '198.51.100.7', null]],

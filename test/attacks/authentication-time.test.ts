@@ -1,11 +1,12 @@
 // Group 11: a sign-in that only looks recent. What counts is when the provider authenticated the person, by its own word.
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { assertRefused, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin } from './harness.ts'
 
@@ -13,30 +14,14 @@ const year2001 = 1_000_000_000
 const again = '/auth/acme?reauthenticate=true&return_to=/settings'
 
 onEachEngine('the time of an authentication', (engine) => {
-  let forger: OpenIdForger
-  let plain: OAuthProvider
-  let service: TestService
-  let strict: TestService
-  before(async () => {
-    forger = await startOpenIdForger()
-    plain = await startOAuthProvider()
-    const env = {
-      ACME_CLIENT_ID: forgedClient.id,
-      ACME_CLIENT_SECRET: forgedClient.secret,
-      ACME_ISSUER: forger.issuer,
-      ...plain.env('PLAIN'),
-    }
-    service = await startTestService(engine, { env })
-    strict = await startTestService(engine, { env: { ...env, RECENT_SIGN_IN_PROOF: 'required' } })
-  })
+  const forger = started(startOpenIdForger)
+  const plain = started(startOAuthProvider)
+  const start = (more = {}) =>
+    startTestService(engine, { env: { ...forger.env('ACME'), ...plain.env('PLAIN'), ...more } })
+  const service = started(() => start())
+  const strict = started(() => start({ RECENT_SIGN_IN_PROOF: 'required' }))
   beforeEach(() => {
     forger.claims = (claims) => claims
-  })
-  after(async () => {
-    await service.close()
-    await strict.close()
-    await forger.close()
-    await plain.close()
   })
 
   const authTime = (value: unknown): void => {

@@ -1,7 +1,7 @@
 // Attacks on the authentication of apps, and on what an app may get and learn. Each is refused, and the audit log tells.
 import assert from 'node:assert/strict'
 import { createSecretKey, randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import {
   exportJWK,
   exportSPKI,
@@ -15,9 +15,10 @@ import {
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { stillMinute } from '#test/harness/minute.ts'
-import { startReceiver, type Receiver } from '#test/harness/receiver.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { newPkce } from '../login/harness.ts'
 import { answerOf, callback, secret, token } from '../oauth2/harness.ts'
 
@@ -27,49 +28,41 @@ const grant = { grant_type: 'client_credentials' }
 type Json = Record<string, unknown>
 
 onEachEngine('attacks on the authentication of apps', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
-  let trap: Receiver
+  const trap = started(() => startReceiver())
+  const provider = started(startOAuthProvider)
   let key: CryptoKey
   let publicKey: CryptoKey
   let attacker: { privateKey: CryptoKey; publicKey: CryptoKey }
   before(async () => {
     ;({ privateKey: key, publicKey } = await generateKeyPair('RS256', { extractable: true }))
     attacker = await generateKeyPair('RS256', { extractable: true })
-    trap = await startReceiver()
-    provider = await startOAuthProvider()
+  })
+  const service = started(async () => {
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'one' }] }
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        login: {
-          clients: [
-            { id: 'spa', redirectUris: [callback] },
-            { id: 'web', redirectUris: [callback], secret },
-            { id: 'other', redirectUris: [callback], secret: otherSecret },
-            // Several, because the audit log keeps ten refusals of an app and address in a minute.
-            ...['signer', 'judged', 'replayed', 'forged', 'typed'].map((id) => ({
-              id,
-              clientCredentials: true,
-              jwks,
-            })),
-            { id: 'second', clientCredentials: true, secret, jwks },
-            {
-              id: 'job',
-              clientCredentials: true,
-              secret,
-              scopes: ['events:read'],
-              audiences: ['https://api.example'],
-            },
-          ],
-        },
+      login: {
+        clients: [
+          { id: 'spa', redirectUris: [callback] },
+          { id: 'web', redirectUris: [callback], secret },
+          { id: 'other', redirectUris: [callback], secret: otherSecret },
+          // Several, because the audit log keeps ten refusals of an app and address in a minute.
+          ...['signer', 'judged', 'replayed', 'forged', 'typed'].map((id) => ({
+            id,
+            clientCredentials: true,
+            jwks,
+          })),
+          { id: 'second', clientCredentials: true, secret, jwks },
+          {
+            id: 'job',
+            clientCredentials: true,
+            secret,
+            scopes: ['events:read'],
+            audiences: ['https://api.example'],
+          },
+        ],
       },
     })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-    await trap.close()
   })
 
   const basic = (id: string, password: string) => ({
@@ -337,20 +330,15 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
 
 onEachEngine('the limit of failed authentications', (engine) => {
   test('beyond it the answer is 429, while the right secret works', async () => {
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { login: { clients: [{ id: 'job', clientCredentials: true, secret }] } },
       parts: { clock: stillMinute() },
     })
-    try {
-      const call = (password: string) =>
-        token(service, { ...grant, client_id: 'job', client_secret: password })
-      const statuses = new Set<number>()
-      for (let i = 0; i < 130; i += 1) statuses.add((await call('wrong')).status)
-      assert.deepEqual([...statuses], [401, 429])
-      assert.equal((await call(secret)).status, 200)
-    } finally {
-      await service.close()
-    }
+    const call = (password: string) => token(service, { ...grant, client_id: 'job', client_secret: password })
+    const statuses = new Set<number>()
+    for (let i = 0; i < 130; i += 1) statuses.add((await call('wrong')).status)
+    assert.deepEqual([...statuses], [401, 429])
+    assert.equal((await call(secret)).status, 200)
   })
 })

@@ -10,6 +10,7 @@ import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
 import { assertProblem, browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 
 const others = { firstParty: false, redirectUris: [callback] }
 const clients = [
@@ -57,11 +58,7 @@ onEachEngine('attacks on consents', (engine) => {
     postForm(service, browser, '/oauth2/consent', { ...fields, decision: 'allow' }, headers)
   const consentsOf = async (browser: Browser): Promise<[string, string][]> => {
     const { userId } = (await sessionOf(service, browser))!
-    const rows = await service.database.reader
-      .selectFrom('consents')
-      .select(['client_id', 'scope'])
-      .where('user_id', '=', userId)
-      .execute()
+    const rows = await rowsOf(service, 'consents', { user_id: userId })
     return rows.map(({ client_id: id, scope }) => [id, scope])
   }
   /** The form is refused and recorded, and nothing was allowed. */
@@ -104,11 +101,7 @@ onEachEngine('attacks on consents', (engine) => {
     const targets = answers.map(({ headers }) => headers.get('refresh'))
     assert.match(targets[0]!, /code=/)
     assert.equal(new Set(targets).size, 1)
-    const codes = await service.database.reader
-      .selectFrom('authorization_codes')
-      .select('code_hash')
-      .where('client_id', '=', 'evil')
-      .execute()
+    const codes = await rowsOf(service, 'authorization_codes', { client_id: 'evil' })
     assert.equal(codes.length, 1)
   })
 

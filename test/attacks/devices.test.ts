@@ -12,6 +12,7 @@ import { poll, startDevice } from '../oauth2/device-harness.ts'
 import { token } from '../oauth2/harness.ts'
 import { assertProblem, browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { findRow } from '#test/harness/rows.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const clients = [
@@ -31,11 +32,7 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
   const show = (browser: Browser, code: string): Promise<Response> =>
     browser.go(new URL(`/device?user_code=${encodeURIComponent(code)}`, service.baseUrl))
   async function isPending({ device_code: code }: { device_code: string }): Promise<boolean> {
-    const row = await service.database.reader
-      .selectFrom('device_codes')
-      .select('status')
-      .where('device_code_hash', '=', hashToken(code))
-      .executeTakeFirst()
+    const row = await findRow(service, 'device_codes', { device_code_hash: hashToken(code) })
     return row?.status === 'pending'
   }
 
@@ -161,30 +158,26 @@ onEachEngine('attacks on the sign-in of devices', (engine) => {
   })
 
   test('guesses are bounded for each session and address, polls for each code', async () => {
-    const limited = await startTestService(engine, {
+    await using limited = await startTestService(engine, {
       env: { ...provider.env('ACME'), RATE_LIMIT: 'on' },
       config: { login: { clients } },
       parts: { clock: stillMinute() },
     })
-    try {
-      const browser = new Browser()
-      await signInAs(limited, browser, provider, 'bounded')
-      const url = new URL('/device?user_code=BBBB-BBBB', limited.baseUrl)
-      const statuses: number[] = []
-      for (let guess = 0; guess < 40; guess += 1) statuses.push((await browser.go(url)).status)
-      assert.equal(statuses.filter((status) => status === 400).length, 10)
-      assert.equal(statuses.filter((status) => status === 429).length, 30)
-      const again = new Browser()
-      await signInAs(limited, again, provider, 'bounded-too')
-      assert.equal((await again.go(url)).status, 429, 'another session of the same address')
-      const started = await startDevice(limited, { client_id: 'cli' })
-      const errors: number[] = []
-      for (let call = 0; call < 25; call += 1)
-        errors.push((await limitedPoll(limited, started.device_code)).status)
-      assert.ok(errors.includes(429))
-    } finally {
-      await limited.close()
-    }
+    const browser = new Browser()
+    await signInAs(limited, browser, provider, 'bounded')
+    const url = new URL('/device?user_code=BBBB-BBBB', limited.baseUrl)
+    const statuses: number[] = []
+    for (let guess = 0; guess < 40; guess += 1) statuses.push((await browser.go(url)).status)
+    assert.equal(statuses.filter((status) => status === 400).length, 10)
+    assert.equal(statuses.filter((status) => status === 429).length, 30)
+    const again = new Browser()
+    await signInAs(limited, again, provider, 'bounded-too')
+    assert.equal((await again.go(url)).status, 429, 'another session of the same address')
+    const started = await startDevice(limited, { client_id: 'cli' })
+    const errors: number[] = []
+    for (let call = 0; call < 25; call += 1)
+      errors.push((await limitedPoll(limited, started.device_code)).status)
+    assert.ok(errors.includes(429))
   })
 
   const limitedPoll = (limited: TestService, code: string): Promise<Response> =>

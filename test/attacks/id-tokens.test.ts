@@ -16,43 +16,33 @@ import {
 } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 
 describe('forged id_tokens', () => {
-  let forger: OpenIdForger
-  let service: TestService
   let mine: { publicKey: CryptoKey; privateKey: CryptoKey }
   let published: Record<string, unknown>
   /** Where headers of tokens try to lead; nobody may come. */
   const trap = createServer((_request, response) => void response.end('{"keys":[]}'))
   let trapUrl: string
   let trapped = 0
+  const forger = started(startOpenIdForger)
+  const service = started(() => startTestService(engines[0]!, { env: forger.env('ACME') }))
   before(async () => {
-    forger = await startOpenIdForger()
     mine = await generateKeyPair('ES256', { extractable: true })
     trap.on('request', () => (trapped += 1))
     await new Promise<void>((listening) => trap.listen(0, '127.0.0.1', listening))
     trapUrl = `http://127.0.0.1:${(trap.address() as AddressInfo).port}/jwks`
     const jwks = (await (await fetch(`${forger.issuer}/jwks`)).json()) as { keys: Record<string, unknown>[] }
     published = jwks.keys[0]!
-    const env = {
-      ACME_CLIENT_ID: forgedClient.id,
-      ACME_CLIENT_SECRET: forgedClient.secret,
-      ACME_ISSUER: forger.issuer,
-    }
-    service = await startTestService(engines[0]!, { env })
   })
   beforeEach(() => {
     forger.claims = (claims) => claims
     forger.sign = undefined
   })
-  after(async () => {
-    await service.close()
-    await forger.close()
-    trap.close()
-  })
+  after(() => void trap.close())
 
   async function isRefused(): Promise<void> {
     const browser = new Browser()

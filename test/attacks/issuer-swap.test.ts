@@ -11,6 +11,7 @@ import { accountsOf, assertFails, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { rowIn } from '#test/harness/rows.ts'
 
 onEachEngine('a provider whose issuer changes', (engine) => {
   for (const openid of [true, false]) {
@@ -58,11 +59,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
       const browser = new Browser()
       const callback = second!.approve(await begin(swapped, browser), 'boss')
       await assertFails(swapped, browser, callback, 'issuer-changed')
-      const entry = await swapped.database.reader
-        .selectFrom('audit_log')
-        .selectAll()
-        .where('code', '=', 'issuer-changed')
-        .executeTakeFirstOrThrow()
+      const entry = await rowIn(swapped, 'audit_log', { code: 'issuer-changed' })
       assert.equal(entry.action, 'sign_in.failed')
       assert.equal(entry.provider_id, 'boss')
       assert.ok(entry.user_id)

@@ -15,6 +15,7 @@ import { accountsOf, whoAmI } from '../login/harness.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 onEachEngine('keys with few rights', (engine) => {
   const provider = started(() => startHonestProvider({ openid: true }))
@@ -164,9 +165,7 @@ onEachEngine('keys with few rights', (engine) => {
   test('a key with webhooks:write forges no webhook and reads no data', async () => {
     const body = JSON.stringify({ id: 'evt_read', type: 'order.paid', customer: 'ada' })
     assert.equal((await postWebhook(service, body)).status, 200)
-    const { data } = (await (await service.admin('/events?order=desc&limit=1')).json()) as {
-      data: { id: number }[]
-    }
+    const data = await dataOf<{ id: number }>(service, '/events?order=desc&limit=1')
     const [{ id }] = data as [{ id: number }]
     const writer = await keyWith('webhooks:read', 'webhooks:write')
     for (const [path, json] of [

@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ProviderClient } from '../../src/login/provider-client/provider-client.ts'
@@ -17,6 +17,8 @@ import { createGuardedFetch } from '../../src/network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../src/network/outbound-agent.ts'
 import { accountsOf, assertFails, assertRefused, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin } from './harness.ts'
+import { scoped } from '#test/harness/scoped.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 
 type Answer = (response: ServerResponse) => void
 const json =
@@ -123,14 +125,12 @@ describe('a provider that misbehaves', () => {
     ['a broken connection', () => (response) => response.destroy()],
   ]
   describe('an invalid discovery document starts no sign-in', () => {
-    let gate: TestService
-    before(async () => {
+    const gate = started(async () => {
       const env: Record<string, string> = {}
       for (const index of documents.keys())
         Object.assign(env, { [`B${index}_CLIENT_ID`]: 'x', [`B${index}_ISSUER`]: `${bad.url}/${index}` })
-      gate = await startTestService(engines[0]!, { env })
+      return startTestService(engines[0]!, { env })
     })
-    after(() => gate.close())
     for (const [index, [name, document]] of documents.entries()) {
       test(`${name}: 503 to a program, /login to a person`, async () => {
         bad.answers.set(`/${index}/.well-known/openid-configuration`, document(`${bad.url}/${index}`))
@@ -141,11 +141,7 @@ describe('a provider that misbehaves', () => {
         const page = await browser.go(url, { headers: { accept: 'text/html' } })
         const form = new RegExp(`^/login\\?error=provider-[\\w-]+&id=[\\w-]+&provider=b${index}$`)
         assert.match(page.headers.get('location')!, form)
-        const failures = await gate.database.reader
-          .selectFrom('audit_log')
-          .select('code')
-          .where('provider', '=', `b${index}`)
-          .execute()
+        const failures = await rowsOf(gate, 'audit_log', { provider: `b${index}` })
         assert.ok(failures.length === 2 && failures.every(({ code }) => code?.startsWith('provider-')))
         assert.equal(await whoAmI(gate, browser), undefined)
         assert.deepEqual(await accountsOf(gate), before)
@@ -210,7 +206,7 @@ describe('a provider that misbehaves', () => {
     ['10 MB', () => text('x'.repeat(10_000_000))],
   ]
   test('invalid published keys sign nobody in', async () => {
-    const forger = await startOpenIdForger()
+    await using forger = scoped(await startOpenIdForger())
     const env: Record<string, string> = {}
     for (const [index, [, answer]] of keys.entries()) {
       bad.answers.set(`/jwks/${index}`, answer())
@@ -221,22 +217,17 @@ describe('a provider that misbehaves', () => {
         [`F${index}_JWKS_URL`]: `${bad.url}/jwks/${index}`,
       })
     }
-    const gate = await startTestService(engines[0]!, { env })
-    try {
-      const before = await accountsOf(gate)
-      for (const [index, [name]] of keys.entries()) {
-        const browser = new Browser()
-        const answered = await browser.go(await upToCallback(gate, browser, `/auth/f${index}`))
-        const expected = /^\/login\?error=provider-(answer-invalid|unavailable)&/
-        assert.match(answered.headers.get('location')!, expected, name)
-        assert.equal(await whoAmI(gate, browser), undefined)
-      }
-      assert.deepEqual(await accountsOf(gate), before)
-      assert.deepEqual(trap.calls, [])
-    } finally {
-      await gate.close()
-      await forger.close()
+    await using gate = await startTestService(engines[0]!, { env })
+    const before = await accountsOf(gate)
+    for (const [index, [name]] of keys.entries()) {
+      const browser = new Browser()
+      const answered = await browser.go(await upToCallback(gate, browser, `/auth/f${index}`))
+      const expected = /^\/login\?error=provider-(answer-invalid|unavailable)&/
+      assert.match(answered.headers.get('location')!, expected, name)
+      assert.equal(await whoAmI(gate, browser), undefined)
     }
+    assert.deepEqual(await accountsOf(gate), before)
+    assert.deepEqual(trap.calls, [])
   })
 
   test('requests to endpoints that hang or trickle time out', async () => {
@@ -269,17 +260,13 @@ describe('a provider that misbehaves', () => {
       bad.answers.set(`/t${index}/.well-known/openid-configuration`, document)
       Object.assign(env, { [`T${index}_CLIENT_ID`]: 'x', [`T${index}_ISSUER`]: issuer })
     }
-    const gate = await startTestService(engines[0]!, { env })
-    try {
-      for (const [index, endpoint] of schemes.entries()) {
-        const browser = new Browser()
-        const callback = callbackOf(await begin(gate, browser, `/auth/t${index}`))
-        await assertFails(gate, browser, callback, 'provider-answer-invalid').catch((error: unknown) => {
-          throw new Error(endpoint, { cause: error })
-        })
-      }
-    } finally {
-      await gate.close()
+    await using gate = await startTestService(engines[0]!, { env })
+    for (const [index, endpoint] of schemes.entries()) {
+      const browser = new Browser()
+      const callback = callbackOf(await begin(gate, browser, `/auth/t${index}`))
+      await assertFails(gate, browser, callback, 'provider-answer-invalid').catch((error: unknown) => {
+        throw new Error(endpoint, { cause: error })
+      })
     }
   })
 
@@ -339,15 +326,11 @@ describe('a provider that misbehaves', () => {
 
   test('a redirect of the profile endpoint is not followed', async () => {
     const env = { ...plain.env('AWAY'), AWAY_PROFILE_URL: `${bad.url}/userinfo` }
-    const gate = await startTestService(engines[0]!, { env })
-    try {
-      bad.answers.set('/userinfo', text('', 302, { location: `${trap.url}/profile` }))
-      const browser = new Browser()
-      await assertFails(gate, browser, await upToCallback(gate, browser, '/auth/away'), 'provider-refused')
-      assert.deepEqual(trap.calls, [])
-    } finally {
-      await gate.close()
-    }
+    await using gate = await startTestService(engines[0]!, { env })
+    bad.answers.set('/userinfo', text('', 302, { location: `${trap.url}/profile` }))
+    const browser = new Browser()
+    await assertFails(gate, browser, await upToCallback(gate, browser, '/auth/away'), 'provider-refused')
+    assert.deepEqual(trap.calls, [])
   })
 
   test('a provider that fails during a sign-in does not end existing sessions', async () => {

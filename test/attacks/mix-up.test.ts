@@ -1,39 +1,29 @@
 // Groups 4 and 5: an identity provider that is not the one that was asked, and answers that say from whom they are.
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines } from '#test/harness/engines.ts'
-import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { assertFails } from '../login/harness.ts'
 import { begin, withoutExchange } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 
 describe('mix-up', () => {
-  let honest: HonestProvider
-  let silent: HonestProvider
-  let evilPlain: HonestProvider
-  let evilOpenId: OpenIdForger
-  let service: TestService
-  before(async () => {
-    honest = await startHonestProvider({ openid: true })
-    silent = await startHonestProvider()
-    evilPlain = await startHonestProvider()
-    evilOpenId = await startOpenIdForger()
-    service = await startTestService(engines[0]!, {
+  const honest = started(() => startHonestProvider({ openid: true }))
+  const silent = started(() => startHonestProvider())
+  const evilPlain = started(() => startHonestProvider())
+  const evilOpenId = started(startOpenIdForger)
+  const service = started(() =>
+    startTestService(engines[0]!, {
       env: {
         ...honest.env('HONEST'),
         ...silent.env('SILENT'),
         ...evilPlain.env('PLAIN'),
-        EVIL_CLIENT_ID: forgedClient.id,
-        EVIL_CLIENT_SECRET: forgedClient.secret,
-        EVIL_ISSUER: evilOpenId.issuer,
+        ...evilOpenId.env('EVIL'),
       },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await Promise.all([honest, silent, evilPlain, evilOpenId].map((each) => each.close()))
-  })
+    }),
+  )
 
   /** What an evil authorization endpoint redirects to: an honest one, with the state of the sign-in that it was given. */
   function redirected(asked: URL, to: HonestProvider, callbackOf: string): URL {

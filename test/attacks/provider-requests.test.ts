@@ -15,6 +15,7 @@ import {
   assertRecorded,
   startAttackedProvider,
 } from './provider-harness.ts'
+import { scoped } from '#test/harness/scoped.ts'
 
 const evil = { id: 'evil', redirectUris: ['https://evil.example/callback'] }
 const audiences = ['https://a.example', 'https://b.example']
@@ -107,45 +108,43 @@ onEachEngine('authorization requests of an attacker', (engine) => {
 
   test('request_uri at http addresses is not fetched, and made-up ones are unknown', async () => {
     let calls = 0
-    const trap = createServer((_request, response) => {
-      calls += 1
-      response.end()
-    })
+    await using trap = scoped(
+      createServer((_request, response) => {
+        calls += 1
+        response.end()
+      }),
+    )
     await new Promise<void>((listening) => trap.listen(0, '127.0.0.1', listening))
     const { port } = trap.address() as AddressInfo
     const prefix = 'urn:ietf:params:oauth:request_uri:'
-    try {
-      for (const requestUri of [
-        `http://127.0.0.1:${port}/request.jwt`,
-        `https://127.0.0.1:${port}/request.jwt`,
-        'file:///etc/passwd',
-        'http://169.254.169.254/latest/meta-data',
-        'URN:ietf:params:oauth:request_uri:x',
-      ]) {
-        const foreign = { code: 'invalid-redirect-uri', url: byReference('spa', requestUri) }
-        await assertPageOfRefusal(attacked, { browser: victim, ...foreign })
-        const url = authorizeUrl(attacked.service, { request_uri: requestUri })
-        await assertErrorAtApp(attacked, { browser: victim, url, error: 'request_uri_not_supported' })
-      }
-      for (const made of ['', 'x', 'A'.repeat(5_000), '\u0000', `' or '1'='1`]) {
-        const url = byReference('spa', prefix + made)
-        await assertPageOfRefusal(attacked, { browser: victim, url, ...invalidUri })
-      }
-      const nested = await push({ request_uri: `http://127.0.0.1:${port}/` })
-      assert.equal(nested.status, 400)
-      for (const [more, error] of [
-        [{ request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
-        [{ registration: '{"redirect_uris":["https://evil.example"]}' }, 'registration_not_supported'],
-      ] as const)
-        await assertErrorAtApp(attacked, {
-          browser: victim,
-          url: authorizeUrl(attacked.service, more),
-          error,
-        })
-      assert.equal(calls, 0)
-    } finally {
-      trap.close()
+    for (const requestUri of [
+      `http://127.0.0.1:${port}/request.jwt`,
+      `https://127.0.0.1:${port}/request.jwt`,
+      'file:///etc/passwd',
+      'http://169.254.169.254/latest/meta-data',
+      'URN:ietf:params:oauth:request_uri:x',
+    ]) {
+      const foreign = { code: 'invalid-redirect-uri', url: byReference('spa', requestUri) }
+      await assertPageOfRefusal(attacked, { browser: victim, ...foreign })
+      const url = authorizeUrl(attacked.service, { request_uri: requestUri })
+      await assertErrorAtApp(attacked, { browser: victim, url, error: 'request_uri_not_supported' })
     }
+    for (const made of ['', 'x', 'A'.repeat(5_000), '\u0000', `' or '1'='1`]) {
+      const url = byReference('spa', prefix + made)
+      await assertPageOfRefusal(attacked, { browser: victim, url, ...invalidUri })
+    }
+    const nested = await push({ request_uri: `http://127.0.0.1:${port}/` })
+    assert.equal(nested.status, 400)
+    for (const [more, error] of [
+      [{ request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
+      [{ registration: '{"redirect_uris":["https://evil.example"]}' }, 'registration_not_supported'],
+    ] as const)
+      await assertErrorAtApp(attacked, {
+        browser: victim,
+        url: authorizeUrl(attacked.service, more),
+        error,
+      })
+    assert.equal(calls, 0)
   })
 
   /** Begins a sign-in for the app; the request then waits for the person of this browser. */

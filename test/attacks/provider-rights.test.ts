@@ -1,17 +1,20 @@
 // Apps and thieves of their tokens want more than what a person allowed: other apps' tokens, scopes, APIs and routes.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
-import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
+import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertProblem } from './harness.ts'
-import { assertRecorded, startAttackedProvider, type AttackedProvider } from './provider-harness.ts'
+import { assertRecorded, startAttackedProvider } from './provider-harness.ts'
+import { scoped } from '#test/harness/scoped.ts'
+import { expectJson } from '../emitting/harness.ts'
+import { started } from '#test/harness/started.ts'
 
 const [api, otherApi] = ['https://api.example', 'https://other.example']
 const redirectUris = [callback]
@@ -30,15 +33,13 @@ const proxied = { via: '1.1 proxy' }
 const job = { id: 'job', secret, clientCredentials: true, scopes: ['events:read'] }
 
 onEachEngine('apps that want more than they were given', (engine) => {
-  let attacked: AttackedProvider
-  before(async () => {
-    attacked = await startAttackedProvider(
+  const attacked = started(() =>
+    startAttackedProvider(
       engine,
       { clients: [web, other, apis, partner, job, { id: 'spa', redirectUris }] },
       { ADMIN_IDENTITIES: 'acme:boss' },
-    )
-  })
-  after(() => attacked.close())
+    ),
+  )
 
   type Fields = Record<string, string>
   const refresh = (fields: Fields, client: { id: string; secret?: string } = web): ReturnType<typeof token> =>
@@ -151,9 +152,10 @@ onEachEngine('apps that want more than they were given', (engine) => {
   test("a partner's token of an admin reaches the route of its scope, userinfo, and no other route", async () => {
     const browser = await attacked.browserOf('boss')
     const { accessToken } = await allowPartner(browser, 'openid email events:read')
-    const document = (await (await attacked.service.fetch('/openapi.json')).json()) as {
+    const path = '/openapi.json'
+    const document = await expectJson<{
       paths: Record<string, Record<string, { security?: { bearer?: string[] }[] }>>
-    }
+    }>(attacked.service, 200, path)
     let refused = 0
     for (const [path, operations] of Object.entries(document.paths))
       for (const method of Object.keys(operations)) {
@@ -267,77 +269,62 @@ onEachEngine('apps that want more than they were given', (engine) => {
 
 onEachEngine('apps and the second factor of admins', (engine) => {
   test('an admin without it gives an app no right of an admin, with scopes or with `admin`', async () => {
-    const forger = await startOpenIdForger()
-    const service = await startTestService(engine, {
+    await using forger = scoped(await startOpenIdForger())
+    await using service = await startTestService(engine, {
       env: {
-        ACME_CLIENT_ID: forgedClient.id,
-        ACME_CLIENT_SECRET: forgedClient.secret,
-        ACME_ISSUER: forger.issuer,
+        ...forger.env('ACME'),
         ADMIN_IDENTITIES: 'acme:subject-1',
         ADMIN_MFA: 'required',
       },
-      config: {
-        login: {
-          clients: [
-            { id: 'scoped', redirectUris, secret, scopes: ['openid', 'users:read', 'admin'] },
-            { id: 'console', redirectUris, secret, admin: true },
-          ],
-        },
+      login: {
+        clients: [
+          { id: 'scoped', redirectUris, secret, scopes: ['openid', 'users:read', 'admin'] },
+          { id: 'console', redirectUris, secret, admin: true },
+        ],
       },
     })
-    try {
-      const usersBy = async (id: string, scope: string, amr: string[]): Promise<Response> => {
-        forger.claims = (claims) => ({ ...claims, amr })
-        const browser = new Browser()
-        await signIn(service, browser)
-        const { accessToken } = await signInApp(service, browser, { id, secret }, scope)
-        return service.fetch('/users', { headers: { ...proxied, authorization: `Bearer ${accessToken}` } })
-      }
-      for (const [id, scope] of [
-        ['scoped', 'openid users:read'],
-        ['scoped', 'openid admin'],
-        ['console', 'openid'],
-      ] as const) {
-        await assertProblem(await usersBy(id, scope, ['pwd']), 403, 'second-factor-needed')
-        assert.equal((await usersBy(id, scope, ['pwd', 'mfa'])).status, 200)
-      }
-    } finally {
-      await service.close()
-      await forger.close()
+    const usersBy = async (id: string, scope: string, amr: string[]): Promise<Response> => {
+      forger.claims = (claims) => ({ ...claims, amr })
+      const browser = new Browser()
+      await signIn(service, browser)
+      const { accessToken } = await signInApp(service, browser, { id, secret }, scope)
+      return service.fetch('/users', { headers: { ...proxied, authorization: `Bearer ${accessToken}` } })
+    }
+    for (const [id, scope] of [
+      ['scoped', 'openid users:read'],
+      ['scoped', 'openid admin'],
+      ['console', 'openid'],
+    ] as const) {
+      await assertProblem(await usersBy(id, scope, ['pwd']), 403, 'second-factor-needed')
+      assert.equal((await usersBy(id, scope, ['pwd', 'mfa'])).status, 200)
     }
   })
 
   test('guesses with one credential are limited in all processes', async () => {
-    const attacked = await startAttackedProvider(
-      engine,
-      { clients: [{ id: 'spa', redirectUris }] },
-      { RATE_LIMIT: 'on' },
+    await using attacked = scoped(
+      await startAttackedProvider(engine, { clients: [{ id: 'spa', redirectUris }] }, { RATE_LIMIT: 'on' }),
     )
-    try {
-      const browser = await attacked.browserOf('guessed')
-      const { code } = await answerOf(attacked.service, browser)
-      const guess = (guessed: string): ReturnType<typeof token> =>
-        token(attacked.service, {
-          grant_type: 'authorization_code',
-          client_id: 'spa',
-          code: guessed,
-          code_verifier: 'x'.repeat(43),
-          redirect_uri: callback,
-        })
-      attacked.stopClock()
-      const statuses: number[] = []
-      for (let count = 0; count < 25; count += 1) statuses.push((await guess(code!)).status)
-      assert.deepEqual([...new Set(statuses.slice(0, 20))], [400])
-      assert.deepEqual([...new Set(statuses.slice(20))], [429])
-      assert.equal((await guess('another')).status, 400, 'others are not affected')
-    } finally {
-      await attacked.close()
-    }
+    const browser = await attacked.browserOf('guessed')
+    const { code } = await answerOf(attacked.service, browser)
+    const guess = (guessed: string): ReturnType<typeof token> =>
+      token(attacked.service, {
+        grant_type: 'authorization_code',
+        client_id: 'spa',
+        code: guessed,
+        code_verifier: 'x'.repeat(43),
+        redirect_uri: callback,
+      })
+    attacked.stopClock()
+    const statuses: number[] = []
+    for (let count = 0; count < 25; count += 1) statuses.push((await guess(code!)).status)
+    assert.deepEqual([...new Set(statuses.slice(0, 20))], [400])
+    assert.deepEqual([...new Set(statuses.slice(20))], [429])
+    assert.equal((await guess('another')).status, 400, 'others are not affected')
   })
 
   test('an app that left the configuration: its code, its refresh token and its access token', async () => {
-    const database = await engine.createMigratedDatabase()
-    const upstream = await startOAuthProvider()
+    await using database = await engine.createMigratedDatabase()
+    await using upstream = scoped(await startOAuthProvider())
     const before = await startTestService(engine, {
       databaseUrl: database.url,
       env: upstream.env('ACME'),
@@ -348,31 +335,25 @@ onEachEngine('apps and the second factor of admins', (engine) => {
     const tokens = await signInApp(before, browser, web)
     const left = await codeOf(before, browser, 'web', 'openid')
     await before.close()
-    const later = await startTestService(engine, {
+    await using later = await startTestService(engine, {
       databaseUrl: database.url,
       env: { ...upstream.env('ACME'), PORT: new URL(before.baseUrl).port },
       config: { login: { clients: [other] } },
     })
-    try {
-      assert.equal(later.baseUrl, before.baseUrl)
-      assert.equal(await isLive(later, tokens), false)
-      for (const path of ['/oauth2/userinfo', '/auth/session']) {
-        const headers = { authorization: `Bearer ${tokens.accessToken}` }
-        assert.equal((await later.fetch(path, { headers })).status, 401)
-      }
-      const exchanged = await exchangeCode(later, web, left)
-      assert.deepEqual([exchanged.status, exchanged.body['error']], [401, 'invalid_client'])
-      const refreshed = await token(later, {
-        grant_type: 'refresh_token',
-        refresh_token: tokens.refreshToken,
-        client_id: 'web',
-        client_secret: secret,
-      })
-      assert.deepEqual([refreshed.status, refreshed.body['error']], [401, 'invalid_client'])
-    } finally {
-      await later.close()
-      await upstream.close()
-      await database.drop()
+    assert.equal(later.baseUrl, before.baseUrl)
+    assert.equal(await isLive(later, tokens), false)
+    for (const path of ['/oauth2/userinfo', '/auth/session']) {
+      const headers = { authorization: `Bearer ${tokens.accessToken}` }
+      assert.equal((await later.fetch(path, { headers })).status, 401)
     }
+    const exchanged = await exchangeCode(later, web, left)
+    assert.deepEqual([exchanged.status, exchanged.body['error']], [401, 'invalid_client'])
+    const refreshed = await token(later, {
+      grant_type: 'refresh_token',
+      refresh_token: tokens.refreshToken,
+      client_id: 'web',
+      client_secret: secret,
+    })
+    assert.deepEqual([refreshed.status, refreshed.body['error']], [401, 'invalid_client'])
   })
 })

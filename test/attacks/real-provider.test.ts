@@ -5,8 +5,9 @@ import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { onEachEngine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
 import { startRealProvider, type RealProvider } from '#test/harness/real-provider.ts'
+import { started } from '#test/harness/started.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, assertFails, assertRefused, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
@@ -27,20 +28,12 @@ const callbacks = (baseUrl: string): string[] =>
   ['real', 'again'].map((name) => `${baseUrl}/auth/${name}/callback`)
 
 onEachEngine('a real OpenID provider', (engine) => {
-  let provider: RealProvider
-  let service: TestService
-  before(async () => {
-    provider = await startRealProvider()
-    service = await startTestService(engine, { env: environment(provider) })
-    provider.register(callbacks(service.baseUrl))
-  })
+  const provider = started(startRealProvider)
+  const service = started(() => startTestService(engine, { env: environment(provider) }))
+  before(() => provider.register(callbacks(service.baseUrl)))
   beforeEach(() => {
     provider.exchanges.length = 0
     provider.skew(0)
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   /** From the button to the callback, which is not called yet. */
@@ -146,20 +139,14 @@ onEachEngine('a real OpenID provider', (engine) => {
 })
 
 onEachEngine('a real OpenID provider, some time after the authentication', (engine) => {
-  let provider: RealProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startRealProvider()
+  const provider = started(startRealProvider)
+  const service = started(() => {
     const clock = { ...systemClock, now: () => Date.now() + shift }
     const env = { ...environment(provider), RECENT_SIGN_IN: '60' }
-    service = await startTestService(engine, { env, parts: { clock } })
-    provider.register(callbacks(service.baseUrl))
+    return startTestService(engine, { env, parts: { clock } })
   })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+  before(() => provider.register(callbacks(service.baseUrl)))
 
   test('a sign-in without a prompt is no recent sign-in; one with the password is', async () => {
     const browser = new Browser()
@@ -204,9 +191,7 @@ onEachEngine('a real OpenID provider, some time after the authentication', (engi
   })
 })
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('two services behind one address, on one PostgreSQL', { skip: !postgres }, () => {
+describe('two services behind one address, on one PostgreSQL', onPostgres, () => {
   let provider: RealProvider
   let database: TestDatabase
   let services: TestService[]

@@ -145,7 +145,7 @@ describe('redirects', () => {
   })
 
   test('the Host header is not used for redirects, also behind a trusted proxy', async () => {
-    const gate = await startTestService(engines[0]!, {
+    await using gate = await startTestService(engines[0]!, {
       env: {
         ...provider.env('ACME'),
         NODE_ENV: 'production',
@@ -164,25 +164,21 @@ describe('redirects', () => {
       { host: 'gate.example.com', forwarded: 'host=evil.example;proto=http' },
       { host: 'gate.example.com', 'x-original-url': '/auth/nobody', 'x-rewrite-url': '/auth/nobody' },
     ]
-    try {
-      for (const headers of spoofed) {
-        const answer = await new Promise<{ status: number; location: string | undefined }>((done, failed) => {
-          const call = httpRequest({ port, host: '127.0.0.1', path: '/auth/acme', headers }, (response) => {
-            response.resume()
-            done({ status: response.statusCode!, location: response.headers.location })
-          })
-          call.on('error', failed).end()
+    for (const headers of spoofed) {
+      const answer = await new Promise<{ status: number; location: string | undefined }>((done, failed) => {
+        const call = httpRequest({ port, host: '127.0.0.1', path: '/auth/acme', headers }, (response) => {
+          response.resume()
+          done({ status: response.statusCode!, location: response.headers.location })
         })
-        assert.ok(answer.status < 500)
-        // To refuse such a host is as good as not to look at it.
-        if (answer.location === undefined) continue
-        const asked = new URL(answer.location)
-        assert.equal(asked.origin, provider.url, JSON.stringify(headers))
-        const redirectUri = asked.searchParams.get('redirect_uri')
-        assert.equal(redirectUri, 'https://gate.example.com/auth/acme/callback', JSON.stringify(headers))
-      }
-    } finally {
-      await gate.close()
+        call.on('error', failed).end()
+      })
+      assert.ok(answer.status < 500)
+      // To refuse such a host is as good as not to look at it.
+      if (answer.location === undefined) continue
+      const asked = new URL(answer.location)
+      assert.equal(asked.origin, provider.url, JSON.stringify(headers))
+      const redirectUri = asked.searchParams.get('redirect_uri')
+      assert.equal(redirectUri, 'https://gate.example.com/auth/acme/callback', JSON.stringify(headers))
     }
   })
 

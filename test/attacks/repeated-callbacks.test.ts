@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
+import { onEachEngine, onPostgres, postgres } from '#test/harness/engines.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
@@ -20,6 +20,7 @@ import {
   whoAmI,
 } from '../login/harness.ts'
 import { authorizeUrl, callback, toApp } from '../oauth2/harness.ts'
+import { rowsOf } from '#test/harness/rows.ts'
 
 const locationOf = (answer: Response): string => answer.headers.get('location')!
 const html = { accept: 'text/html' }
@@ -52,11 +53,7 @@ onEachEngine('the same callback twice', (engine) => {
     assert.deepEqual([locationOf(first), locationOf(second)], ['/here', '/here'])
     assert.deepEqual([exchanges(), (await counts(service)).sessions], [before[0] + 1, before[1] + 1])
     assert.ok(await whoAmI(service, browser))
-    const signIns = await service.database.reader
-      .selectFrom('audit_log')
-      .select('id')
-      .where('action', '=', 'user.signed_in')
-      .execute()
+    const signIns = await rowsOf(service, 'audit_log', { action: 'user.signed_in' })
     assert.equal(signIns.length, (await counts(service)).sessions)
   })
 
@@ -155,11 +152,7 @@ onEachEngine('the same callback twice', (engine) => {
     const finished = await browser.go(back)
     assert.equal(finished.status, 200)
     assert.match(await finished.text(), /href="https:\/\/app\.example\.com\/">Back to The shop</)
-    const codes = await service.database.reader
-      .selectFrom('authorization_codes')
-      .select('code_hash')
-      .where('challenge', '=', pkce.challenge)
-      .execute()
+    const codes = await rowsOf(service, 'authorization_codes', { challenge: pkce.challenge })
     assert.equal(codes.length, 1)
     const refresh = {
       grant_type: 'refresh_token',
@@ -257,9 +250,7 @@ onEachEngine('the same callback twice', (engine) => {
   })
 })
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('the same callback at two processes', { skip: !postgres }, () => {
+describe('the same callback at two processes', onPostgres, () => {
   const provider = started(startOAuthProvider)
   const database = started(async () => {
     const made = await postgres!.createMigratedDatabase()

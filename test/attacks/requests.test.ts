@@ -2,31 +2,23 @@
 // are in test/http/rate-limits.test.ts.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { before, beforeEach, describe, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
 import { engines, onEachEngine } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { accountsOf, appStart, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 describe('secrets in outputs', () => {
-  let provider: HonestProvider
-  let service: TestService
   const logged: string[] = []
-  before(async () => {
-    provider = await startHonestProvider({ openid: true })
-    const log = createLog('trace', { write: (line: string) => void logged.push(line) })
-    service = await startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-      config: { login: { clients: [spa] } },
-      parts: { log },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
+  const log = createLog('trace', { write: (line: string) => void logged.push(line) })
+  const provider = started(() => startHonestProvider({ openid: true }))
+  const service = started(() => {
+    const env = { ...provider.env('ACME'), ...provider.env('OTHER') }
+    return startTestService(engines[0]!, { env, login: { clients: [spa] }, parts: { log } })
   })
 
   test('codes, states, nonces, verifiers, tokens and secrets are in no log line, metric, problem, list, audit entry or address', async () => {
@@ -130,28 +122,20 @@ describe('secrets in outputs', () => {
 })
 
 onEachEngine('malformed requests', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
   let browser: Browser
   let before_: Record<string, unknown[]>
   const faults: string[] = []
+  const log = createLog('error', { write: (line: string) => void faults.push(line) })
+  const provider = started(() => startHonestProvider())
+  const service = started(() =>
+    startTestService(engine, { env: provider.env('ACME'), login: { clients: [spa] }, parts: { log } }),
+  )
   before(async () => {
-    provider = await startHonestProvider()
-    const log = createLog('error', { write: (line: string) => void faults.push(line) })
-    service = await startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [spa] } },
-      parts: { log },
-    })
     browser = new Browser()
     await signInAs(service, browser, provider, 'victim')
   })
   beforeEach(async () => {
     before_ = await accountsOf(service)
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   /** Nothing changed, nothing broke, and who was signed in still is. */

@@ -9,6 +9,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { rowIn } from '#test/harness/rows.ts'
 
 const hour = 3_600_000
 
@@ -145,11 +146,7 @@ describe('sessions of others', () => {
     const { session } = (await (await call(browser, 'GET', '/auth/session')).json()) as {
       session: { id: string }
     }
-    const row = await service.database.reader
-      .selectFrom('sessions')
-      .select('token_hash')
-      .where('id', '=', session.id)
-      .executeTakeFirstOrThrow()
+    const row = await rowIn(service, 'sessions', { id: session.id })
     const token = tokenOf(browser)
     for (const value of [
       session.id,

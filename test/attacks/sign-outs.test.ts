@@ -1,16 +1,17 @@
 // Other sites want to sign people out, or to be where the browser goes after a sign-out.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { Browser } from '#test/harness/browser.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { startReceiver } from '#test/harness/receiver.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { started } from '#test/harness/started.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { until } from '../emitting/harness.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, browserOf } from './harness.ts'
-import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
+import { startHonestProvider } from './honest-provider.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const shop = {
@@ -27,22 +28,16 @@ const evil = {
 }
 
 onEachEngine('attacks on sign-outs', (engine) => {
-  let provider: HonestProvider
-  let service: TestService
   let shift = 0
-  before(async () => {
-    provider = await startHonestProvider()
-    const clock = { ...systemClock, now: () => Date.now() + shift }
-    service = await startTestService(engine, {
+  const clock = { ...systemClock, now: () => Date.now() + shift }
+  const provider = started(() => startHonestProvider())
+  const service = started(() =>
+    startTestService(engine, {
       env: provider.env('ACME'),
-      config: { login: { clients: [shop, evil] } },
+      login: { clients: [shop, evil] },
       parts: { clock },
-    })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
-  })
+    }),
+  )
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const endSession = (browser: Browser, query: Record<string, string>): Promise<Response> =>
@@ -217,7 +212,7 @@ onEachEngine('attacks on sign-outs', (engine) => {
 
 onEachEngine('a backchannelLogoutUri within the private network', (engine) => {
   test('gets no call, by any of its addresses, and the audit log says that the app was not told', async () => {
-    const receiver = await startReceiver(200)
+    await using receiver = await startReceiver(200)
     const { port } = new URL(receiver.url)
     const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '0.0.0.0', '169.254.169.254']
     const clients = hosts.flatMap((host, index) =>
@@ -227,38 +222,33 @@ onEachEngine('a backchannelLogoutUri within the private network', (engine) => {
         backchannelLogoutUri: `${scheme}://${host}:${port}/hook`,
       })),
     )
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       env: { ALLOW_PRIVATE_NETWORK: 'false' },
       config: { login: { clients } },
     })
-    try {
-      const times = { due_at: 0, claimed_until: null, created_at: 0 }
-      const rows = clients.map(({ id }) => ({
-        family_id: id,
-        user_id: 'ada',
-        client_id: id,
-        attempts: 4,
-        ...times,
-      }))
-      await service.database.transaction((tx) => tx.insertInto('backchannel_logouts').values(rows).execute())
-      const entries = await until(async () => {
-        const query = service.database.reader.selectFrom('audit_log').select(['target', 'code', 'user_id'])
-        const found = await query.where('action', '=', 'app.logout_failed').orderBy('target').execute()
-        return (
-          found.length === clients.length &&
-          found.map(({ target, code, user_id }) => ({ target, code, user_id }))
-        )
-      }, 'all were given up')
-      assert.deepEqual(
-        entries,
-        clients
-          .map(({ id }) => ({ target: `app:${id}`, code: 'no-answer', user_id: 'ada' }))
-          .toSorted((a, b) => (a.target < b.target ? -1 : 1)),
+    const times = { due_at: 0, claimed_until: null, created_at: 0 }
+    const rows = clients.map(({ id }) => ({
+      family_id: id,
+      user_id: 'ada',
+      client_id: id,
+      attempts: 4,
+      ...times,
+    }))
+    await service.database.transaction((tx) => tx.insertInto('backchannel_logouts').values(rows).execute())
+    const entries = await until(async () => {
+      const query = service.database.reader.selectFrom('audit_log').select(['target', 'code', 'user_id'])
+      const found = await query.where('action', '=', 'app.logout_failed').orderBy('target').execute()
+      return (
+        found.length === clients.length &&
+        found.map(({ target, code, user_id }) => ({ target, code, user_id }))
       )
-      assert.equal(receiver.calls.length, 0)
-    } finally {
-      await service.close()
-      await receiver.close()
-    }
+    }, 'all were given up')
+    assert.deepEqual(
+      entries,
+      clients
+        .map(({ id }) => ({ target: `app:${id}`, code: 'no-answer', user_id: 'ada' }))
+        .toSorted((a, b) => (a.target < b.target ? -1 : 1)),
+    )
+    assert.equal(receiver.calls.length, 0)
   })
 })

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
-import { after, before, describe, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 
 const mib = 1024 * 1024
@@ -82,11 +83,7 @@ class Attacker {
 
 for (const { name, env, from } of ways) {
   describe(`bodies that never end, ${name}`, () => {
-    let service: TestService
-    before(async () => {
-      service = await startTestService(engines[0]!, { env })
-    })
-    after(() => service.close())
+    const service = started(() => startTestService(engines[0]!, { env }))
 
     const agent = new Agent({ keepAlive: true })
     after(() => agent.destroy())
@@ -142,12 +139,8 @@ for (const { name, env, from } of ways) {
 }
 
 describe('slow bodies, with room for all', () => {
-  let service: TestService
-  before(async () => {
-    const pace = { interval: 20, intervals: 5, minRate: 1_000, minRateUnderPressure: 8 * 1024 }
-    service = await startTestService(engines[0]!, { parts: { bodies: { pace } } })
-  })
-  after(() => service.close())
+  const pace = { interval: 20, intervals: 5, minRate: 1_000, minRateUnderPressure: 8 * 1024 }
+  const service = started(() => startTestService(engines[0]!, { parts: { bodies: { pace } } }))
 
   for (const [path, type] of [
     ['/webhooks/provider', 'application/json'],

@@ -10,6 +10,7 @@ import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
 import { begin, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
+import { scoped } from '#test/harness/scoped.ts'
 
 describe('states of others', () => {
   const provider = started(startHonestProvider)
@@ -34,24 +35,20 @@ describe('states of others', () => {
   })
 
   test('login CSRF by a form of another site, for a provider with form_post', async () => {
-    const quirks = await startQuirks([['apple', 'apple']])
-    try {
-      const [attacker, victim] = [new Browser(), new Browser()]
-      const { service: gate } = quirks
-      await begin(gate, victim, '/auth/apple')
-      const state = (await begin(gate, attacker, '/auth/apple')).searchParams.get('state')!
-      const posted = await victim.go(new URL('/auth/apple/callback', gate.baseUrl), {
-        method: 'POST',
-        headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
-        body: new URLSearchParams({ state, code: 'of-the-attacker' }),
-      })
-      assert.equal(posted.status, 303)
-      const callback = new URL(posted.headers.get('location')!, gate.baseUrl)
-      await assertFails(gate, victim, callback, 'sign-in-expired')
-      assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
-    } finally {
-      await quirks.close()
-    }
+    await using quirks = scoped(await startQuirks([['apple', 'apple']]))
+    const [attacker, victim] = [new Browser(), new Browser()]
+    const { service: gate } = quirks
+    await begin(gate, victim, '/auth/apple')
+    const state = (await begin(gate, attacker, '/auth/apple')).searchParams.get('state')!
+    const posted = await victim.go(new URL('/auth/apple/callback', gate.baseUrl), {
+      method: 'POST',
+      headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' },
+      body: new URLSearchParams({ state, code: 'of-the-attacker' }),
+    })
+    assert.equal(posted.status, 303)
+    const callback = new URL(posted.headers.get('location')!, gate.baseUrl)
+    await assertFails(gate, victim, callback, 'sign-in-expired')
+    assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
   })
 
   test('a used state is refused, also for the same browser after ten seconds', async () => {

@@ -19,13 +19,11 @@ onEachEngine('times of an authentication that nobody proved', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { ...plain.env('ACME'), ...proving.env('CORP') },
-      config: {
-        login: {
-          clients: [
-            { id: 'strict', redirectUris: [callback], secret },
-            { id: 'lenient', redirectUris: [callback], secret, reauthenticationProof: 'when-supported' },
-          ],
-        },
+      login: {
+        clients: [
+          { id: 'strict', redirectUris: [callback], secret },
+          { id: 'lenient', redirectUris: [callback], secret, reauthenticationProof: 'when-supported' },
+        ],
       },
     }),
   )

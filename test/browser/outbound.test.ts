@@ -175,7 +175,7 @@ describe('outbound pages of the dashboard', () => {
     await assertAccessible(page)
     await button('Save').click()
     await page.getByText('Saved', { exact: true }).first().waitFor()
-    const stored = (await expectJson(service, 200, `/subscribers/${id}`)) as Record<string, unknown>
+    const stored = await expectJson<Record<string, unknown>>(service, 200, `/subscribers/${id}`)
     assert.equal(stored['description'], 'Orders of acme')
     assert.deepEqual(stored['conditions'], [
       { path: '/total', op: 'gte', value: 100 },

@@ -89,10 +89,10 @@ describe('the portal in a browser', () => {
 
   test('what cannot be read of a form is refused at its field, and nothing is changed', async () => {
     const stored = { rateLimit: 2, headers: { 'x-team': 'billing' } }
-    const { data } = (await expectJson(service, 200, '/subscribers?owner=acme')) as { data: { id: string }[] }
+    const { data } = await expectJson<{ data: { id: string }[] }>(service, 200, '/subscribers?owner=acme')
     const path = `/subscribers/${data[0]!.id}`
     const settings = async (): Promise<unknown> => {
-      const { rateLimit, headers } = (await expectJson(service, 200, path)) as typeof stored
+      const { rateLimit, headers } = await expectJson<typeof stored>(service, 200, path)
       return { rateLimit, headers }
     }
     await expectJson(service, 200, path, { method: 'PATCH', json: stored })

@@ -3,9 +3,12 @@ import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { hang, startReceiver, type Answer } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 onEachEngine('attempts', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('a response of 10 MB is cut at 64 KiB, and counts by its status', async () => {
     let closed = false
     const flood: Answer = (response) => {
@@ -13,7 +16,7 @@ onEachEngine('attempts', (engine) => {
       response.on('close', () => (closed = true))
       response.end(Buffer.alloc(10 * 1024 * 1024, 'x'))
     }
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(flood)])
+    await using receiver = await startReceiver(flood)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     const [attempt] = (await settled(service, id, 'delivered')).attempts
@@ -21,7 +24,6 @@ onEachEngine('attempts', (engine) => {
     assert.equal(attempt!.responseHeaders?.['content-type'], 'text/plain')
     assert.equal(attempt!.responseHeaders?.['set-cookie'], '[redacted]')
     await until(async () => closed, 'the connection was closed')
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('the timeout covers the whole exchange: no response, a slow body, an endless body', async () => {
@@ -91,7 +93,7 @@ onEachEngine('attempts', (engine) => {
   })
 
   test('each attempt shows its phases and whether the connection was reused', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     const first = (await settled(service, id, 'delivered')).attempts[0]!
@@ -108,41 +110,36 @@ onEachEngine('attempts', (engine) => {
     }, 'both are delivered')
     const { phases } = (await settled(service, id, 'delivered')).attempts[0]!
     assert.equal(phases!.connect === null, phases!.reused)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('410 Gone ends the delivery and disables the subscriber', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(410)])
+    await using receiver = await startReceiver(410)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     const dead = await settled(service, id, 'dead')
     assert.equal(dead.attempts.length, 1)
     const subscriber = await until(async () => {
-      const answer = (await expectJson(service, 200, `/subscribers/${id}`)) as {
-        status: string
-        disabledReason: string
-      }
+      const path = `/subscribers/${id}`
+      const answer = await expectJson<{ status: string; disabledReason: string }>(service, 200, path)
       return answer.status === 'disabled' && answer
     }, 'the subscriber is disabled')
     assert.match(subscriber.disabledReason, /410/)
     await emit(service, { type: 'a', data: 2 })
     assert.equal((await deliveries(service, id)).length, 1)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('Retry-After is honoured', async () => {
     const later: Answer = (response) => response.writeHead(429, { 'retry-after': '1' }).end()
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(later, 204)])
+    await using receiver = await startReceiver(later, 204)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     await settled(service, id, 'delivered')
     const [first, second] = receiver.calls
     assert.ok(second!.at - first!.at >= 900, `${second!.at - first!.at} ms`)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('custom headers are sent, cannot replace those of the service, and their values are not logged', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, {
       url: receiver.url,
       headers: { authorization: 'Bearer s3cret', 'x-tenant': 'acme' },
@@ -157,11 +154,11 @@ onEachEngine('attempts', (engine) => {
       logged,
     )
     assert.ok(logged.includes('"authorization":"[redacted]"'))
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('dead letters and attempts are counted', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
+    await using service = await startEmitting(engine)
+    await using receiver = await startReceiver(500)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     await settled(service, id, 'dead')
@@ -170,6 +167,5 @@ onEachEngine('attempts', (engine) => {
     ).text()
     assert.match(metrics, /postern_delivery_attempts_total\{outcome="retry"\} 1/)
     assert.match(metrics, /postern_delivery_attempts_total\{outcome="dead"\} 1/)
-    await Promise.all([service.close(), receiver.close()])
   })
 })

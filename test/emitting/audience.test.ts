@@ -4,13 +4,15 @@ import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 const url = 'http://127.0.0.1:9/'
 
 onEachEngine('audience', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('an event goes to the subscribers of its owner only; without an owner to those without an owner', async () => {
-    const service = await startEmitting(engine)
     const [acme, globex, nobodys] = await Promise.all([
       subscribe(service, { url, owner: 'acme' }),
       subscribe(service, { url, owner: 'globex' }),
@@ -27,11 +29,10 @@ onEachEngine('audience', (engine) => {
     assert.deepEqual(await typesOf(acme), ['for.acme', 'for.all'])
     assert.deepEqual(await typesOf(globex), ['for.globex', 'for.all'])
     assert.deepEqual(await typesOf(nobodys), ['unaddressed', 'for.all'])
-    await service.close()
   })
 
   test('if configured, subscribers without an owner also get events with an audience', async () => {
-    const service = await startEmitting(engine, { config: { emitting: { ownerlessGetAll: true } } })
+    await using service = await startEmitting(engine, { config: { emitting: { ownerlessGetAll: true } } })
     const [acme, globex, nobodys] = await Promise.all([
       subscribe(service, { url, owner: 'acme' }),
       subscribe(service, { url, owner: 'globex' }),
@@ -47,11 +48,9 @@ onEachEngine('audience', (engine) => {
     })
     const counts = [acme, globex, nobodys].map(async ({ id }) => (await deliveries(service, id)).length)
     assert.deepEqual(await Promise.all(counts), [1, 1, 3])
-    await service.close()
   })
 
   test('the audience is part of the content: the same id with another audience is a conflict', async () => {
-    const service = await startEmitting(engine)
     const event = { id: 'e-1', type: 'a', data: 1, audience: 'acme' }
     const first = await emit(service, event)
     assert.deepEqual(await emit(service, event), first)
@@ -64,17 +63,12 @@ onEachEngine('audience', (engine) => {
     }
     for (const audience of ['', 'a b', 'a\n', 'é', 'x'.repeat(257), 7, null])
       await expectJson(service, 400, '/events', { method: 'POST', json: { type: 'a', data: 1, audience } })
-    await service.close()
   })
 
   test('a handler can set the audience of emitted events', async () => {
-    const service = await startEmitting(engine, {
-      config: {
-        receiving: {
-          handlers: {
-            'order.paid': (event, { emit }) => emit({ type: 'shipped', data: event.id, audience: 'acme' }),
-          },
-        },
+    await using service = await startEmitting(engine, {
+      handlers: {
+        'order.paid': (event, { emit }) => emit({ type: 'shipped', data: event.id, audience: 'acme' }),
       },
     })
     const [acme, nobodys] = await Promise.all([
@@ -84,15 +78,14 @@ onEachEngine('audience', (engine) => {
     await postWebhook(service, { id: 'r-1', type: 'order.paid' })
     await until(async () => (await deliveries(service, acme.id)).length === 1, 'acme gets it')
     assert.equal((await deliveries(service, nobodys.id)).length, 0)
-    await service.close()
   })
 
   test('owners are listed; a subscriber cannot belong to `*`', async () => {
-    const service = await startEmitting(engine)
+    await using service = await startEmitting(engine)
     const made = await subscribe(service, { url, owner: 'acme' })
     await subscribe(service, { url })
     const list = async (query: string) =>
-      ((await expectJson(service, 200, `/subscribers${query}`)) as { data: { id: string }[] }).data.length
+      (await expectJson<{ data: { id: string }[] }>(service, 200, `/subscribers${query}`)).data.length
     assert.deepEqual(
       [await list(''), await list('?owner=acme'), await list('?owner='), await list('?owner=a%00')],
       [2, 1, 1, 0],
@@ -100,11 +93,9 @@ onEachEngine('audience', (engine) => {
     const change = (json: unknown, status = 200) =>
       expectJson(service, status, `/subscribers/${made.id}`, { method: 'PATCH', json })
     for (const owner of ['*', '', 'a b', 'é', 7]) await change({ owner }, 400)
-    await service.close()
   })
 
   test('conditions on the data: all of them must hold', async () => {
-    const service = await startEmitting(engine)
     const events = [
       { amount: 50, currency: 'EUR', tags: ['a'], customer: { 'country/code': 'DE' }, at: '2026-01-02' },
       { amount: 150, currency: 'USD', tags: [], customer: null, at: '2026-03-01' },
@@ -149,11 +140,9 @@ onEachEngine('audience', (engine) => {
       json: { conditions: null },
     })
     assert.deepEqual((cleared as { conditions: unknown }).conditions, [])
-    await service.close()
   })
 
   test('invalid conditions are refused', async () => {
-    const service = await startEmitting(engine)
     const bad = [
       'x',
       [{}],
@@ -177,16 +166,14 @@ onEachEngine('audience', (engine) => {
       const response = await service.admin('/subscribers', { method: 'POST', json: { url, conditions } })
       assert.equal(response.status, 400, JSON.stringify(conditions))
     }
-    await service.close()
   })
 
   test('registration sends a signed test event to the new subscriber on request', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     await subscribe(service, { url })
     const made = await subscribe(service, { url: receiver.url, owner: 'acme', sendTest: true })
     const [call] = await receiver.waitFor(1)
     assert.equal((JSON.parse(call!.body.toString()) as { type: string }).type, 'postern.test')
     assert.equal((await settled(service, made.id, 'delivered')).id, made['testDeliveryId'])
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -7,6 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { adminKey, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Answer {
@@ -78,8 +79,10 @@ async function drains(service: TestService, stream: ClientRequest): Promise<bool
 }
 
 onEachEngine('many events', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('an array is emitted atomically and in order, and a repetition returns the first results', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url, eventTypes: ['order.*'] })
     const events = [
       ...Array.from({ length: 600 }, (_, n) => ({ id: `o-${n}`, type: 'order.paid', data: { n } })),
@@ -104,11 +107,10 @@ onEachEngine('many events', (engine) => {
     await receiver.waitFor(600)
     assert.equal(receiver.calls.length, 600)
     assert.equal((await deliveries(service, id, '?limit=100')).length, 100)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('one invalid event refuses the whole array, and the problem names it', async () => {
-    const service = await startEmitting(engine)
+    await using service = await startEmitting(engine)
     await emit(service, { id: 'taken', type: 'a', data: 1 })
     const good = { id: 'good', type: 'a', data: 1 }
     const refused: [bad: unknown, status: number, pointer: string][] = [
@@ -129,35 +131,30 @@ onEachEngine('many events', (engine) => {
     assert.equal((await service.admin('/events', { method: 'POST', json: [] })).status, 400)
     const tooMany = Array.from({ length: 1001 }, () => ({ type: 'a', data: 1 }))
     assert.equal((await service.admin('/events', { method: 'POST', json: tooMany })).status, 400)
-    const { data } = (await expectJson(service, 200, '/events')) as { data: unknown[] }
+    const { data } = await expectJson<{ data: unknown[] }>(service, 200, '/events')
     assert.equal(data.length, 1)
-    await service.close()
   })
 
   test('concurrent arrays with the same ids in different orders emit each id once without failures', async () => {
-    const service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const events = Array.from({ length: 40 }, (_, n) => ({ id: `e-${n}`, type: 'a', data: n }))
     const turned = (by: number) => [...events.slice(by), ...events.slice(0, by)]
     const answers = await Promise.all(
-      Array.from(
-        { length: 8 },
-        (_, n) =>
-          expectJson(service, 202, '/events', {
-            method: 'POST',
-            json: n % 2 === 0 ? turned(n * 5) : turned(n * 5).toReversed(),
-          }) as Promise<{ id: number; eventId: string }[]>,
+      Array.from({ length: 8 }, (_, n) =>
+        expectJson<{ id: number; eventId: string }[]>(service, 202, '/events', {
+          method: 'POST',
+          json: n % 2 === 0 ? turned(n * 5) : turned(n * 5).toReversed(),
+        }),
       ),
     )
     const places = new Map(answers[0]!.map((one) => [one.eventId, one.id]))
     for (const answer of answers)
       for (const one of answer) assert.equal(one.id, places.get(one.eventId), one.eventId)
     assert.equal((await deliveries(service, id, '?limit=100')).length, 40)
-    await service.close()
   })
 
   test('ordered subscribers get the events of an array in its order', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     await subscribe(service, { url: receiver.url, ordered: true })
     await expectJson(service, 202, '/events', {
       method: 'POST',
@@ -169,11 +166,10 @@ onEachEngine('many events', (engine) => {
       order,
       order.toSorted((a, b) => a - b),
     )
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('lines get one result each, and an invalid line does not affect others', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     await subscribe(service, { url: receiver.url })
     await emit(service, { id: 'taken', type: 'a', data: 1 })
     const lines = [
@@ -214,11 +210,9 @@ onEachEngine('many events', (engine) => {
     assert.ok(calls.some(({ body }) => body.toString().endsWith('"data":12345678901234567890}')))
     assert.deepEqual(await sendLines(service, ''), [])
     assert.equal((await sendLines(service, Uint8Array.from([0xff, 0x0a])))[0]!.status, 400)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('slow lines are answered as they arrive; answered events stay when the sender disconnects', async () => {
-    const service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const stream = openStream(service, true)
     stream.call.on('error', () => undefined)
@@ -231,7 +225,6 @@ onEachEngine('many events', (engine) => {
     stream.call.destroy()
     assert.equal((await deliveries(service, id)).length, 2)
     assert.equal((await service.fetch('/healthz')).status, 200)
-    await service.close()
   })
 
   test('thousands of lines in one stream, with backpressure for a client that reads no results', async () => {
@@ -239,48 +232,40 @@ onEachEngine('many events', (engine) => {
     const timeouts = { headers: 300_000, request: 600_000, check: 1_000, stillness: 600_000 }
     const begun = Date.now()
     const clock = { ...systemClock, now: () => begun }
-    const service = await startEmitting(engine, {
+    await using service = await startEmitting(engine, {
       parts: { roles: { http: true, workers: false }, timeouts, clock },
     })
-    try {
-      const lines = Array.from({ length: 5_000 }, (_, n) => `{"id":"b-${n}","type":"a","data":${n}}\n`).join(
-        '',
-      )
-      const answers = await sendLines(service, lines)
-      assert.equal(answers.length, 5_000)
-      assert.ok(answers.every(({ status }, index) => status === 202 && answers[index]!.line === index + 1))
+    const lines = Array.from({ length: 5_000 }, (_, n) => `{"id":"b-${n}","type":"a","data":${n}}\n`).join('')
+    const answers = await sendLines(service, lines)
+    assert.equal(answers.length, 5_000)
+    assert.ok(answers.every(({ status }, index) => status === 202 && answers[index]!.line === index + 1))
 
-      // 32 MiB of refusals, and nobody takes the answers: the sender's pipe fills up.
-      const stream = openStream(service)
-      stream.call.on('error', () => undefined)
-      stream.call.write('[]\n')
-      const response = await stream.response
-      response.pause()
-      // Answers are twice as long as these lines: few of them fill the buffers of the system, which take megabytes.
-      const piece = `{"type":"a","data":1,"${'x'.repeat(4_000)}":1}\n`.repeat(15)
-      let sent = 0
-      for (; sent < 32 * 1024 * 1024; sent += piece.length) {
-        if (!stream.call.write(piece) && !(await drains(service, stream.call))) break
-      }
-      assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes went in`)
-      // It was the answers that nobody took.
-      const drained = once(stream.call, 'drain')
-      response.resume()
-      await drained
-      stream.call.destroy()
-    } finally {
-      await service.close()
+    // 32 MiB of refusals, and nobody takes the answers: the sender's pipe fills up.
+    const stream = openStream(service)
+    stream.call.on('error', () => undefined)
+    stream.call.write('[]\n')
+    const response = await stream.response
+    response.pause()
+    // Answers are twice as long as these lines: few of them fill the buffers of the system, which take megabytes.
+    const piece = `{"type":"a","data":1,"${'x'.repeat(4_000)}":1}\n`.repeat(15)
+    let sent = 0
+    for (; sent < 32 * 1024 * 1024; sent += piece.length) {
+      if (!stream.call.write(piece) && !(await drains(service, stream.call))) break
     }
+    assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes went in`)
+    // It was the answers that nobody took.
+    const drained = once(stream.call, 'drain')
+    response.resume()
+    await drained
+    stream.call.destroy()
   })
 
   test('without a key no line is processed', async () => {
-    const service = await startEmitting(engine)
     const response = await service.fetch('/events', {
       method: 'POST',
       headers: { 'content-type': 'application/x-ndjson' },
       body: '{"type":"a","data":1}\n',
     })
     assert.equal(response.status, 401)
-    await service.close()
   })
 })

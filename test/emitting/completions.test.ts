@@ -15,6 +15,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { rowIn } from '../harness/rows.ts'
 
 onEachEngine('completions', (engine) => {
   let testDatabase: TestDatabase
@@ -115,16 +116,8 @@ onEachEngine('completions', (engine) => {
 
   async function state({ id, subscriberId }: { id: number; subscriberId: string }): Promise<unknown[]> {
     const { reader } = database
-    const { status, attempts } = await reader
-      .selectFrom('deliveries')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
-    const { description } = await reader
-      .selectFrom('subscribers')
-      .select('description')
-      .where('id', '=', subscriberId)
-      .executeTakeFirstOrThrow()
+    const { status, attempts } = await rowIn({ database: { reader } }, 'deliveries', { id })
+    const { description } = await rowIn({ database: { reader } }, 'subscribers', { id: subscriberId })
     const kept = await reader.selectFrom('attempts').select('number').where('delivery', '=', id).execute()
     return [status, attempts, kept.length, description]
   }

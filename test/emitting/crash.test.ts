@@ -83,7 +83,7 @@ onEachEngine('crash', (engine) => {
   })
 
   test('a stop waits for attempts in progress, and releases those that do not end in time', async () => {
-    const database = await engine.createMigratedDatabase()
+    await using database = await engine.createMigratedDatabase()
     const slowly: Answer = (response) => setTimeout(() => response.writeHead(204).end(), 300)
     const receiver = await startReceiver(slowly)
     const service = await startEmitting(engine, { databaseUrl: database.url })
@@ -111,6 +111,5 @@ onEachEngine('crash', (engine) => {
       'the attempt that was broken off does not count',
     )
     await Promise.all([third.stop(5_000), receiver.close()])
-    await database.drop()
   })
 })

@@ -18,8 +18,8 @@ onEachEngine('the requests of a delivery', (engine) => {
   test('body, addresses and expired signatures', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
-    const receiver = await startReceiver(500, 204)
-    const service = await startEmitting(engine, { parts: { clock } })
+    await using receiver = await startReceiver(500, 204)
+    await using service = await startEmitting(engine, { parts: { clock } })
     const owned = {
       url: `${receiver.url}?a=1`,
       owner: 'acme',
@@ -31,7 +31,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     const { id: delivery } = await settled(service, id, 'delivered')
     const moved = `${receiver.url}/moved`
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: moved } })
-    const read = async () => (await expectJson(service, 200, `/deliveries/${delivery}`)) as Detail
+    const read = async () => await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
 
     const shown = await read()
     assert.deepEqual([shown.subscriberUrl, shown.owner], [moved, 'acme'])
@@ -62,18 +62,16 @@ onEachEngine('the requests of a delivery', (engine) => {
       [null, null],
       'the keys are gone',
     )
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('the beginning of a long body', async () => {
-    const receiver = await startReceiver()
-    const service = await startEmitting(engine)
+    await using receiver = await startReceiver()
+    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 'x'.repeat(100_000) })
     const { id: delivery } = await settled(service, id, 'delivered')
-    const shown = (await expectJson(service, 200, `/deliveries/${delivery}`)) as Detail
+    const shown = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(shown.payload, receiver.calls[0]!.body.toString().slice(0, 65_536))
     assert.equal(shown.payloadBytes, receiver.calls[0]!.body.length)
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -123,7 +123,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
         limit: String(limit),
         ...(cursor !== null && { cursor }),
       })
-      const page = (await expectJson(service, 200, `/deliveries?${parameters.toString()}`)) as Page
+      const page = await expectJson<Page>(service, 200, `/deliveries?${parameters.toString()}`)
       rows.push(...page.data)
       assert.equal(page.pageInfo.hasNextPage, page.pageInfo.nextCursor !== null)
       if (page.pageInfo.nextCursor === null) return rows
@@ -182,7 +182,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
   })
 
   test('a cursor belongs to its filters, and invalid values are refused', async () => {
-    const page = (await expectJson(service, 200, '/deliveries?limit=1&status=dead')) as Page
+    const page = await expectJson<Page>(service, 200, '/deliveries?limit=1&status=dead')
     const cursor = page.pageInfo.nextCursor!
     await expectJson(service, 400, `/deliveries?limit=1&status=pending&cursor=${cursor}`)
     for (const query of ['status=lost', 'response=6xx', 'since=x', 'eventType=%00'])
@@ -210,7 +210,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
           .values(Array.from({ length: 500 }, () => row))
           .execute()
     })
-    const page = (await expectJson(service, 200, '/deliveries?owner=&response=2xx')) as Page
+    const page = await expectJson<Page>(service, 200, '/deliveries?owner=&response=2xx')
     assert.deepEqual([page.data.length, page.pageInfo.hasNextPage], [0, true])
     await check({ owner: '', response: '2xx' }, (row) => row.owner === null && row.lastStatus === 204)
   })

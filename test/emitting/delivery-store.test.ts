@@ -13,6 +13,7 @@ import {
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { rowsOf } from '../harness/rows.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
 
@@ -136,11 +137,7 @@ onEachEngine('store', (engine) => {
     await store.complete([completion(theirs!, { status: 'pending', dueAt: 99, finishedAt: null })])
     const row = await rowOf(deliveries[0]!)
     assert.deepEqual([row.status, row.attempts, row.finished_at], ['delivered', 1, 50])
-    const attempts = await database.reader
-      .selectFrom('attempts')
-      .selectAll()
-      .where('delivery', '=', row.id)
-      .execute()
+    const attempts = await rowsOf({ database }, 'attempts', { delivery: row.id })
     assert.equal(attempts.length, 1)
     assert.deepEqual([...attempts[0]!.response_body!], [0, 255])
   })
@@ -239,11 +236,7 @@ onEachEngine('store', (engine) => {
     )
     await store.complete([completion(lost!), completion(kept!)])
     assert.equal((await rowOf(deliveries[0]!)).status, 'delivered')
-    const attempts = await database.reader
-      .selectFrom('attempts')
-      .select('number')
-      .where('delivery', '=', gone.deliveries[0]!)
-      .execute()
+    const attempts = await rowsOf({ database }, 'attempts', { delivery: gone.deliveries[0]! })
     assert.deepEqual(attempts, [])
   })
 

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const day = 86_400_000
@@ -16,7 +17,7 @@ interface Shown {
   disablesAt: string | null
 }
 const show = async (service: TestService, id: string): Promise<Shown> =>
-  (await expectJson(service, 200, `/subscribers/${id}`)) as Shown
+  await expectJson<Shown>(service, 200, `/subscribers/${id}`)
 
 const asking =
   (status: number, what: string): Answer =>
@@ -24,6 +25,8 @@ const asking =
     response.writeHead(status, { 'webhook-delivery': what }).end()
 
 onEachEngine('deliveries that end', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('`webhook-delivery: disable` disables the subscriber, also with a success', async () => {
     for (const [status, delivery] of [
       [200, 'delivered'],
@@ -45,8 +48,7 @@ onEachEngine('deliveries that end', (engine) => {
   })
 
   test('`webhook-delivery: abort-message` ends the attempts of this delivery only, and the log shows it', async () => {
-    const receiver = await startReceiver(asking(500, 'abort-message'), 204)
-    const service = await startEmitting(engine)
+    await using receiver = await startReceiver(asking(500, 'abort-message'), 204)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     const { attempts } = await settled(service, id, 'dead')
@@ -57,14 +59,14 @@ onEachEngine('deliveries that end', (engine) => {
     await settled(service, id, 'delivered')
     const { status, failingSince } = await show(service, id)
     assert.deepEqual([status, failingSince], ['active', null])
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('disabled after a week of failures with a warning one day before; continues after it is enabled', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
-    const [admins, receiver] = await Promise.all([startReceiver(), startReceiver(500)])
-    const service = await startEmitting(engine, {
+    await using admins = await startReceiver()
+    await using receiver = await startReceiver(500)
+    await using service = await startEmitting(engine, {
       env: { EMIT_RETRY_SCHEDULE: '0' },
       parts: { clock },
     })
@@ -115,14 +117,13 @@ onEachEngine('deliveries that end', (engine) => {
     assert.deepEqual([again.status, again.disabledReason, again.failingSince], ['active', null, null])
     await emit(service, { type: 'a', data: 6 })
     await settled(service, id, 'delivered')
-    await Promise.all([service.close(), admins.close(), receiver.close()])
   })
 
   test('a success within the week prevents the disabling and restarts the week', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
-    const receiver = await startReceiver(500, 204, 500)
-    const service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' }, parts: { clock } })
+    await using receiver = await startReceiver(500, 204, 500)
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' }, parts: { clock } })
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     await until(async () => (await show(service, id)).failingSince !== null, 'it fails')
@@ -137,6 +138,5 @@ onEachEngine('deliveries that end', (engine) => {
     }, 'it fails again')
     assert.equal(status, 'active')
     assert.ok(Date.parse(disablesAt!) > Date.now() + 14 * day)
-    await Promise.all([service.close(), receiver.close()])
   })
 })

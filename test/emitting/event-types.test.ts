@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig, type PosternConfig } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { expectJson, emit, startEmitting, subscribe, deliveries } from './harness.ts'
+import { dataOf, expectJson, emit, startEmitting, subscribe, deliveries } from './harness.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const paid = {
@@ -32,7 +32,7 @@ onEachEngine('event types', (engine) => {
         },
       },
     })
-    const service = await startEmitting(engine, { config, env: { HANDLER_RETRY_SCHEDULE: '0' } })
+    await using service = await startEmitting(engine, { config, env: { HANDLER_RETRY_SCHEDULE: '0' } })
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     await emit(service, { type: 'order.paid', data: { amount: 3, note: 'a' } })
     await emit(service, { type: 'undeclared', data: 'anything' })
@@ -71,9 +71,12 @@ onEachEngine('event types', (engine) => {
     await postWebhook(service, { id: 'r-1', type: 'bad' })
     await postWebhook(service, { id: 'r-2', type: 'good' })
     const { data } = await eventually(async () => {
-      const log = (await expectJson(service, 200, '/events?limit=100')) as {
-        data: { eventId: string; status: string; id: number }[]
-      }
+      const path = '/events?limit=100'
+      const log = await expectJson<{ data: { eventId: string; status: string; id: number }[] }>(
+        service,
+        200,
+        path,
+      )
       const of = (eventId: string) => log.data.find((event) => event.eventId === eventId)?.status
       return of('r-1') === 'failed' && of('r-2') === 'processed' ? log : undefined
     })
@@ -83,7 +86,6 @@ onEachEngine('event types', (engine) => {
       /schema of order\.paid/,
     )
     assert.equal((await deliveries(service, id)).length, before + 1)
-    await service.close()
   })
 
   test('a schema of another library validates, and shows its JSON Schema if it has one', async () => {
@@ -98,18 +100,15 @@ onEachEngine('event types', (engine) => {
       plain: { schema: { '~standard': standard } },
       shown: { schema: { '~standard': { ...standard, jsonSchema } } },
     }
-    const service = await startEmitting(engine, { config: defineConfig({ emitting: { eventTypes } }) })
+    await using service = await startEmitting(engine, { config: defineConfig({ emitting: { eventTypes } }) })
     await emit(service, { type: 'plain', data: 'a' })
     const response = await service.admin('/events', { method: 'POST', json: { type: 'plain', data: 1 } })
     assert.equal(response.status, 400)
     assert.match(await response.text(), /schema of plain: it is no text/)
-    const { data } = (await expectJson(service, 200, '/event-types')) as {
-      data: { type: string; schema: unknown }[]
-    }
+    const data = await dataOf<{ type: string; schema: unknown }>(service, '/event-types')
     const schemaOf = (wanted: string): unknown => data.find(({ type }) => type === wanted)!.schema
     assert.equal(schemaOf('plain'), null)
     assert.deepEqual(schemaOf('shown'), { type: 'string' })
-    await service.close()
   })
 
   test('undeclared types are refused if configured, except those of the service', async () => {
@@ -117,23 +116,22 @@ onEachEngine('event types', (engine) => {
       emitting: { ...emitting, undeclaredTypes: 'refuse' },
       login: { events: true },
     })
-    const service = await startEmitting(engine, { config })
+    await using service = await startEmitting(engine, { config })
     const response = await service.admin('/events', { method: 'POST', json: { type: 'order.payd', data: 1 } })
     assert.equal(response.status, 400)
     assert.match(await response.text(), /order\.payd is not declared/)
     await emit(service, { type: 'order.seen', data: 'x' })
-    const catalogue = (await expectJson(service, 200, '/event-types')) as { data: { type: string }[] }
+    const catalogue = await expectJson<{ data: { type: string }[] }>(service, 200, '/event-types')
     assert.ok(
       catalogue.data.some(({ type }) => type === 'user.created'),
       'they are switched on',
     )
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     await expectJson(service, 202, `/subscribers/${id}/test`, { method: 'POST' })
-    await service.close()
   })
 
   test('the catalogue and the API reference show them with samples', async () => {
-    const service = await startEmitting(engine, { config: defineConfig({ emitting }) })
+    await using service = await startEmitting(engine, { config: defineConfig({ emitting }) })
     const response = await service.fetch('/event-types')
     assert.equal(response.status, 200)
     const { data } = (await response.json()) as {
@@ -143,12 +141,12 @@ onEachEngine('event types', (engine) => {
     assert.deepEqual(shown, { type: 'order.paid', builtIn: false, ...paid })
     assert.ok(data.some(({ type }) => type === 'postern.test'))
     assert.ok(!data.some(({ type }) => type === 'user.created'), 'they are off')
-    const document = (await (await service.fetch('/openapi.json')).json()) as {
+    const path = '/openapi.json'
+    const document = await expectJson<{
       webhooks: Record<string, { post: { requestBody: { content: Record<string, { examples: unknown }> } } }>
-    }
+    }>(service, 200, path)
     const { examples } = document.webhooks['order.paid']!.post.requestBody.content['application/json']!
     assert.match(JSON.stringify(examples), /"data":\{"amount":12\}/)
-    await service.close()
   })
 
   test('an invalid declaration stops the start with a message that names it', async () => {

@@ -3,9 +3,12 @@ import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { hang, startReceiver } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 onEachEngine('fairness', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('twenty hanging subscribers with a backlog do not delay a healthy one', async () => {
     const [service, hanging, healthy] = await Promise.all([
       startEmitting(engine, { env: { EMIT_TIMEOUT: '300', EMIT_RETRY_SCHEDULE: '0' } }),
@@ -37,22 +40,17 @@ onEachEngine('fairness', (engine) => {
       running -= 1
       response.writeHead(204).end()
     }
-    const [service, receiver] = await Promise.all([
-      startEmitting(engine),
-      startReceiver((response) => void answer(response)),
-    ])
+    await using service = await startEmitting(engine)
+    await using receiver = await startReceiver((response) => void answer(response))
     await subscribe(service, { url: receiver.url, concurrency: 3 })
     await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
     await receiver.waitFor(15)
     assert.equal(most, 3)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('ordered: one at a time in the order of emitting; a failed delivery blocks the next ones', async () => {
-    const [service, receiver] = await Promise.all([
-      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05' } }),
-      startReceiver(204, 500, 500, 204),
-    ])
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05' } })
+    await using receiver = await startReceiver(204, 500, 500, 204)
     await subscribe(service, { url: receiver.url, ordered: true })
     for (let n = 0; n < 5; n += 1) await emit(service, { type: 'a', data: n })
     const calls = await receiver.waitFor(7)
@@ -60,11 +58,10 @@ onEachEngine('fairness', (engine) => {
       calls.map(({ body }) => (JSON.parse(body.toString()) as { data: number }).data),
       [0, 1, 1, 1, 2, 3, 4],
     )
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('the rate limit is respected', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     await subscribe(service, { url: receiver.url, rateLimit: 10 })
     // Not from the first call: a busy machine may deliver that one later than its turn.
     const began = Date.now()
@@ -72,22 +69,19 @@ onEachEngine('fairness', (engine) => {
     const calls = await receiver.waitFor(15)
     const took = calls.at(-1)!.at - began
     assert.ok(took >= 350, `ten at once, five more in half a second: ${took} ms`)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('a paused subscriber’s events wait and are delivered when it is resumed; they do not count as overdue', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'paused' } })
     for (let n = 0; n < 3; n += 1) await emit(service, { type: 'a', data: n })
-    const other = await startReceiver()
+    await using other = await startReceiver()
     const marker = await subscribe(service, { url: other.url, eventTypes: ['marker'] })
     await emit(service, { type: 'marker', data: 1 })
     await settled(service, marker.id, 'delivered')
     assert.equal(receiver.calls.length, 0)
-    const ready = (await (await service.fetch('/readyz')).json()) as {
-      oldestDueSeconds: Record<string, number>
-    }
+    const ready = await expectJson<{ oldestDueSeconds: Record<string, number> }>(service, 200, '/readyz')
     assert.equal(ready.oldestDueSeconds['deliveries'], 0)
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
     await receiver.waitFor(3)
@@ -95,11 +89,10 @@ onEachEngine('fairness', (engine) => {
       async () => (await deliveries(service, id, '?status=delivered')).length === 4,
       'all are delivered',
     )
-    await Promise.all([service.close(), receiver.close(), other.close()])
   })
 
   test('a subscriber with a backlog of two hundred events gets each once', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     await Promise.all(Array.from({ length: 200 }, (_, n) => emit(service, { type: 'a', data: n })))
     await receiver.waitFor(200)
@@ -109,6 +102,5 @@ onEachEngine('fairness', (engine) => {
     )
     assert.equal(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size, 200)
     assert.equal(receiver.calls.length, 200)
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -22,21 +22,14 @@ export async function subscribe(
   service: TestService,
   settings: Record<string, unknown>,
 ): Promise<SubscriberAnswer> {
-  return (await expectJson(service, 201, '/subscribers', {
-    method: 'POST',
-    json: settings,
-  })) as SubscriberAnswer
+  return expectJson(service, 201, '/subscribers', { method: 'POST', json: settings })
 }
 
 export async function emit(
   service: TestService,
   event: Record<string, unknown>,
 ): Promise<{ id: number; eventId: string; type: string }> {
-  return (await expectJson(service, 202, '/events', { method: 'POST', json: event })) as {
-    id: number
-    eventId: string
-    type: string
-  }
+  return expectJson(service, 202, '/events', { method: 'POST', json: event })
 }
 
 export interface DeliveryAnswer {
@@ -73,14 +66,12 @@ export async function deliveries(
   subscriberId: string,
   query = '',
 ): Promise<DeliveryAnswer[]> {
-  const page = (await expectJson(service, 200, `/subscribers/${subscriberId}/deliveries${query}`)) as {
-    data: DeliveryAnswer[]
-  }
-  return page.data
+  const path = `/subscribers/${subscriberId}/deliveries${query}`
+  return (await expectJson<{ data: DeliveryAnswer[] }>(service, 200, path)).data
 }
 
 export async function delivery(service: TestService, id: number): Promise<DeliveryAnswer> {
-  return (await expectJson(service, 200, `/deliveries/${id}`)) as DeliveryAnswer
+  return expectJson(service, 200, `/deliveries/${id}`)
 }
 
 /** The subscriber's newest delivery with its attempts, once its status is `status`. */
@@ -105,17 +96,21 @@ export function until<T>(
   return eventually(ask, what, limit) as Promise<NonNullable<T>>
 }
 
-export async function expectJson(
-  service: TestService,
+export async function expectJson<Json = unknown>(
+  service: Pick<TestService, 'admin'>,
   status: number,
   path: string,
   init: RequestInit & { json?: unknown } = {},
-): Promise<unknown> {
+): Promise<Json> {
   const response = await service.admin(path, init)
   const text = await response.text()
   if (response.status !== status)
     throw new Error(
       `${init.method ?? 'GET'} ${path} answered ${response.status} instead of ${status}: ${text}`,
     )
-  return text === '' ? undefined : JSON.parse(text)
+  return (text === '' ? undefined : JSON.parse(text)) as Json
 }
+
+/** The rows of a list's first page. */
+export const dataOf = async <Item>(service: Pick<TestService, 'admin'>, path: string): Promise<Item[]> =>
+  (await expectJson<{ data: Item[] }>(service, 200, path)).data

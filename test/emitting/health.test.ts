@@ -7,6 +7,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 interface HealthAnswer {
   since: string
@@ -20,12 +21,12 @@ interface HealthAnswer {
 }
 
 const read = async (service: TestService, id: string, query = ''): Promise<HealthAnswer> =>
-  (await expectJson(service, 200, `/subscribers/${id}/health${query}`)) as HealthAnswer
+  await expectJson<HealthAnswer>(service, 200, `/subscribers/${id}/health${query}`)
 
 onEachEngine('health of subscribers', (engine) => {
   test('attempts are counted by hour, and survive a restart', async () => {
-    const database = await engine.createMigratedDatabase()
-    const receiver = await startReceiver(500, 204)
+    await using database = await engine.createMigratedDatabase()
+    await using receiver = await startReceiver(500, 204)
     const first = await startEmitting(engine, { databaseUrl: database.url })
     const { id } = await subscribe(first, { url: receiver.url })
     const other = await subscribe(first, { url: receiver.url, eventTypes: ['never'] })
@@ -53,7 +54,7 @@ onEachEngine('health of subscribers', (engine) => {
     const none = await read(first, other.id)
     assert.deepEqual([none.delivered, none.successRate, none.p50, none.hours], [0, null, null, []])
     await first.close()
-    const second = await startEmitting(engine, { databaseUrl: database.url })
+    await using second = await startEmitting(engine, { databaseUrl: database.url })
     check(await read(second, id))
     const past = await read(second, id, '?until=2020-01-01T00:00:00Z')
     assert.deepEqual([past.delivered, past.hours], [0, []])
@@ -63,8 +64,6 @@ onEachEngine('health of subscribers', (engine) => {
     await expectJson(second, 204, `/subscribers/${id}`, { method: 'DELETE' })
     const rows = await second.database.reader.selectFrom('subscriber_hours').selectAll().execute()
     assert.deepEqual(rows, [], 'they go with their subscriber')
-    await Promise.all([second.close(), receiver.close()])
-    await database.drop()
   })
 
   test('hours are stored as long as events', async () => {
@@ -75,8 +74,11 @@ onEachEngine('health of subscribers', (engine) => {
       now: () => Date.now() + skipped,
       after: (ms: number, then: () => void) => systemClock.after(Math.min(ms, 100), then),
     }
-    const receiver = await startReceiver()
-    const service = await startEmitting(engine, { env: { PAYLOAD_RETENTION_DAYS: '30' }, parts: { clock } })
+    await using receiver = await startReceiver()
+    await using service = await startEmitting(engine, {
+      env: { PAYLOAD_RETENTION_DAYS: '30' },
+      parts: { clock },
+    })
     const { id } = await subscribe(service, { url: receiver.url })
     const hoursAre = (count: number): Promise<unknown> =>
       until(async () => {
@@ -96,7 +98,6 @@ onEachEngine('health of subscribers', (engine) => {
     skipped = 32 * 86_400_000
     await emit(service, { type: 'a', data: 3 })
     await hoursAre(1)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('each attempt is counted once, also during writes of the counts', async () => {
@@ -108,22 +109,17 @@ onEachEngine('health of subscribers', (engine) => {
         return () => undefined
       },
     }
-    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    await using service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/' })
     const { database } = service
-    const health = new Health({ database, clock, log: createLog('fatal'), retention: Infinity })
+    await using health = scoped(new Health({ database, clock, log: createLog('fatal'), retention: Infinity }))
     const counted = async (): Promise<number> =>
       (await health.read(id, 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
-    try {
-      for (let attempts = 1; attempts <= 30; attempts += 1) {
-        health.record(id, true, 5)
-        const before = counted()
-        flush()
-        assert.deepEqual(await Promise.all([before, counted(), counted()]), Array(3).fill(attempts))
-      }
-    } finally {
-      await health.stop()
-      await service.close()
+    for (let attempts = 1; attempts <= 30; attempts += 1) {
+      health.record(id, true, 5)
+      const before = counted()
+      flush()
+      assert.deepEqual(await Promise.all([before, counted(), counted()]), Array(3).fill(attempts))
     }
   })
 })

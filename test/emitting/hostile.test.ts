@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { eventually } from '../receiving/harness.ts'
 import { engines } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
 import { emit, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
+import { started } from '../harness/started.ts'
 
 type Behaviour = (socket: Socket) => void
 
@@ -173,17 +172,11 @@ const failed: [name: string, behave: Behaviour, failure: string, error: RegExp][
 ]
 
 describe('subscribers that misbehave', () => {
-  let service: TestService
-  let healthy: Receiver
-  before(async () => {
-    healthy = await startReceiver()
-    service = await startEmitting(engines[0]!, {
+  const service = started(() =>
+    startEmitting(engines[0]!, {
       env: { EMIT_RETRY_SCHEDULE: '0', EMIT_TIMEOUT: String(timeout / 1000) },
-    })
-  })
-  after(async () => {
-    await Promise.all([service?.close(), healthy?.close()])
-  })
+    }),
+  )
 
   const attemptAt = async (behave: Behaviour, status: string, limit?: number) => {
     const hostile = await startHostile(behave)
@@ -262,17 +255,5 @@ describe('subscribers that misbehave', () => {
     )
     for (const { attemptCount } of data) assert.equal(attemptCount, 1)
     closing.close()
-  })
-
-  test('a healthy one gets its events at once while twenty hang', async () => {
-    const hanging = await startHostile(() => undefined)
-    for (let n = 0; n < 20; n += 1) await subscribe(service, { url: hanging.url, eventTypes: ['hang'] })
-    await subscribe(service, { url: healthy.url, eventTypes: ['hang', 'fine'], timeout: patience })
-    for (let n = 0; n < 5; n += 1) await emit(service, { type: 'hang', data: n })
-    await emit(service, { type: 'fine', data: 1 })
-    const begun = Date.now()
-    await healthy.waitFor(6)
-    assert.ok(Date.now() - begun < timeout + slack)
-    hanging.close()
   })
 })

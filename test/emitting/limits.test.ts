@@ -18,6 +18,7 @@ import {
   type SubscriberAnswer,
 } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
+import { rowIn } from '../harness/rows.ts'
 
 const url = 'http://127.0.0.1:9/'
 /** A clock that a test moves: allowances grow with the time that the service takes for its answers otherwise. */
@@ -30,7 +31,7 @@ const http: TestServiceOptions = { parts: { roles: { http: true, workers: false 
 onEachEngine('limits', (engine) => {
   test('an owner can send ten test events at once, then one every six seconds, over all processes', async () => {
     const { clock, pass } = stillClock()
-    const database = await engine.createMigratedDatabase()
+    await using database = await engine.createMigratedDatabase()
     const options = { databaseUrl: database.url, parts: { ...http.parts, clock } }
     const service = await startEmitting(engine, options)
     const other = engine.name === 'postgres' ? await startEmitting(engine, options) : service
@@ -72,12 +73,11 @@ onEachEngine('limits', (engine) => {
     assert.deepEqual(keys, ['test-event owner globex'], 'what is full again is removed')
     await aside.close()
     await Promise.all([service.close(), other === service ? undefined : other.close()])
-    await database.drop()
   })
 
   test('an owner can start ten bulk replays at once, of which five run concurrently', async () => {
-    const database = await engine.createMigratedDatabase()
-    const receiver = await startReceiver()
+    await using database = await engine.createMigratedDatabase()
+    await using receiver = await startReceiver()
     const first = await startEmitting(engine, { databaseUrl: database.url })
     const made: SubscriberAnswer[] = []
     for (let count = 0; count < 2; count += 1)
@@ -86,7 +86,7 @@ onEachEngine('limits', (engine) => {
     for (const { id } of made) await settled(first, id, 'delivered')
     await first.close()
     const parts = { ...http.parts, clock: stillClock().clock }
-    const service = await startEmitting(engine, { databaseUrl: database.url, parts })
+    await using service = await startEmitting(engine, { databaseUrl: database.url, parts })
     const acme = await enterPortal(service, 'acme')
     let second = 0
     const begin = (): [method: string, path: string, json: object] => {
@@ -111,12 +111,10 @@ onEachEngine('limits', (engine) => {
     assert.equal((await acme.call(...begin())).status, 429)
     // An admin begins more.
     await expectJson(service, 202, path, { method: 'POST', json })
-    await Promise.all([service.close(), receiver.close()])
-    await database.drop()
   })
 
   test('an owner can count what bulk replays would send thirty times at once, an admin more often', async () => {
-    const service = await startEmitting(engine, { parts: { ...http.parts, clock: stillClock().clock } })
+    await using service = await startEmitting(engine, { parts: { ...http.parts, clock: stillClock().clock } })
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     const path = `/subscribers/${id}/replay`
@@ -125,12 +123,11 @@ onEachEngine('limits', (engine) => {
       statuses.push((await acme.call('POST', path, { dryRun: true })).status)
     assert.deepEqual(statuses, [...Array.from({ length: 30 }, () => 200), 429])
     await expectJson(service, 200, path, { method: 'POST', json: { dryRun: true } })
-    await service.close()
   })
 
   test('single replays of an owner are limited, those of admins are not', async () => {
     const { clock, pass } = stillClock()
-    const service = await startEmitting(engine, { parts: { ...http.parts, clock } })
+    await using service = await startEmitting(engine, { parts: { ...http.parts, clock } })
     const made = await subscribe(service, { url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     await emit(service, { type: 'a', data: 1, audience: 'acme' })
@@ -147,19 +144,14 @@ onEachEngine('limits', (engine) => {
     await acme.json(202, 'POST', path)
     await acme.json(429, 'POST', path)
     await expectJson(service, 202, path, { method: 'POST' })
-    await service.close()
   })
 
   test('an owner has at most a hundred subscribers, also with concurrent registrations', async () => {
-    const service = await startEmitting(engine, http)
+    await using service = await startEmitting(engine, http)
     const { id } = await subscribe(service, { url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     const database = await openDatabase(service.databaseUrl)
-    const row = await database.reader
-      .selectFrom('subscribers')
-      .selectAll()
-      .where('id', '=', id)
-      .executeTakeFirstOrThrow()
+    const row = await rowIn({ database }, 'subscribers', { id })
     const copies = Array.from({ length: 94 }, () => ({ ...row, id: newId(Date.now()) }))
     await database.transaction((tx) => tx.insertInto('subscribers').values(copies).execute())
     await database.close()
@@ -168,14 +160,11 @@ onEachEngine('limits', (engine) => {
     )
     assert.equal(answers.filter(({ status }) => status === 201).length, 5)
     assert.equal(answers.filter(({ status }) => status === 409).length, 10)
-    await service.close()
   })
 
   test('a delivery that waits for a retry is sent now as often as somebody asks, and its schedule does not move', async () => {
-    const [service, receiver] = await Promise.all([
-      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } }),
-      startReceiver(500),
-    ])
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } })
+    await using receiver = await startReceiver(500)
     const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     const { eventId } = await emit(service, { type: 'a', data: 1, audience: 'acme' })
@@ -207,14 +196,11 @@ onEachEngine('limits', (engine) => {
     assert.equal(dead.attempts.length, 7)
     await database.close()
     assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('a bulk replay of pending deliveries sends all that wait for a retry now', async () => {
-    const [service, receiver] = await Promise.all([
-      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600' } }),
-      startReceiver(500),
-    ])
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600' } })
+    await using receiver = await startReceiver(500)
     const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
     const acme = await enterPortal(service, 'acme')
     for (let count = 0; count < 5; count += 1)
@@ -229,10 +215,9 @@ onEachEngine('limits', (engine) => {
     assert.deepEqual(await acme.json(200, 'POST', path, { ...pending, dryRun: true }), { total: 5 })
     await acme.json(202, 'POST', path, { ...pending, eventType: 'a' })
     await receiver.waitFor(8)
-    const job = (await expectJson(service, 202, path, { method: 'POST', json: pending })) as { total: number }
+    const job = await expectJson<{ total: number }>(service, 202, path, { method: 'POST', json: pending })
     assert.ok(job.total >= 2 && job.total <= 5, String(job.total))
     await receiver.waitFor(10)
     await settled(service, made.id, 'delivered')
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -14,6 +14,8 @@ import {
   subscribe,
   until,
 } from './harness.ts'
+import { started } from '../harness/started.ts'
+import { rowIn } from '../harness/rows.ts'
 
 interface Page {
   data: DeliveryAnswer[]
@@ -41,8 +43,9 @@ async function withDeadLetters(service: TestService, count: number) {
 }
 
 onEachEngine('delivery log', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('newest first, page by page, filtered by status, type and time', async () => {
-    const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 5)
     const all = await deliveries(service, id)
     assert.deepEqual(
@@ -52,11 +55,11 @@ onEachEngine('delivery log', (engine) => {
     const walked: number[] = []
     let cursor: string | null | undefined
     while (cursor !== null) {
-      const page = (await expectJson(
+      const page = await expectJson<Page>(
         service,
         200,
         `/subscribers/${id}/deliveries?status=dead&limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`,
-      )) as Page
+      )
       walked.push(...page.data.map((entry) => entry.id))
       cursor = page.pageInfo.nextCursor
     }
@@ -69,14 +72,13 @@ onEachEngine('delivery log', (engine) => {
     assert.equal((await deliveries(service, id, '?since=2020-01-01T00:00:00Z')).length, 5)
     assert.equal((await deliveries(service, id, '?until=2020-01-01T00:00:00Z')).length, 0)
     assert.equal((await deliveries(service, id, '?unknown=1&limit=abc')).length, 5)
-    await Promise.all([service.close(), receiver.close()])
+    await receiver.close()
   })
 
   test('an invalid filter and a cursor of another query are 400 and name the parameter', async () => {
-    const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 3)
     const { id: other } = await subscribe(service, { url: receiver.url })
-    const page = (await expectJson(service, 200, `/subscribers/${id}/deliveries?limit=1`)) as Page
+    const page = await expectJson<Page>(service, 200, `/subscribers/${id}/deliveries?limit=1`)
     const cursor = page.pageInfo.nextCursor
     const bad: [path: string, parameter: string][] = [
       [`/subscribers/${id}/deliveries?status=broken`, 'status'],
@@ -88,7 +90,7 @@ onEachEngine('delivery log', (engine) => {
       [`/subscribers?cursor=${cursor}`, 'cursor'],
     ]
     for (const [path, parameter] of bad) {
-      const answer = (await expectJson(service, 400, path)) as { source: { parameter: string } }
+      const answer = await expectJson<{ source: { parameter: string } }>(service, 400, path)
       assert.equal(answer.source.parameter, parameter, path)
     }
     for (const path of [
@@ -100,17 +102,17 @@ onEachEngine('delivery log', (engine) => {
       '/jobs/%00',
     ])
       await expectJson(service, 404, path)
-    await Promise.all([service.close(), receiver.close()])
+    await receiver.close()
   })
 
   test('a replayed delivery has the same event id, a full schedule, and its old attempts', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 500, 500, 204)])
+    await using receiver = await startReceiver(500, 500, 500, 204)
     const { id } = await subscribe(service, { url: receiver.url })
     const { eventId } = await emit(service, { type: 'a', data: 1 })
     const dead = await settled(service, id, 'dead')
-    const replayed = (await expectJson(service, 202, `/deliveries/${dead.id}/replay`, {
+    const replayed = await expectJson<DeliveryAnswer>(service, 202, `/deliveries/${dead.id}/replay`, {
       method: 'POST',
-    })) as DeliveryAnswer
+    })
     assert.deepEqual([replayed.id, replayed.eventId, replayed.status], [dead.id, eventId, 'pending'])
     const delivered = await settled(service, id, 'delivered')
     assert.deepEqual(
@@ -128,11 +130,9 @@ onEachEngine('delivery log', (engine) => {
     await expectJson(service, 404, '/deliveries/99999999/replay', { method: 'POST' })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'disabled' } })
     await expectJson(service, 409, `/deliveries/${dead.id}/replay`, { method: 'POST' })
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('a bulk replay counts first, then sends dead deliveries again and shows its progress', async () => {
-    const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 6)
     const replay = (json?: unknown) =>
       service.admin(`/subscribers/${id}/replay`, { method: 'POST', ...(json !== undefined && { json }) })
@@ -157,7 +157,7 @@ onEachEngine('delivery log', (engine) => {
     const begun = (await response.json()) as Job
     assert.equal(begun.total, 6)
     const done = await until(async () => {
-      const job = (await expectJson(service, 200, `/jobs/${begun.id}`)) as Job
+      const job = await expectJson<Job>(service, 200, `/jobs/${begun.id}`)
       return job.status === 'done' && job
     }, 'the job is done')
     assert.equal(done.done, 6)
@@ -166,33 +166,32 @@ onEachEngine('delivery log', (engine) => {
       async () => (await deliveries(service, id, '?status=delivered')).length === 6,
       'all are delivered',
     )
-    const cancelled = (await expectJson(service, 200, `/jobs/${begun.id}`, { method: 'DELETE' })) as Job
+    const cancelled = await expectJson<Job>(service, 200, `/jobs/${begun.id}`, { method: 'DELETE' })
     assert.equal(cancelled.status, 'done', 'a job that has ended stays as it is')
-    await Promise.all([service.close(), receiver.close()])
+    await receiver.close()
   })
 
   test('a bulk replay respects its rate', async () => {
-    const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 6)
     const before = receiver.calls.length
     const json = { rate: 8 }
     // Not from the first call: a busy machine may deliver that one later than its turn.
     const asked = Date.now()
-    const begun = (await expectJson(service, 202, `/subscribers/${id}/replay`, {
+    const begun = await expectJson<Job & { rate: number }>(service, 202, `/subscribers/${id}/replay`, {
       method: 'POST',
       json,
-    })) as Job & { rate: number }
+    })
     assert.equal(begun.rate, 8)
     const calls = (await receiver.waitFor(before + 6)).slice(before)
     const took = calls.at(-1)!.at - asked
     assert.ok(took >= 400, `six at eight a second took ${took} ms`)
     for (const rate of [0, -1, 1e6, '5'])
       await expectJson(service, 400, `/subscribers/${id}/replay`, { method: 'POST', json: { rate } })
-    await Promise.all([service.close(), receiver.close()])
+    await receiver.close()
   })
 
   test('a bulk replay that is requested twice starts once', async () => {
-    const database = await engine.createMigratedDatabase()
+    await using database = await engine.createMigratedDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
     await service.close()
@@ -201,12 +200,12 @@ onEachEngine('delivery log', (engine) => {
       parts: { roles: { http: true, workers: false } },
     })
     const begin = async (json: object = {}): Promise<Job> =>
-      (await expectJson(idle, 202, `/subscribers/${id}/replay`, { method: 'POST', json })) as Job
+      await expectJson<Job>(idle, 202, `/subscribers/${id}/replay`, { method: 'POST', json })
     const [first, second] = await Promise.all([begin(), begin({ status: 'dead' })])
     assert.equal(first.id, second.id)
     const other = await begin({ eventType: 'odd' })
     assert.notEqual(other.id, first.id)
-    const { data } = (await expectJson(idle, 200, `/subscribers/${id}/jobs`)) as { data: Job[] }
+    const { data } = await expectJson<{ data: Job[] }>(idle, 200, `/subscribers/${id}/jobs`)
     assert.deepEqual(
       data.map((job) => job.id),
       [other.id, first.id],
@@ -223,11 +222,10 @@ onEachEngine('delivery log', (engine) => {
     )
     assert.equal(receiver.calls.length, before + 3)
     await Promise.all([working.close(), receiver.close()])
-    await database.drop()
   })
 
   test('a step of a bulk replay examines a bounded number of deliveries, from the time of the filter on', async () => {
-    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    await using service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const { database } = service
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', eventTypes: ['none'] })
     const usual = await emit(service, { type: 'usual', data: 1 })
@@ -260,15 +258,11 @@ onEachEngine('delivery log', (engine) => {
       return ids.toSorted((a, b) => a - b)
     })
     const begin = async (json: object) => {
-      const answer = (await expectJson(service, 202, `/subscribers/${id}/replay`, {
+      const answer = await expectJson<Job>(service, 202, `/subscribers/${id}/replay`, {
         method: 'POST',
         json,
-      })) as Job
-      const job = await database.reader
-        .selectFrom('jobs')
-        .selectAll()
-        .where('id', '=', answer.id)
-        .executeTakeFirstOrThrow()
+      })
+      const job = await rowIn({ database }, 'jobs', { id: answer.id })
       return { ...job, total: answer.total }
     }
     const since = new Date(late).toISOString()
@@ -294,11 +288,10 @@ onEachEngine('delivery log', (engine) => {
       [1, added[2_101]],
       [0, undefined],
     ])
-    await service.close()
   })
 
   test('a cancelled bulk replay stops, also in another process', async () => {
-    const database = await engine.createMigratedDatabase()
+    await using database = await engine.createMigratedDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
     const { receiver, id } = await withDeadLetters(service, 3)
     await service.close()
@@ -309,7 +302,7 @@ onEachEngine('delivery log', (engine) => {
     const job = (await (await idle.admin(`/subscribers/${id}/replay`, { method: 'POST' })).json()) as Job
     assert.deepEqual([job.status, job.done], ['running', 0])
     assert.equal(
-      ((await expectJson(idle, 200, `/jobs/${job.id}`, { method: 'DELETE' })) as Job).status,
+      (await expectJson<Job>(idle, 200, `/jobs/${job.id}`, { method: 'DELETE' })).status,
       'cancelled',
     )
     await idle.close()
@@ -319,11 +312,9 @@ onEachEngine('delivery log', (engine) => {
     await settled(working, other, 'delivered')
     assert.equal((await deliveries(working, id, '?status=dead')).length, 3)
     await Promise.all([working.close(), receiver.close()])
-    await database.drop()
   })
 
   test('removing a subscriber removes its log, also with attempts in progress', async () => {
-    const service = await startEmitting(engine)
     const { receiver, id } = await withDeadLetters(service, 2)
     const [first] = await deliveries(service, id)
     receiver.answer((response) => setTimeout(() => response.writeHead(204).end(), 100))
@@ -335,6 +326,6 @@ onEachEngine('delivery log', (engine) => {
     const { id: next } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     await settled(service, next, 'delivered')
-    await Promise.all([service.close(), receiver.close()])
+    await receiver.close()
   })
 })

@@ -5,7 +5,7 @@ import { Compile } from 'typebox/schema'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
-import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import { deliveries, emit, dataOf, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 interface Notice {
   type: string
@@ -21,9 +21,7 @@ const typesOf = (receiver: Receiver): string[] => read(receiver).map(({ type }) 
 
 /** What is sent is what the catalogue says. */
 async function areOfTheCatalogue(service: TestService, notices: readonly Notice[]): Promise<void> {
-  const { data } = (await expectJson(service, 200, '/event-types')) as {
-    data: { type: string; schema: object }[]
-  }
+  const data = await dataOf<{ type: string; schema: object }>(service, '/event-types')
   for (const notice of notices) {
     const { schema } = data.find(({ type }) => type === notice.type)!
     assert.ok(Compile(schema).Check(notice.data), JSON.stringify(notice))
@@ -33,16 +31,14 @@ async function areOfTheCatalogue(service: TestService, notices: readonly Notice[
 onEachEngine('operational events', (engine) => {
   test('a failing subscriber causes one event, and another one when it recovers', async () => {
     const schedule = { env: { EMIT_RETRY_SCHEDULE: '0,0.02,0.02,0.02,0.02,0.02,0.02,0.02,0.02,60' } }
-    const [service, admins, receiver] = await Promise.all([
-      startEmitting(engine, schedule),
-      startReceiver(),
-      startReceiver(500),
-    ])
+    await using service = await startEmitting(engine, schedule)
+    await using admins = await startReceiver()
+    await using receiver = await startReceiver(500)
     await subscribe(service, { url: admins.url, operational: true })
     const { id } = await subscribe(service, { url: receiver.url, owner: 'acme' })
     for (let n = 0; n < 3; n += 1) await emit(service, { id: `e-${n}`, type: 'a', data: n, audience: 'acme' })
     await admins.waitFor(1)
-    const shown = (await expectJson(service, 200, `/subscribers/${id}`)) as { failingSince: string | null }
+    const shown = await expectJson<{ failingSince: string | null }>(service, 200, `/subscribers/${id}`)
     assert.notEqual(shown.failingSince, null)
     await receiver.waitFor(15)
     receiver.answer(204)
@@ -57,18 +53,15 @@ onEachEngine('operational events', (engine) => {
     )
     assert.equal(recovered!.data.delivery!.status, 204)
     await areOfTheCatalogue(service, read(admins))
-    const after = (await expectJson(service, 200, `/subscribers/${id}`)) as { failingSince: string | null }
+    const after = await expectJson<{ failingSince: string | null }>(service, 200, `/subscribers/${id}`)
     assert.equal(after.failingSince, null)
-    await Promise.all([service.close(), admins.close(), receiver.close()])
   })
 
   test('dead letters and disabled subscribers cause events with the reason', async () => {
-    const [service, admins, receiver, gone] = await Promise.all([
-      startEmitting(engine),
-      startReceiver(),
-      startReceiver(500),
-      startReceiver(410),
-    ])
+    await using service = await startEmitting(engine)
+    await using admins = await startReceiver()
+    await using receiver = await startReceiver(500)
+    await using gone = await startReceiver(410)
     await subscribe(service, { url: admins.url, operational: true })
     const failing = await subscribe(service, { url: receiver.url, eventTypes: ['dead'] })
     const leaving = await subscribe(service, { url: gone.url, eventTypes: ['gone'] })
@@ -102,15 +95,12 @@ onEachEngine('operational events', (engine) => {
         [failing.id, 'Disabled by an API request.'],
       ],
     )
-    await Promise.all([service.close(), admins.close(), receiver.close(), gone.close()])
   })
 
   test('operational subscribers cause no operational events, and get no other events', async () => {
-    const [service, admins, broken] = await Promise.all([
-      startEmitting(engine),
-      startReceiver(),
-      startReceiver(500),
-    ])
+    await using service = await startEmitting(engine)
+    await using admins = await startReceiver()
+    await using broken = await startReceiver(500)
     const chosen = await subscribe(service, {
       url: admins.url,
       operational: true,
@@ -142,7 +132,7 @@ onEachEngine('operational events', (engine) => {
       json: { status: 'disabled' },
     })
     assert.equal((await deliveries(service, failing.id)).length, 4)
-    const { data } = (await expectJson(service, 200, '/events?limit=100')) as { data: { type: string }[] }
+    const { data } = await expectJson<{ data: { type: string }[] }>(service, 200, '/events?limit=100')
     assert.equal(data.filter(({ type }) => type === 'subscriber.disabled').length, 0)
     // It has no owner, and is given none.
     await expectJson(service, 400, '/subscribers', {
@@ -150,15 +140,12 @@ onEachEngine('operational events', (engine) => {
       json: { url: admins.url, owner: 'acme', operational: true },
     })
     await expectJson(service, 409, `/subscribers/${chosen.id}`, { method: 'PATCH', json: { owner: 'acme' } })
-    await Promise.all([service.close(), admins.close(), broken.close()])
   })
 
   test('an operational subscriber that fails is shown as failing, and is not disabled for it', async () => {
-    const [service, admins, broken] = await Promise.all([
-      startEmitting(engine),
-      startReceiver(500),
-      startReceiver(500),
-    ])
+    await using service = await startEmitting(engine)
+    await using admins = await startReceiver(500)
+    await using broken = await startReceiver(500)
     const { id } = await subscribe(service, {
       url: admins.url,
       operational: true,
@@ -166,18 +153,18 @@ onEachEngine('operational events', (engine) => {
     })
     const { id: other } = await subscribe(service, { url: broken.url, eventTypes: ['a'] })
     const read = async () => {
-      const { state, disablesAt } = (await expectJson(service, 200, `/subscribers/${id}`)) as {
-        state: string
-        disablesAt: string | null
-      }
+      const path = `/subscribers/${id}`
+      const { state, disablesAt } = await expectJson<{ state: string; disablesAt: string | null }>(
+        service,
+        200,
+        path,
+      )
       return { state, disablesAt }
     }
     await emit(service, { type: 'a', data: 1 })
     await settled(service, id, 'dead')
     assert.deepEqual(await read(), { state: 'failing', disablesAt: null })
-    const { data } = (await expectJson(service, 200, '/attention')) as {
-      data: { kind: string; about: { id: string } }[]
-    }
+    const data = await dataOf<{ kind: string; about: { id: string } }>(service, '/attention')
     assert.ok(data.some(({ kind, about }) => kind === 'subscriber-failing' && about.id === id))
     await emit(service, { type: 'a', data: 2 })
     await until(async () => (await deliveries(service, id, '?status=dead')).length === 2, 'it fails again')
@@ -188,16 +175,15 @@ onEachEngine('operational events', (engine) => {
     await settled(service, id, 'delivered')
     assert.equal((await read()).state, 'active')
     assert.equal((await deliveries(service, other)).length, 3)
-    await Promise.all([service.close(), admins.close(), broken.close()])
   })
 
   test('without an operational subscriber no such event is made', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
+    await using service = await startEmitting(engine)
+    await using receiver = await startReceiver(500)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 1 })
     await settled(service, id, 'dead')
-    const { data } = (await expectJson(service, 200, '/events')) as { data: unknown[] }
+    const { data } = await expectJson<{ data: unknown[] }>(service, 200, '/events')
     assert.equal(data.length, 1)
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -1,10 +1,10 @@
 // Each owner's portal may have a name, a colour and a logo of its own.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import type { TestService } from '../harness/service.ts'
-import { expectJson, startEmitting } from './harness.ts'
+import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
+import { started } from '../harness/started.ts'
 
 const logo = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')}`
 const brand = { name: 'Acme hooks', color: '#7a3cff', logo }
@@ -15,9 +15,7 @@ interface Session {
 }
 
 onEachEngine('brands of owners', (engine) => {
-  let service: TestService
-  before(async () => (service = await startEmitting(engine)))
-  after(() => service.close())
+  const service = started(() => startEmitting(engine))
 
   const read = (owner: string) => expectJson(service, 200, `/owners/${encodeURIComponent(owner)}/brand`)
   const change = (owner: string, json: object, status = 200) =>
@@ -44,9 +42,8 @@ onEachEngine('brands of owners', (engine) => {
     assert.match(shown.variables!['--color-accent']!, /^light-dark\(#[\da-f]{6},#[\da-f]{6}\)$/)
     const other = await (await enterPortal(service, 'globex/eu')).json<Session>(200, 'GET', '/session')
     assert.equal(other.brand.name, null)
-    const { data } = (await expectJson(service, 200, '/audit?action=portal.brand_changed')) as {
-      data: { target: string; detail: { fields: string } }[]
-    }
+    const path = '/audit?action=portal.brand_changed'
+    const data = await dataOf<{ target: string; detail: { fields: string } }>(service, path)
     assert.deepEqual(
       data.map(({ target, detail }) => [target, detail.fields]),
       [['owner:acme', 'name color logo']],
@@ -107,10 +104,10 @@ onEachEngine('brands of owners', (engine) => {
       body: JSON.stringify(brand),
     })
     assert.equal(answer.status, 401)
-    const { key } = (await expectJson(service, 201, '/keys', {
+    const { key } = await expectJson<{ key: string }>(service, 201, '/keys', {
       method: 'POST',
       json: { name: 'reads', scopes: ['subscribers:read'] },
-    })) as { key: string }
+    })
     const withKey = await service.fetch('/owners/acme/brand', {
       method: 'PATCH',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

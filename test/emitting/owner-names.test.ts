@@ -1,10 +1,10 @@
 // Customers have an optional display name, which pages and the portal show.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import type { TestService } from '../harness/service.ts'
-import { expectJson, startEmitting } from './harness.ts'
+import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
+import { started } from '../harness/started.ts'
 
 interface Owners {
   data: { owner: string; name: string | null; subscribers: number }[]
@@ -12,14 +12,12 @@ interface Owners {
 }
 
 onEachEngine('display names of customers', (engine) => {
-  let service: TestService
-  before(async () => (service = await startEmitting(engine)))
-  after(() => service.close())
+  const service = started(() => startEmitting(engine))
 
   const name = (owner: string, to: string | null, status = 200) =>
     expectJson(service, status, `/owners/${encodeURIComponent(owner)}`, { method: 'PUT', json: { name: to } })
   const list = async (query = ''): Promise<Owners> =>
-    (await expectJson(service, 200, `/owners${query}`)) as Owners
+    await expectJson<Owners>(service, 200, `/owners${query}`)
   const pairs = ({ data }: Owners) => data.map(({ owner, name }) => [owner, name])
 
   test('a customer with a name is listed before it has an endpoint, and found by either', async () => {
@@ -46,9 +44,7 @@ onEachEngine('display names of customers', (engine) => {
     const first = await list('?limit=3')
     assert.deepEqual(pairs(first), all.slice(0, 3))
     assert.deepEqual(pairs(await list(`?limit=3&cursor=${first.pageInfo.nextCursor}`)), all.slice(3))
-    const { data } = (await expectJson(service, 200, '/search?q=coyote')) as {
-      data: { kind: string; id: string; title: string }[]
-    }
+    const data = await dataOf<{ kind: string; id: string; title: string }>(service, '/search?q=coyote')
     assert.deepEqual(
       data.map(({ kind, id, title }) => [kind, id, title]),
       [['customer', 'acme', 'Wile E. Coyote & Söhne']],
@@ -56,16 +52,12 @@ onEachEngine('display names of customers', (engine) => {
   })
 
   test('endpoints, deliveries and the portal show it', async () => {
-    const { data: own } = (await expectJson(service, 200, '/subscribers?owner=acme')) as {
-      data: { id: string; ownerName: string }[]
-    }
+    const own = await dataOf<{ id: string; ownerName: string }>(service, '/subscribers?owner=acme')
     assert.equal(own[0]!.ownerName, 'Wile E. Coyote & Söhne')
     await expectJson(service, 202, `/subscribers/${own[0]!.id}/test`, { method: 'POST' })
-    const { data: sent } = (await expectJson(service, 200, '/deliveries?owner=acme')) as {
-      data: { id: number; ownerName: string }[]
-    }
+    const sent = await dataOf<{ id: number; ownerName: string }>(service, '/deliveries?owner=acme')
     assert.equal(sent[0]!.ownerName, 'Wile E. Coyote & Söhne')
-    const one = (await expectJson(service, 200, `/deliveries/${sent[0]!.id}`)) as { ownerName: string }
+    const one = await expectJson<{ ownerName: string }>(service, 200, `/deliveries/${sent[0]!.id}`)
     assert.equal(one.ownerName, 'Wile E. Coyote & Söhne')
     const portal = await enterPortal(service, 'acme')
     const session = await portal.json<{ owner: string; name: string }>(200, 'GET', '/session')
@@ -77,16 +69,14 @@ onEachEngine('display names of customers', (engine) => {
     for (let times = 0; times < 2; times++)
       await expectJson(service, 201, '/portal-links', { method: 'POST', json })
     const nameOf = async (owner: string) =>
-      ((await expectJson(service, 200, `/owners/${owner}`)) as { name: string | null }).name
+      (await expectJson<{ name: string | null }>(service, 200, `/owners/${owner}`)).name
     assert.equal(await nameOf('initech'), 'Initech')
     await name('initech', null)
     await name('initech', null)
     await name('globex', null)
     assert.equal(await nameOf('initech'), null)
     await expectJson(service, 404, '/owners/globex')
-    const { data } = (await expectJson(service, 200, '/audit?action=owner.named')) as {
-      data: { target: string }[]
-    }
+    const data = await dataOf<{ target: string }>(service, '/audit?action=owner.named')
     const targets = ['owner:acme', 'owner:globex', 'owner:globex', 'owner:initech', 'owner:initech']
     assert.deepEqual(data.map(({ target }) => target).toSorted(), targets)
   })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
+import { started } from '../harness/started.ts'
 
 interface SubscriberRow {
   id: string
@@ -23,15 +23,12 @@ interface OwnerRow {
 }
 
 onEachEngine('states of subscribers and their owners', (engine) => {
-  let service: TestService
-  let works: Receiver
-  let fails: Receiver
   const ids: Record<string, string> = {}
 
+  const service = started(() => startEmitting(engine))
+  const works = started(() => startReceiver(204))
+  const fails = started(() => startReceiver(500))
   before(async () => {
-    service = await startEmitting(engine)
-    works = await startReceiver(204)
-    fails = await startReceiver(500)
     const make = async (name: string, url: string, more: object = {}): Promise<void> => {
       ids[name] = (await subscribe(service, { url, owner: 'acme', ...more })).id
     }
@@ -46,10 +43,9 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     await settled(service, ids['active']!, 'delivered')
     await settled(service, ids['failing']!, 'dead')
   })
-  after(() => Promise.all([service.close(), works.close(), fails.close()]))
 
   const list = async (query: string): Promise<SubscriberRow[]> =>
-    ((await expectJson(service, 200, `/subscribers${query}`)) as { data: SubscriberRow[] }).data
+    (await expectJson<{ data: SubscriberRow[] }>(service, 200, `/subscribers${query}`)).data
 
   test('each subscriber has one state and the figures of its last day', async () => {
     const rows = await until(async () => {
@@ -64,7 +60,7 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     )
     assert.ok(day('active').p99! >= 10)
     assert.equal(day('idle').p99, null)
-    const one = (await expectJson(service, 200, `/subscribers/${ids['failing']}`)) as SubscriberRow
+    const one = await expectJson<SubscriberRow>(service, 200, `/subscribers/${ids['failing']}`)
     assert.equal(one.state, 'failing')
   })
 
@@ -78,15 +74,14 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     assert.deepEqual(await names('?url=%25%25'), [])
     assert.deepEqual(await names('?url=%00'), [])
     await expectJson(service, 400, '/subscribers?state=broken')
-    const page = (await expectJson(service, 200, '/subscribers?state=active&limit=1')) as {
-      pageInfo: { nextCursor: string | null }
-    }
+    const path = '/subscribers?state=active&limit=1'
+    const page = await expectJson<{ pageInfo: { nextCursor: string | null } }>(service, 200, path)
     assert.equal(page.pageInfo.nextCursor, null)
   })
 
   test('owners are listed by name, with what their subscribers do', async () => {
     const owners = async (query = ''): Promise<OwnerRow[]> =>
-      ((await expectJson(service, 200, `/owners${query}`)) as { data: OwnerRow[] }).data
+      (await expectJson<{ data: OwnerRow[] }>(service, 200, `/owners${query}`)).data
     const [acme, globex, ...more] = await owners()
     assert.deepEqual([acme!.owner, globex!.owner, more.length], ['acme', 'globex/eu', 0])
     assert.deepEqual([acme!.subscribers, globex!.subscribers], [3, 1])
@@ -98,10 +93,8 @@ onEachEngine('states of subscribers and their owners', (engine) => {
       (await owners('?q=GLOBEX')).map(({ owner }) => owner),
       ['globex/eu'],
     )
-    const first = (await expectJson(service, 200, '/owners?limit=1')) as {
-      data: OwnerRow[]
-      pageInfo: { nextCursor: string }
-    }
+    const path = '/owners?limit=1'
+    const first = await expectJson<{ data: OwnerRow[]; pageInfo: { nextCursor: string } }>(service, 200, path)
     const second = await owners(`?limit=1&cursor=${first.pageInfo.nextCursor}`)
     assert.deepEqual([first.data[0]!.owner, second[0]!.owner], ['acme', 'globex/eu'])
     const one = await expectJson(service, 200, '/owners/globex%2Feu')
@@ -112,7 +105,7 @@ onEachEngine('states of subscribers and their owners', (engine) => {
   })
 
   test('an owner shows a link and a session of the portal until they are revoked', async () => {
-    const read = async () => (await expectJson(service, 200, '/owners/acme')) as OwnerRow
+    const read = async () => await expectJson<OwnerRow>(service, 200, '/owners/acme')
     const isOpen = async () => {
       const { linkExpiresAt, sessionExpiresAt } = await read()
       return [linkExpiresAt !== null, sessionExpiresAt !== null]
@@ -125,6 +118,6 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     await expectJson(service, 204, '/portal-links?owner=acme', { method: 'DELETE' })
     assert.deepEqual(await isOpen(), [false, false])
     await makeLink(service, 'new')
-    assert.equal(((await expectJson(service, 200, '/owners/new')) as OwnerRow).subscribers, 0)
+    assert.equal((await expectJson<OwnerRow>(service, 200, '/owners/new')).subscribers, 0)
   })
 })

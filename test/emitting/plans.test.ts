@@ -7,9 +7,8 @@ import { openDeliveryStore } from '../../src/emitting/index.ts'
 import { startPosition, type Completion, type DeliveryStore } from '../../src/emitting/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres as engine, type TestDatabase } from '../harness/engines.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
 const listener = { lost: () => undefined, freed: () => undefined }
 
 /** Of which one subscriber has most, and the others some each. */
@@ -47,7 +46,7 @@ const indexOf: Readonly<Record<string, readonly string[]>> = {
   oldest: ['deliveries_due', 'deliveries_in_order'],
 }
 
-describe('plans of the dispatcher', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+describe('plans of the dispatcher', onPostgres, () => {
   let testDatabase: TestDatabase
   let database: PostgresDatabase
   let store: DeliveryStore

@@ -4,10 +4,10 @@ import { expectJson } from './harness.ts'
 
 /** The address of a link that an admin makes for an owner. */
 export async function makeLink(service: TestService, owner: string, more: object = {}): Promise<string> {
-  const link = (await expectJson(service, 201, '/portal-links', {
+  const link = await expectJson<{ url: string }>(service, 201, '/portal-links', {
     method: 'POST',
     json: { owner, ...more },
-  })) as { url: string }
+  })
   return link.url
 }
 

@@ -6,13 +6,16 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { enterPortal as enter, makeLink, openLink } from './portal-harness.ts'
+import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const url = 'http://127.0.0.1:9/'
 
 onEachEngine('portal', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('an owner registers, sees, changes, tests, rotates, replays and removes their own subscribers', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 500, 204)])
+    await using receiver = await startReceiver(500, 500, 204)
     const acme = await enter(service, 'acme')
     const made = await acme.json<{ id: string; secret: string; owner: string }>(201, 'POST', '/subscribers', {
       url: receiver.url,
@@ -51,11 +54,9 @@ onEachEngine('portal', (engine) => {
     )
     await acme.json(204, 'DELETE', `/subscribers/${made.id}`)
     await acme.json(404, 'GET', `/subscribers/${made.id}`)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('subscribers of another owner, or without one, are 404', async () => {
-    const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const foreign = await Promise.all([
       subscribe(service, { url, owner: 'globex' }),
@@ -67,11 +68,10 @@ onEachEngine('portal', (engine) => {
     ])
     await emit(service, { type: 'a', data: 1, audience: '*' })
     const jobs = await Promise.all(
-      foreign.map(
-        ({ id }) =>
-          expectJson(service, 202, `/subscribers/${id}/replay`, { method: 'POST' }) as Promise<{
-            id: string
-          }>,
+      foreign.map(({ id }) =>
+        expectJson<{
+          id: string
+        }>(service, 202, `/subscribers/${id}/replay`, { method: 'POST' }),
       ),
     )
     const { data } = await acme.json<{ data: unknown[] }>(200, 'GET', '/subscribers')
@@ -99,14 +99,12 @@ onEachEngine('portal', (engine) => {
     }
     // Nothing of it was changed.
     for (const { id, url: before } of foreign) {
-      const now = (await expectJson(service, 200, `/subscribers/${id}`)) as { url: string; updatedAt: string }
+      const now = await expectJson<{ url: string; updatedAt: string }>(service, 200, `/subscribers/${id}`)
       assert.equal(now.url, before)
     }
-    await service.close()
   })
 
   test('owners cannot change the owner, or set what only admins may', async () => {
-    const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const { id } = await acme.json<{ id: string }>(201, 'POST', '/subscribers', { url })
     const forbidden = [
@@ -130,11 +128,9 @@ onEachEngine('portal', (engine) => {
     await acme.json(200, 'PATCH', `/subscribers/${id}`, { status: 'active' })
     for (let n = 1; n < 100; n += 1) await acme.json(201, 'POST', '/subscribers', { url })
     await acme.json(409, 'POST', '/subscribers', { url })
-    await service.close()
   })
 
   test('the portal cookie is accepted by the portal only, which accepts no other credential', async () => {
-    const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const elsewhere: [method: string, path: string][] = [
       ['GET', '/subscribers'],
@@ -168,13 +164,12 @@ onEachEngine('portal', (engine) => {
     const both = { cookie: acme.cookie, authorization: `Bearer ${adminKey}` }
     const own = await service.fetch('/portal/subscribers', { headers: both })
     assert.equal(own.status, 200)
-    await service.close()
   })
 
   test('a link works once, until it expires; of twenty concurrent uses one succeeds', async () => {
     let shift = 0
     const clock = { ...systemClock, now: () => Date.now() + shift }
-    const service = await startEmitting(engine, { parts: { clock } })
+    await using service = await startEmitting(engine, { parts: { clock } })
     const link = await makeLink(service, 'acme')
     assert.match(link, /^http:\/\/[^/]+\/portal#[\w-]{43}$/)
     const answers = await Promise.all(Array.from({ length: 20 }, () => openLink(service, link)))
@@ -198,11 +193,9 @@ onEachEngine('portal', (engine) => {
     await makeLink(service, 'other')
     const left = await service.database.reader.selectFrom('portal_sessions').select('owner').execute()
     assert.equal(left.length, 1, 'of the first link, which lasts an hour')
-    await service.close()
   })
 
   test('a link of another owner replaces a session only on request, and ends it', async () => {
-    const service = await startEmitting(engine)
     const acme = await enter(service, 'acme')
     const link = await makeLink(service, 'globex')
     const json = { token: link.split('#')[1] }
@@ -223,11 +216,9 @@ onEachEngine('portal', (engine) => {
     const same = await makeLink(service, 'acme')
     await again.json(200, 'POST', '/session', { token: same.split('#')[1] })
     await again.json(401, 'GET', '/session')
-    await service.close()
   })
 
   test('links and cookies are stored as hashes; leaving and revoking end them', async () => {
-    const service = await startEmitting(engine)
     const link = await makeLink(service, 'acme')
     const response = await openLink(service, link)
     const [setCookie] = response.headers.getSetCookie()
@@ -255,18 +246,16 @@ onEachEngine('portal', (engine) => {
     assert.equal((await openLink(service, unopened)).status, 401)
     await other.json(200, 'GET', '/subscribers')
     await expectJson(service, 400, '/portal-links', { method: 'DELETE' })
-    const audit = (await expectJson(service, 200, '/audit')) as { data: { action: string; target: string }[] }
+    const audit = await expectJson<{ data: { action: string; target: string }[] }>(service, 200, '/audit')
     for (const action of ['portal.link_created', 'portal.opened', 'portal.revoked'])
       assert.ok(
         audit.data.some((entry) => entry.action === action && entry.target === 'owner:acme'),
         action,
       )
-    await service.close()
   })
 
   test('pages of other sites cannot use the cookie or open a link', async () => {
-    const service = await startEmitting(engine)
-    const acme = await enter(service, 'acme')
+    const acme = await enter(service, 'guarded')
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.example' },
       { 'sec-fetch-site': 'cross-site' },
@@ -281,11 +270,9 @@ onEachEngine('portal', (engine) => {
     await acme.json(200, 'GET', '/subscribers')
     const own = { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' }
     assert.equal((await acme.call('POST', '/subscribers', { url }, own)).status, 201)
-    await service.close()
   })
 
   test('only admins create links, and the owner is validated', async () => {
-    const service = await startEmitting(engine)
     const unknown = await service.fetch('/portal-links', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -303,6 +290,5 @@ onEachEngine('portal', (engine) => {
       { owner: 'acme', more: 1 },
     ])
       await expectJson(service, 400, '/portal-links', { method: 'POST', json })
-    await service.close()
   })
 })

@@ -46,7 +46,7 @@ async function addDeliveries(
 
 onEachEngine('removed subscribers', (engine) => {
   test('the call leaves the deliveries to a job, which deletes a bounded number in each transaction', async () => {
-    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    await using service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const { database } = service
     const owner = 'acme'
     const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner })
@@ -61,7 +61,7 @@ onEachEngine('removed subscribers', (engine) => {
     await expectJson(service, 404, `/subscribers/${id}`, { method: 'DELETE' })
     await expectJson(service, 404, `/deliveries/${gone}`)
     await expectJson(service, 404, `/deliveries/${gone}/replay`, { method: 'POST' })
-    const shown = (await expectJson(service, 200, `/deliveries?subscriber=${id}`)) as { data: unknown[] }
+    const shown = await expectJson<{ data: unknown[] }>(service, 200, `/deliveries?subscriber=${id}`)
     assert.deepEqual(shown.data, [])
     assert.deepEqual(await expectJson(service, 200, '/jobs'), {
       data: [],
@@ -85,11 +85,10 @@ onEachEngine('removed subscribers', (engine) => {
       [other],
     )
     assert.deepEqual(await ids(service, 'attempts'), [kept[0]!.id])
-    await service.close()
   })
 
   test('until the job has deleted its deliveries, they count nowhere', async () => {
-    const service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
+    await using service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
     const { database } = service
     const [{ id: kept }, { id: removed }] = [
       await subscribe(service, { url: 'http://127.0.0.1:9/' }),
@@ -97,7 +96,7 @@ onEachEngine('removed subscribers', (engine) => {
     ]
     const event = await emit(service, { type: 'a', data: 1 })
     const statusOf = async (query: string): Promise<string[]> => {
-      const { data } = (await expectJson(service, 200, `/events?${query}`)) as { data: { status: string }[] }
+      const { data } = await expectJson<{ data: { status: string }[] }>(service, 200, `/events?${query}`)
       return data.map(({ status }) => status)
     }
     const set = (subscriberId: string, status: 'delivered' | 'dead') =>
@@ -117,11 +116,14 @@ onEachEngine('removed subscribers', (engine) => {
     await expectJson(service, 204, `/subscribers/${removed}`, { method: 'DELETE' })
     assert.equal((await ids(service, 'deliveries')).length, 5)
     assert.deepEqual([await statusOf(''), await statusOf('status=failed')], [['delivered'], []])
-    const shown = (await expectJson(service, 200, `/events/${event.id}`)) as { status: string }
+    const shown = await expectJson<{ status: string }>(service, 200, `/events/${event.id}`)
     assert.equal(shown.status, 'delivered')
-    const { emitting } = (await expectJson(service, 200, '/queues')) as {
-      emitting: { dead: object; retrying: object }
-    }
+    const path = '/queues'
+    const { emitting } = await expectJson<{ emitting: { dead: object; retrying: object } }>(
+      service,
+      200,
+      path,
+    )
     const none = { count: 0, more: false }
     assert.deepEqual([emitting.dead, emitting.retrying], [none, none])
     for (const [query, found] of [
@@ -130,22 +132,23 @@ onEachEngine('removed subscribers', (engine) => {
       [`&eventId=${event.eventId}`, 1],
       ['&eventType=a', 1],
     ] as const) {
-      const page = (await expectJson(service, 200, `/deliveries?limit=1${query}`)) as {
-        data: unknown[]
-        pageInfo: { hasNextPage: boolean }
-      }
+      const path = `/deliveries?limit=1${query}`
+      const page = await expectJson<{ data: unknown[]; pageInfo: { hasNextPage: boolean } }>(
+        service,
+        200,
+        path,
+      )
       assert.deepEqual([page.data.length, page.pageInfo.hasNextPage], [found, false], query)
     }
     await expectJson(service, 204, `/subscribers/${kept}`, { method: 'DELETE' })
     assert.deepEqual(await statusOf(''), ['unsubscribed'])
-    await service.close()
   })
 
   test('what was waiting is not sent, and an attempt in progress leaves nothing and reports nothing', async () => {
-    const service = await startEmitting(engine)
-    const operational = await startReceiver()
+    await using service = await startEmitting(engine)
+    await using operational = await startReceiver()
     await subscribe(service, { url: operational.url, operational: true })
-    const receiver = await startReceiver()
+    await using receiver = await startReceiver()
     let answer = (): void => undefined
     receiver.answer((response) => {
       answer = () => void response.writeHead(500).end()
@@ -157,7 +160,7 @@ onEachEngine('removed subscribers', (engine) => {
     await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
     answer()
     await until(async () => (await ids(service, 'deliveries')).length === 0, 'its deliveries are deleted')
-    const next = await startReceiver()
+    await using next = await startReceiver()
     const { id: after } = await subscribe(service, { url: next.url })
     await emit(service, { type: 'a', data: 3 })
     await settled(service, after, 'delivered')
@@ -165,6 +168,5 @@ onEachEngine('removed subscribers', (engine) => {
     assert.deepEqual(await ids(service, 'attempts'), await ids(service, 'deliveries'))
     assert.equal(receiver.calls.length, 1)
     assert.equal(operational.calls.length, 0)
-    await Promise.all([service.close(), receiver.close(), operational.close(), next.close()])
   })
 })

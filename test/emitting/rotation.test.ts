@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
 /** Which of the secrets a call's signatures are made with. */
@@ -19,15 +20,17 @@ function signers(call: ReceivedCall, secrets: Record<string, string>): string[] 
 }
 
 onEachEngine('rotation', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('both secrets sign until the overlap ends, then only the new one', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id, secret: first } = await subscribe(service, { url: receiver.url })
     const rotate = async (json?: unknown) =>
       (
-        (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
+        await expectJson<{ secret: string }>(service, 200, `/subscribers/${id}/rotate-secret`, {
           method: 'POST',
           ...(json !== undefined && { json }),
-        })) as { secret: string }
+        })
       ).secret
     const second = await rotate()
     await emit(service, { type: 'a', data: 1 })
@@ -49,11 +52,10 @@ onEachEngine('rotation', (engine) => {
     await emit(service, { type: 'a', data: 3 })
     await receiver.waitFor(length + 1)
     assert.deepEqual(signers(receiver.calls.at(-1)!, { ...secrets, third, fourth }), ['fourth'])
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('at most ten secrets sign; an invalid overlap is refused', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     const path = `/subscribers/${id}/rotate-secret`
     for (let n = 0; n < 12; n += 1) await expectJson(service, 200, path, { method: 'POST' })
@@ -65,18 +67,17 @@ onEachEngine('rotation', (engine) => {
     await expectJson(service, 404, '/subscribers/00000000-0000-7000-8000-000000000000/rotate-secret', {
       method: 'POST',
     })
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('ed25519 on request: the public key is shown, and verifies', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id, secret } = await subscribe(service, { url: receiver.url })
-    const { publicKey } = (await expectJson(service, 200, `/subscribers/${id}`, {
+    const { publicKey } = await expectJson<{ publicKey: string }>(service, 200, `/subscribers/${id}`, {
       method: 'PATCH',
       json: { signing: 'both' },
-    })) as { publicKey: string }
+    })
     assert.deepEqual(
-      ((await expectJson(service, 200, `/subscribers/${id}`)) as { publicKeys: string[] }).publicKeys,
+      (await expectJson<{ publicKeys: string[] }>(service, 200, `/subscribers/${id}`)).publicKeys,
       [publicKey],
     )
     await emit(service, { type: 'a', data: 1 })
@@ -94,6 +95,5 @@ onEachEngine('rotation', (engine) => {
       format: 'jwk',
     })
     assert.ok(verify(null, message, key, Buffer.from(signature, 'base64')))
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -2,20 +2,18 @@
 // asynchronous standby. What was committed since is lost. Nobody may get anything else for it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { startReceiver, type Receiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
 import { copyDatabase, type EarlierState } from '../harness/set-back.ts'
 import { deliveries, emit, startEmitting, subscribe, until } from './harness.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
 
 interface Sent {
   id: string
   data: { tenant: string; n: number }
 }
 
-describe('a restore of the database under running processes', { skip: !postgres }, () => {
+describe('a restore of the database under running processes', onPostgres, () => {
   let database: Awaited<ReturnType<NonNullable<typeof postgres>['createDatabase']>>
   let services: TestService[]
   let first: TestService

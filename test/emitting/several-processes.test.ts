@@ -1,15 +1,14 @@
 // The concurrency and the rate of a subscriber hold for all processes on one PostgreSQL together.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
 import { emit, startEmitting, subscribe, until } from './harness.ts'
 
 // One process works on an SQLite file.
-const postgres = engines.find(({ name }) => name === 'postgres')
 
-describe('a subscriber of two processes', { skip: !postgres }, () => {
+describe('a subscriber of two processes', onPostgres, () => {
   const engine = postgres as Engine
   let home: TestDatabase
   let services: TestService[]
@@ -35,18 +34,17 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
         response.writeHead(204).end()
       })
     }
-    const receiver = await startReceiver(slow)
+    await using receiver = await startReceiver(slow)
     await subscribe(services[0]!, { url: receiver.url, concurrency: 3, eventTypes: ['slow'] })
     for (let n = 0; n < 20; n += 1) await emit(services[n % 2]!, { type: 'slow', data: n })
     await until(async () => most >= 3, 'all of its places are used')
     gate.resolve()
     await receiver.waitFor(20)
     assert.equal(most, 3)
-    await receiver.close()
   })
 
   test('the rate holds over both processes', async () => {
-    const receiver = await startReceiver()
+    await using receiver = await startReceiver()
     await subscribe(services[0]!, { url: receiver.url, rateLimit: 10, eventTypes: ['limited'] })
     // Not from the first call: a busy machine may deliver that one later than its turn.
     const began = Date.now()
@@ -56,6 +54,5 @@ describe('a subscriber of two processes', { skip: !postgres }, () => {
     const calls = await receiver.waitFor(20)
     const took = calls.at(-1)!.at - began
     assert.ok(took >= 850, `at most ten at once, ten more in a second: ${took} ms`)
-    await receiver.close()
   })
 })

@@ -7,6 +7,7 @@ import { Webhook as SvixWebhook } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
+import { started } from '../harness/started.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
 interface PublishedKey {
@@ -45,8 +46,10 @@ async function verifies(
 }
 
 onEachEngine('signing', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('the libraries of Svix and of Standard Webhooks verify what is sent', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { secret } = await subscribe(service, { url: receiver.url, signing: 'both' })
     await emit(service, { type: 'a', data: { text: 'é😀' } })
     const [call] = await receiver.waitFor(1)
@@ -54,16 +57,20 @@ onEachEngine('signing', (engine) => {
     for (const library of [new Webhook(secret), new SvixWebhook(secret)])
       library.verify(call!.body.toString(), headers)
     assert.throws(() => new SvixWebhook(secret).verify(call!.body.toString().replace('é', 'e'), headers))
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('signing keys are shown without secrets, and public keys are published', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { id, publicKey, secret } = await subscribe(service, { url: receiver.url, signing: 'both' })
-    const { publicKey: second } = (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
-      method: 'POST',
-      json: { overlapSeconds: 60 },
-    })) as { publicKey: string }
+    const { publicKey: second } = await expectJson<{ publicKey: string }>(
+      service,
+      200,
+      `/subscribers/${id}/rotate-secret`,
+      {
+        method: 'POST',
+        json: { overlapSeconds: 60 },
+      },
+    )
     const text = await (await service.admin(`/subscribers/${id}`)).text()
     const { keys } = JSON.parse(text) as { keys: Key[] }
     assert.deepEqual(
@@ -101,11 +108,10 @@ onEachEngine('signing', (engine) => {
     const plain = await subscribe(service, { url: receiver.url })
     for (const other of [plain.id, '00000000-0000-7000-8000-000000000000', 'x'])
       assert.equal((await service.fetch(`/.well-known/webhook-keys/${other}`)).status, 404)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('HTTP message signatures on request: an independent library verifies them with the secret and the published keys', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const url = `${receiver.url}?shop=1&name=a%20b`
     const { id, secret } = await subscribe(service, { url, signing: 'both', httpSignature: true })
     await emit(service, { type: 'a', data: { text: 'é' } })
@@ -139,6 +145,5 @@ onEachEngine('signing', (engine) => {
         method: 'PATCH',
         json: { headers: { [name]: 'x' } },
       })
-    await Promise.all([service.close(), receiver.close()])
   })
 })

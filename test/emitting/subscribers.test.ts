@@ -4,11 +4,13 @@ import { Webhook } from 'standardwebhooks'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
 
 onEachEngine('subscribers', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('the secret is shown once, when it is created', async () => {
-    const service = await startEmitting(engine)
     const made = await subscribe(service, {
       url: 'http://127.0.0.1:9/hook',
       eventTypes: ['order.*'],
@@ -17,7 +19,7 @@ onEachEngine('subscribers', (engine) => {
     assert.match(made.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
     const { secret, publicKey, ...rest } = made
     assert.equal(publicKey, undefined)
-    const one = (await expectJson(service, 200, `/subscribers/${made.id}`)) as SubscriberAnswer
+    const one = await expectJson<SubscriberAnswer>(service, 200, `/subscribers/${made.id}`)
     const { keys, ...shown } = one
     assert.deepEqual(shown, { ...rest, publicKeys: [] })
     assert.equal((keys as unknown[]).length, 1)
@@ -27,11 +29,10 @@ onEachEngine('subscribers', (engine) => {
     ).text()
     for (const text of [list, changed, JSON.stringify(one)])
       assert.ok(!text.includes(secret.slice(6)) && !text.includes('"secret"'), text)
-    await service.close()
   })
 
   test('a given secret is used, and an invalid one is refused', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const secret = `whsec_${Buffer.alloc(24, 3).toString('base64')}`
     assert.equal((await subscribe(service, { url: receiver.url, secret: secret.slice(6) })).secret, secret)
     await emit(service, { type: 'a', data: 1 })
@@ -43,11 +44,9 @@ onEachEngine('subscribers', (engine) => {
     })
     assert.equal(response.status, 400)
     assert.ok(!(await response.text()).includes('too short'))
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('numbers with a zero fraction are accepted as integers', async () => {
-    const service = await startEmitting(engine)
     const send = (method: string, path: string, body: string) =>
       service.admin(path, { method, headers: { 'content-type': 'application/json' }, body })
     const made = await send(
@@ -72,11 +71,9 @@ onEachEngine('subscribers', (engine) => {
     )
     assert.equal((await send('POST', `/subscribers/${String(id)}/rotate-secret`, '')).status, 200)
     assert.equal((await send('POST', `/subscribers/${String(id)}/rotate-secret`, 'null')).status, 400)
-    await service.close()
   })
 
   test('settings are stored, changed and reset to the default', async () => {
-    const service = await startEmitting(engine)
     const settings = {
       retrySchedule: [0, 1.5, 60],
       timeout: 2.5,
@@ -91,10 +88,10 @@ onEachEngine('subscribers', (engine) => {
     const shown = { ...settings, headers: { 'x-tenant': 'acme', authorization: '[redacted]' } }
     assert.deepEqual({ ...made, ...shown }, made)
     const change = (json: unknown) =>
-      expectJson(service, 200, `/subscribers/${made.id}`, {
+      expectJson<SubscriberAnswer>(service, 200, `/subscribers/${made.id}`, {
         method: 'PATCH',
         json,
-      }) as Promise<SubscriberAnswer>
+      })
     const changed = await change({
       retrySchedule: null,
       timeout: null,
@@ -123,11 +120,10 @@ onEachEngine('subscribers', (engine) => {
     for (const method of ['GET', 'DELETE'])
       assert.equal((await service.admin(`/subscribers/${made.id}`, { method })).status, 404)
     assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'PATCH', json: {} })).status, 404)
-    await service.close()
   })
 
   test('invalid settings are refused with the field', async () => {
-    const service = await startEmitting(engine)
+    await using service = await startEmitting(engine)
     const url = 'http://127.0.0.1:9/'
     const bad = [
       {},
@@ -161,23 +157,22 @@ onEachEngine('subscribers', (engine) => {
     for (const id of ['x', '%00', '00000000-0000-7000-8000-000000000000'])
       assert.equal((await service.admin(`/subscribers/${id}`)).status, 404, id)
     assert.equal((await service.fetch('/subscribers')).status, 401)
-    assert.deepEqual(((await expectJson(service, 200, '/subscribers')) as { data: unknown[] }).data, [])
-    await service.close()
+    assert.deepEqual((await expectJson<{ data: unknown[] }>(service, 200, '/subscribers')).data, [])
   })
 
   test('the list has pages, newest first, and refuses an invalid cursor', async () => {
-    const service = await startEmitting(engine)
+    await using service = await startEmitting(engine)
     const ids: string[] = []
     for (let n = 0; n < 5; n += 1) ids.unshift((await subscribe(service, { url: 'http://127.0.0.1:9/' })).id)
     type Page = { data: { id: string }[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
     const seen: string[] = []
     let cursor: string | null | undefined
     while (cursor !== null) {
-      const page = (await expectJson(
+      const page = await expectJson<Page>(
         service,
         200,
         `/subscribers?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`,
-      )) as Page
+      )
       assert.ok(page.data.length <= 2)
       seen.push(...page.data.map(({ id }) => id))
       assert.equal(page.pageInfo.hasNextPage, page.pageInfo.nextCursor !== null)
@@ -185,11 +180,10 @@ onEachEngine('subscribers', (engine) => {
     }
     assert.deepEqual(seen, ids)
     assert.equal((await service.admin('/subscribers?cursor=nonsense')).status, 400)
-    await service.close()
   })
 
   test('without ALLOW_PRIVATE_NETWORK, private addresses and http are refused at registration', async () => {
-    const service = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
+    await using service = await startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'false' } })
     for (const url of [
       'https://127.0.0.1/',
       'https://2130706433/',
@@ -208,17 +202,16 @@ onEachEngine('subscribers', (engine) => {
         .status,
       400,
     )
-    await service.close()
   })
 
   test('a private address that was registered earlier is refused at delivery once private networks are not allowed', async () => {
-    const database = await engine.createMigratedDatabase()
-    const receiver = await startReceiver()
+    await using database = await engine.createMigratedDatabase()
+    await using receiver = await startReceiver()
     const open = await startEmitting(engine, { databaseUrl: database.url })
     const literal = await subscribe(open, { url: receiver.url })
     const named = await subscribe(open, { url: receiver.url.replace('127.0.0.1', 'localhost') })
     await open.close()
-    const strict = await startTestService(engine, {
+    await using strict = await startTestService(engine, {
       databaseUrl: database.url,
       env: { ALLOW_PRIVATE_NETWORK: 'false', EMIT_RETRY_SCHEDULE: '0' },
     })
@@ -226,22 +219,18 @@ onEachEngine('subscribers', (engine) => {
     for (const { id } of [literal, named])
       assert.match((await settled(strict, id, 'dead')).attempts[0]!.error ?? '', /private or reserved/)
     assert.equal(receiver.calls.length, 0)
-    await Promise.all([strict.close(), receiver.close()])
-    await database.drop()
   })
 
   test('a test event goes to its subscriber only, signed, through the queue and into the log', async () => {
-    const [service, receiver, other] = await Promise.all([
-      startEmitting(engine),
-      startReceiver(),
-      startReceiver(),
-    ])
+    await using service = await startEmitting(engine)
+    await using receiver = await startReceiver()
+    await using other = await startReceiver()
     const { id, secret } = await subscribe(service, { url: receiver.url, eventTypes: ['order.paid'] })
     await subscribe(service, { url: other.url })
-    const answer = (await expectJson(service, 202, `/subscribers/${id}/test`, { method: 'POST' })) as {
-      eventId: string
-      deliveryId: number
-    }
+    const path = `/subscribers/${id}/test`
+    const answer = await expectJson<{ eventId: string; deliveryId: number }>(service, 202, path, {
+      method: 'POST',
+    })
     const [call] = await receiver.waitFor(1)
     const payload = new Webhook(secret).verify(call!.body, call!.headers as Record<string, string>) as {
       type: string
@@ -250,6 +239,5 @@ onEachEngine('subscribers', (engine) => {
     assert.deepEqual([payload.type, payload.id], ['postern.test', answer.eventId])
     assert.equal((await settled(service, id, 'delivered')).id, answer.deliveryId)
     assert.equal(other.calls.length, 0)
-    await Promise.all([service.close(), receiver.close(), other.close()])
   })
 })

@@ -5,15 +5,14 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres as engine } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { until } from './harness.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { scoped } from '../harness/scoped.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
-const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
 interface Process {
   child: ChildProcess
   /** POST with JSON, else GET. */
@@ -102,14 +101,14 @@ class Proxy {
 
 test(
   'a process that was suspended while others acquired its queues sends nothing twice, and resumes later',
-  { skip },
+  onPostgres,
   async () => {
-    const home = await engine!.createMigratedDatabase()
-    const proxy = await Proxy.open(home.url)
+    await using home = await engine!.createMigratedDatabase()
+    await using proxy = scoped(await Proxy.open(home.url))
     // It answers so many, and holds the others back until it is let go.
     const held: (() => void)[] = []
     let letGo = false
-    const receiver = await startReceiver((response) => {
+    await using receiver = await startReceiver((response) => {
       const answer = (): void => void setTimeout(() => response.writeHead(204).end(), 20)
       if (letGo || receiver.calls.length <= 40) answer()
       else held.push(answer)
@@ -152,9 +151,6 @@ test(
       assert.deepEqual(twice, [], 'only what it had begun when it fell asleep came again')
     } finally {
       for (const { child } of processes) child.kill('SIGKILL')
-      proxy.close()
-      await receiver.close()
-      await home.drop()
     }
   },
 )

@@ -17,7 +17,9 @@ import {
   until,
   type SubscriberAnswer,
 } from './harness.ts'
+import { started } from '../harness/started.ts'
 import { enterPortal } from './portal-harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const url = 'http://127.0.0.1:9/'
 
@@ -27,7 +29,7 @@ function change(service: TestService, id: string, json: unknown, status = 200): 
 
 /** What versions before the fix allowed: the subscriber gets another owner. */
 async function giveTo(service: TestService, id: string, owner: string | null): Promise<void> {
-  const database = await openDatabase(service.databaseUrl)
+  await using database = scoped(await openDatabase(service.databaseUrl))
   await database.transaction((tx) =>
     tx
       .updateTable('subscribers')
@@ -35,14 +37,15 @@ async function giveTo(service: TestService, id: string, owner: string | null): P
       .where('id', '=', id)
       .execute(),
   )
-  await database.close()
 }
 
 onEachEngine('tenants', (engine) => {
+  const service = started(() => startEmitting(engine))
+
   test('exceptions for private networks apply only to subscribers without an owner', async () => {
-    const receiver = await startReceiver((response) => response.end('inner data'))
+    await using receiver = await startReceiver((response) => response.end('inner data'))
     const { port } = new URL(receiver.url)
-    const service = await startEmitting(engine, {
+    await using service = await startEmitting(engine, {
       env: {
         ALLOW_PRIVATE_NETWORK: 'false',
         EMIT_ALLOWED_NETWORKS: '127.0.0.1/32',
@@ -63,19 +66,18 @@ onEachEngine('tenants', (engine) => {
     const made = await acme.json<{ id: string }>(201, 'POST', '/subscribers', { url: 'https://example.com/' })
     await acme.json(400, 'PATCH', `/subscribers/${made.id}`, { url: receiver.url })
     await change(service, made.id, { url: receiver.url }, 400)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test("an owner's delivery never reuses a connection that an exception allowed", async () => {
-    const receiver = await startReceiver()
+    await using receiver = await startReceiver()
     const { port } = new URL(receiver.url)
-    const database = await engine.createMigratedDatabase()
+    await using database = await engine.createMigratedDatabase()
     const before = await startEmitting(engine, { databaseUrl: database.url })
     const owned = []
     for (const host of ['127.0.0.1', 'localhost'])
       owned.push(await subscribe(before, { url: `http://${host}:${port}/hook`, owner: 'acme' }))
     await before.close()
-    const service = await startEmitting(engine, {
+    await using service = await startEmitting(engine, {
       databaseUrl: database.url,
       env: {
         ALLOW_PRIVATE_NETWORK: 'false',
@@ -97,17 +99,14 @@ onEachEngine('tenants', (engine) => {
     // What a name leads to in the private network is not told.
     assert.equal(failures[1]!.error, 'the host name does not resolve to a public address')
     assert.equal(receiver.calls.length, 2)
-    await Promise.all([service.close(), receiver.close()])
-    await database.drop()
   })
 
   test('an owner sees the start of a response and common headers; an admin sees all that is stored', async () => {
-    const receiver = await startReceiver((response) =>
+    await using receiver = await startReceiver((response) =>
       response
         .writeHead(200, { 'content-type': 'text/plain', 'x-inner': 'secret', 'retry-after': '7' })
         .end('a'.repeat(10_000)),
     )
-    const service = await startEmitting(engine)
     const acme = await enterPortal(service, 'acme')
     const made = await acme.json<{ id: string }>(201, 'POST', '/subscribers', {
       url: receiver.url,
@@ -123,11 +122,9 @@ onEachEngine('tenants', (engine) => {
       ['text/plain', '7', undefined],
     )
     assert.equal(seen.attempts[0]!.responseBody!.length, 4096)
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('the owner of a subscriber is fixed', async () => {
-    const service = await startEmitting(engine)
     const [owned, ownerless] = await Promise.all([
       subscribe(service, { url, owner: 'acme' }),
       subscribe(service, { url }),
@@ -139,11 +136,10 @@ onEachEngine('tenants', (engine) => {
     const same = (await change(service, owned.id, { owner: 'acme', description: 'x' })) as SubscriberAnswer
     assert.deepEqual([same['owner'], same['description'], same['url']], ['acme', 'x', url])
     await change(service, ownerless.id, { owner: null })
-    await service.close()
   })
 
   test('if a subscriber had another owner before, events of that owner stay hidden and unsent', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500)])
+    await using receiver = await startReceiver(500)
     const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
     await emit(service, { type: 'of.acme', data: 'secret of acme', audience: 'acme' })
     const dead = await settled(service, made.id, 'dead')
@@ -174,11 +170,10 @@ onEachEngine('tenants', (engine) => {
     await globex.json(202, 'POST', `/subscribers/${made.id}/test`)
     await receiver.waitFor(sent + 3)
     await until(async () => (await log()).data.length === 3, 'its own deliveries are shown')
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('stored headers are removed when the origin of the address changes, unless given again', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const headers = { 'x-api-key': 'secret-of-admin', 'x-note': 'a' }
     const made = await subscribe(service, { url: 'https://api.example.com/a', owner: 'acme', headers })
     const acme = await enterPortal(service, 'acme')
@@ -209,18 +204,17 @@ onEachEngine('tenants', (engine) => {
     await acme.json(202, 'POST', `${path}/test`)
     assert.equal((await receiver.waitFor(2))[1]!.headers['x-api-key'], 'mine')
     await acme.json(400, 'PATCH', path, { headers: { 'x-other-key': '[redacted]' } })
-    await Promise.all([service.close(), receiver.close()])
   })
 
   test('an id with a dot is refused, because its signature would be valid for another id and time', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
+    await using receiver = await startReceiver()
     const { secret } = await subscribe(service, { url: receiver.url })
     const time = Math.floor(Date.now() / 1000)
     for (const id of [`b.${time}`, '.', 'a.b']) {
-      const problem = (await expectJson(service, 400, '/events', {
+      const problem = await expectJson<{ source: { pointer: string } }>(service, 400, '/events', {
         method: 'POST',
         json: { type: 'a', data: 1, id },
-      })) as { source: { pointer: string } }
+      })
       assert.equal(problem.source.pointer, '/id')
     }
     const lines = await service.admin('/events', {
@@ -236,6 +230,5 @@ onEachEngine('tenants', (engine) => {
       call!.headers as Record<string, string>,
     )
     assert.equal((verified as { id: string }).id, "b!~-/'%2E")
-    await Promise.all([service.close(), receiver.close()])
   })
 })

@@ -11,6 +11,7 @@ import { freePort } from '../harness/free-port.ts'
 import { startReceiver as startSubscriber } from '../harness/receiver.ts'
 import { started } from '../harness/started.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 interface Language {
   id: string
@@ -75,9 +76,7 @@ function missing(id: string): string | false {
 }
 
 async function languagesFor(id: string): Promise<Language[]> {
-  const answer = (await expectJson(service, 200, `/subscribers/${id}/verification`)) as {
-    languages: Language[]
-  }
+  const answer = await expectJson<{ languages: Language[] }>(service, 200, `/subscribers/${id}/verification`)
   return answer.languages
 }
 
@@ -171,7 +170,7 @@ for (const id of Object.keys(commands))
   )
 
 test('the script with curl and openssl sends and verifies', async () => {
-  const receiver = await startSubscriber()
+  await using receiver = scoped(await startSubscriber())
   const { id, secret } = await subscribe(service, { url: receiver.url, eventTypes: ['only.curl'] })
   const language = (await languagesFor(id)).find((one) => one.id === 'curl')!
   const file = save(language)
@@ -204,7 +203,6 @@ test('the script with curl and openssl sends and verifies', async () => {
   }
   for (const incomplete of [[], ['verify'], ['verify', 'body.json']])
     assert.match((await run(...incomplete)).text, /^webhook\.sh: sends a signed request/)
-  await receiver.close()
 })
 
 test('an address with unusual characters cannot change the code', async () => {

@@ -4,6 +4,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
+import { rowIn } from '../harness/rows.ts'
 
 interface Detail {
   status: string
@@ -32,27 +33,19 @@ onEachEngine('GET /events/{id}', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0', EMIT_RETRY_SCHEDULE: '0,3600', ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          handlers: {
-            telling: (event, { emit }) => {
-              emit({ type: 'order.told', data: { id: event.id } })
-            },
-            failing: (event) => {
-              throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
-            },
-          },
+      handlers: {
+        telling: (event, { emit }) => {
+          emit({ type: 'order.told', data: { id: event.id } })
+        },
+        failing: (event) => {
+          throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
         },
       },
     }),
   )
 
   const numberOf = async (eventId: string): Promise<number> => {
-    const row = await service.database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('event_id', '=', eventId)
-      .executeTakeFirstOrThrow()
+    const row = await rowIn(service, 'events', { event_id: eventId })
     return row.id
   }
 

@@ -1,10 +1,11 @@
 // GET /events by what the events are and what became of them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
-import { eventually, postWebhook, sign } from '../receiving/harness.ts'
+import { startTestService, webhookSecret } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hmac } from '../../src/index.ts'
+import { started } from '../harness/started.ts'
 
 interface Page {
   data: { id: number; eventId: string; status: string; direction: string }[]
@@ -12,22 +13,20 @@ interface Page {
 }
 
 onEachEngine('the event log, filtered', (engine) => {
-  let service: TestService
-
-  before(async () => {
-    service = await startTestService(engine, {
+  const service = started(() =>
+    startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          sources: { other: hmac({ header: 'x-signature', secret: webhookSecret }) },
-          handlers: {
-            'order.*': (event) => {
-              if (event.type === 'order.broken') throw new Error('not today')
-            },
+      receiving: {
+        sources: { other: hmac({ header: 'x-signature', secret: webhookSecret }) },
+        handlers: {
+          'order.*': (event) => {
+            if (event.type === 'order.broken') throw new Error('not today')
           },
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     const { database } = service
     for (const [id, type] of [
       ['done-1', 'order.paid'],
@@ -36,12 +35,7 @@ onEachEngine('the event log, filtered', (engine) => {
       ['plain', 'invoice.paid'],
     ] as const)
       await postWebhook(service, { id, type })
-    const body = JSON.stringify({ id: 'again-2', type: 'order.broken' })
-    await service.fetch('/webhooks/other', {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
-    })
+    await postWebhook(service, { id: 'again-2', type: 'order.broken' }, {}, 'other')
     await eventually(async () => {
       const rows = await database.reader.selectFrom('event_queue').selectAll().execute()
       return rows.every((row) => row.status === 'processed' || (row.failed_at !== null && row.claim === null))
@@ -87,7 +81,6 @@ onEachEngine('the event log, filtered', (engine) => {
         .execute(),
     )
   })
-  after(() => service.close())
 
   const read = async (query: Record<string, string>): Promise<Page> => {
     const response = await service.admin(`/events?${new URLSearchParams(query).toString()}`)
@@ -199,58 +192,54 @@ onEachEngine('the event log, filtered', (engine) => {
 
 onEachEngine('a long event log, filtered', (engine) => {
   test('is read in bounded pages without gaps; retried events are found at once', async () => {
-    const service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
-    try {
-      const { database } = service
-      const many = 60_000
-      const statements = [
-        engine.name === 'sqlite'
-          ? `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+    await using service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
+    const { database } = service
+    const many = 60_000
+    const statements = [
+      engine.name === 'sqlite'
+        ? `insert into events (event_id, direction, source, type, content_type, payload, created_at)
              with recursive n (i) as (select 1 union all select i + 1 from n where i < ${many})
              select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', x'7b7d', i from n`
-          : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
+        : `insert into events (event_id, direction, source, type, content_type, payload, created_at)
              select 'e' || i, 'received', 'provider', case when i = ${many} - 3 then 'rare' else 'a' end, 'application/json', '{}', i
              from generate_series(1, ${many}) as i`,
-        `insert into event_queue (event, source, event_id, type, status, due_at, processed_at, failed_at)
+      `insert into event_queue (event, source, event_id, type, status, due_at, processed_at, failed_at)
          select id, source, event_id, type, case id % 20000 when 0 then 'pending' when 1 then 'blocked' else 'processed' end, 9000000000000000, 1,
            case when id % 20000 = 0 then 1 end from events`,
-        `insert into events (event_id, direction, type, content_type, payload, created_at)
+      `insert into events (event_id, direction, type, content_type, payload, created_at)
          select 'sent ' || id, 'emitted', 'sent', 'application/json', payload, created_at from events where id <= 500 order by id`,
-        `insert into subscribers (id, url, event_types, status, ordered, signing, created_at, updated_at)
+      `insert into subscribers (id, url, event_types, status, ordered, signing, created_at, updated_at)
          values ('s', 'http://localhost/', '*', 'active', 0, '', 1, 1)`,
-        `insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
+      `insert into deliveries (event, subscriber_id, status, attempts, attempts_before, due_at, created_at)
          select id, 's', 'pending', case id when 60200 then 2 when 60400 then 3 else 1 end, 1, 9000000000000000, 1
          from events where direction = 'emitted' order by id`,
-      ]
-      for (const statement of statements) {
-        if (database.engine === 'sqlite')
-          await database.batch('request', (connection) => connection.exec(statement))
-        else await database.pool.query(statement)
-      }
-      const read = async (query: string): Promise<Page> =>
-        (await (await service.admin(`/events?${query}`)).json()) as Page
-      const retried = await read('status=retrying')
-      assert.deepEqual(
-        retried.data.map(({ id }) => id),
-        [20_000, 40_000, 60_000, 60_200, 60_400],
-      )
-      assert.equal(retried.nextCursor, null)
-      const blocked = await read('status=blocked')
-      assert.deepEqual(
-        blocked.data.map(({ id }) => id),
-        [1, 20_001, 40_001],
-      )
-      const found: string[] = []
-      let page = await read('type=rare')
-      assert.deepEqual(page.data, [], 'a page that searches less than the whole log')
-      assert.ok(page.nextCursor! >= 1_000 && page.nextCursor! <= 50_000)
-      for (; page.nextCursor !== null; page = await read(`type=rare&cursor=${page.nextCursor}`))
-        found.push(...page.data.map(({ eventId }) => eventId))
-      assert.deepEqual([...found, ...page.data.map(({ eventId }) => eventId)], [`e${many - 3}`])
-      const newest = await read('type=rare&order=desc&limit=1')
-      assert.equal(newest.data[0]?.eventId, `e${many - 3}`)
-    } finally {
-      await service.close()
+    ]
+    for (const statement of statements) {
+      if (database.engine === 'sqlite')
+        await database.batch('request', (connection) => connection.exec(statement))
+      else await database.pool.query(statement)
     }
+    const read = async (query: string): Promise<Page> =>
+      (await (await service.admin(`/events?${query}`)).json()) as Page
+    const retried = await read('status=retrying')
+    assert.deepEqual(
+      retried.data.map(({ id }) => id),
+      [20_000, 40_000, 60_000, 60_200, 60_400],
+    )
+    assert.equal(retried.nextCursor, null)
+    const blocked = await read('status=blocked')
+    assert.deepEqual(
+      blocked.data.map(({ id }) => id),
+      [1, 20_001, 40_001],
+    )
+    const found: string[] = []
+    let page = await read('type=rare')
+    assert.deepEqual(page.data, [], 'a page that searches less than the whole log')
+    assert.ok(page.nextCursor! >= 1_000 && page.nextCursor! <= 50_000)
+    for (; page.nextCursor !== null; page = await read(`type=rare&cursor=${page.nextCursor}`))
+      found.push(...page.data.map(({ eventId }) => eventId))
+    assert.deepEqual([...found, ...page.data.map(({ eventId }) => eventId)], [`e${many - 3}`])
+    const newest = await read('type=rare&order=desc&limit=1')
+    assert.equal(newest.data[0]?.eventId, `e${many - 3}`)
   })
 })

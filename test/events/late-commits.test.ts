@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
 import { after, before, test } from 'node:test'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines, onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
@@ -88,71 +88,61 @@ onEachEngine('following the event log', (engine) => {
   })
 })
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
 test(
   'events after an uncommitted number are not shown before it commits (postgres)',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const service = await startTestService(postgres!)
-    try {
-      const database = service.database as PostgresDatabase
-      const ids = async () =>
-        ((await (await service.fetch('/events')).json()) as Page).data.map(({ eventId }) => eventId)
-      await postWebhook(service, { id: 'before', type: 'a' })
-      const late = database.begin()
-      await late.tx
-        .insertInto('events')
-        .values({
-          event_id: 'late',
-          direction: 'emitted',
-          source: null,
-          type: 'late',
-          content_type: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: null,
-          created_at: 0,
-        })
-        .execute()
-      await postWebhook(service, { id: 'after', type: 'a' })
-      assert.deepEqual(await ids(), ['before'], 'the one that is committed waits for the one that is not')
-      await late.commit()
-      assert.deepEqual(await ids(), ['before', 'late', 'after'])
-    } finally {
-      await service.close()
-    }
+    await using service = await startTestService(postgres!)
+    const database = service.database as PostgresDatabase
+    const ids = async () =>
+      ((await (await service.fetch('/events')).json()) as Page).data.map(({ eventId }) => eventId)
+    await postWebhook(service, { id: 'before', type: 'a' })
+    const late = database.begin()
+    await late.tx
+      .insertInto('events')
+      .values({
+        event_id: 'late',
+        direction: 'emitted',
+        source: null,
+        type: 'late',
+        content_type: 'application/json',
+        payload: Buffer.from('{}'),
+        headers: null,
+        created_at: 0,
+      })
+      .execute()
+    await postWebhook(service, { id: 'after', type: 'a' })
+    assert.deepEqual(await ids(), ['before'], 'the one that is committed waits for the one that is not')
+    await late.commit()
+    assert.deepEqual(await ids(), ['before', 'late', 'after'])
   },
 )
 
 test(
   'the statement that stores webhooks publishes its floor before it takes numbers (postgres)',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const service = await startTestService(postgres!)
-    try {
-      const { pool } = service.database as PostgresDatabase
-      await postWebhook(service, { id: 'first', type: 'a' })
-      const { rows: before } = await pool.query<{ last: number }>(
-        'select last_value as last from events_id_seq',
-      )
-      // A writer that has taken its numbers and is kept from finishing: it waits for a row that another transaction holds.
-      const blocker = await pool.connect()
-      await blocker.query('begin')
-      await blocker.query(
-        `insert into event_queue (event, source, event_id, type, status, due_at) values (-1, 'provider', 'held', 'a', 'pending', 0)`,
-      )
-      const waiting = postWebhook(service, { id: 'held', type: 'a' })
-      await eventually(async () => {
-        const { rows } = await pool.query<{ last: number }>('select last_value as last from events_id_seq')
-        return rows[0]!.last > before[0]!.last
-      }, 'a number was taken')
-      const { rows } = await pool.query<{ horizon: number }>('select events_horizon() as horizon')
-      assert.equal(rows[0]!.horizon, before[0]!.last, 'the horizon lies below the numbers that are under way')
-      await blocker.query('rollback')
-      blocker.release()
-      assert.equal((await waiting).status, 200)
-    } finally {
-      await service.close()
-    }
+    await using service = await startTestService(postgres!)
+    const { pool } = service.database as PostgresDatabase
+    await postWebhook(service, { id: 'first', type: 'a' })
+    const { rows: before } = await pool.query<{ last: number }>(
+      'select last_value as last from events_id_seq',
+    )
+    // A writer that has taken its numbers and is kept from finishing: it waits for a row that another transaction holds.
+    const blocker = await pool.connect()
+    await blocker.query('begin')
+    await blocker.query(
+      `insert into event_queue (event, source, event_id, type, status, due_at) values (-1, 'provider', 'held', 'a', 'pending', 0)`,
+    )
+    const waiting = postWebhook(service, { id: 'held', type: 'a' })
+    await eventually(async () => {
+      const { rows } = await pool.query<{ last: number }>('select last_value as last from events_id_seq')
+      return rows[0]!.last > before[0]!.last
+    }, 'a number was taken')
+    const { rows } = await pool.query<{ horizon: number }>('select events_horizon() as horizon')
+    assert.equal(rows[0]!.horizon, before[0]!.last, 'the horizon lies below the numbers that are under way')
+    await blocker.query('rollback')
+    blocker.release()
+    assert.equal((await waiting).status, 200)
   },
 )

@@ -10,6 +10,7 @@ import { adminKey, startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hurried, listen } from './live-listener.ts'
+import { scoped } from '../harness/scoped.ts'
 
 onEachEngine('GET /live', (engine) => {
   let fails = true
@@ -17,20 +18,16 @@ onEachEngine('GET /live', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.broken': () => {
-              if (fails) throw new Error('not today')
-            },
-          },
+      handlers: {
+        'order.broken': () => {
+          if (fails) throw new Error('not today')
         },
       },
     }),
   )
 
   test('a new event and its status come without a question', async () => {
-    const live = await listen(service)
+    await using live = scoped(await listen(service))
     assert.equal(live.response.headers.get('x-accel-buffering'), 'no')
     assert.match(live.response.headers.get('content-type')!, /^text\/event-stream/)
     await eventually(() => live.of('hello').length === 1)
@@ -46,7 +43,6 @@ onEachEngine('GET /live', (engine) => {
     await eventually(() => live.of('event').some(({ data }) => data.status === 'processed'))
     // The call left an entry in the audit log.
     await eventually(() => live.of('changed').some(({ data }) => data.topics!.includes('audit')))
-    await live.close()
   })
 
   test('a viewer that connects again gets what came meanwhile', async () => {
@@ -55,11 +51,10 @@ onEachEngine('GET /live', (engine) => {
     const position = first.of('hello')[0]!.id!
     await first.close()
     await postWebhook(service, { id: 'missed-1', type: 'order.paid' })
-    const second = await listen(service, { 'last-event-id': position })
+    await using second = scoped(await listen(service, { 'last-event-id': position }))
     await eventually(() => second.of('event').some(({ data }) => data.eventId === 'missed-1'))
     await eventually(() => second.of('changed').length > 0)
     assert.deepEqual(second.of('gap'), [])
-    await second.close()
   })
 
   test('a viewer that was away for too long is told that there is a gap', async () => {
@@ -75,9 +70,8 @@ onEachEngine('GET /live', (engine) => {
           JSON.stringify({ id: `many-${count}-${at}`, type: 'a', data: 1 }),
         ).join('\n'),
       })
-    const late = await listen(service, { 'last-event-id': position })
+    await using late = scoped(await listen(service, { 'last-event-id': position }))
     await eventually(() => late.of('gap').length === 1)
-    await late.close()
   })
 
   test('it asks for the type of the answer, and for a credential with the scope', async () => {
@@ -105,39 +99,34 @@ onEachEngine('GET /live', (engine) => {
   test('a connection ends when its credential does', async () => {
     // In demo mode the route is open.
     const env = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' }
-    const other = await startTestService(engine, { env, parts: { clock: hurried } })
+    await using other = await startTestService(engine, { env, parts: { clock: hurried } })
     const keys = new ApiKeys(other.database, systemClock, createRecordAudit(systemClock))
     const { key, id } = await keys.create({ name: 'viewer', scopes: ['events:read'] }, {})
     const live = await listen(other, { authorization: `Bearer ${key}` })
     await eventually(() => live.of('hello').length === 1)
     assert.ok(await keys.revoke(id, {}))
     await eventually(live.isEnded)
-    await other.close()
   })
 
   if (engine.name === 'postgres')
     test('viewers of one process see what another one does', async () => {
-      const other = await startTestService(engine, { databaseUrl: service.databaseUrl })
-      const live = await listen(other)
+      await using other = await startTestService(engine, { databaseUrl: service.databaseUrl })
+      await using live = scoped(await listen(other))
       await eventually(() => live.of('hello').length === 1)
       await postWebhook(service, { id: 'elsewhere-1', type: 'order.paid' })
       await eventually(() => live.of('event').some(({ data }) => data.eventId === 'elsewhere-1'))
-      await live.close()
-      await other.close()
     })
 
   test('behind a base path', async () => {
     const port = String(await freePort())
     const env = { PORT: port, BASE_URL: `http://127.0.0.1:${port}/gate` }
-    const other = await startTestService(engine, { env })
-    const live = await listen(other)
+    await using other = await startTestService(engine, { env })
+    await using live = scoped(await listen(other))
     await eventually(() => live.of('hello').length === 1)
-    await live.close()
-    await other.close()
   })
 
   test('a stop ends the connections at once', async () => {
-    const other = await startTestService(engine)
+    await using other = await startTestService(engine)
     const live = await listen(other)
     await eventually(() => live.of('hello').length === 1)
     const began = performance.now()
@@ -145,6 +134,5 @@ onEachEngine('GET /live', (engine) => {
     assert.ok(live.isEnded() || (await eventually(live.isEnded)))
     // A stop waits for answers in progress almost until its limit.
     assert.ok(performance.now() - began < 30_000)
-    await other.close()
   })
 })

@@ -6,9 +6,8 @@ import { postgresEvents } from '../../src/events/log.ts'
 import { columns, pageLimits } from '../../src/events/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres as engine, type TestDatabase } from '../harness/engines.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
 const events = 20_000
 const limit = 100
 /** Each event has this many. */
@@ -22,7 +21,7 @@ interface PlanNode {
   Plans?: PlanNode[]
 }
 
-describe('plans of the event log', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+describe('plans of the event log', onPostgres, () => {
   let testDatabase: TestDatabase
   let database: PostgresDatabase
   /** One connection, with the statements that pages are read with. */

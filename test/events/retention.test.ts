@@ -9,9 +9,11 @@ import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
-import { engines, onEachEngine, type Engine } from '../harness/engines.ts'
+import { type Engine, engines, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
+import { scoped } from '../harness/scoped.ts'
+import { rowIn } from '../harness/rows.ts'
 
 const day = 86_400_000
 const usual: Periods = { payloads: 30 * day, markers: 90 * day, rejected: 7 * day }
@@ -30,34 +32,20 @@ async function roundAfter(service: TestService, days: number, periods = usual) {
 }
 
 async function withService(engine: Engine, work: (service: TestService) => Promise<void>): Promise<void> {
-  const service = await startTestService(engine, {
+  await using service = await startTestService(engine, {
     env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
-    config: {
-      receiving: {
-        handlers: {
-          good: () => undefined,
-          bad: () => {
-            throw new Error('broken on purpose')
-          },
-        },
+    handlers: {
+      good: () => undefined,
+      bad: () => {
+        throw new Error('broken on purpose')
       },
     },
   })
-  try {
-    await work(service)
-  } finally {
-    await service.close()
-  }
+  await work(service)
 }
 
 const numberOf = async ({ database }: TestService, eventId: string): Promise<number> =>
-  (
-    await database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('event_id', '=', eventId)
-      .executeTakeFirstOrThrow()
-  ).id
+  (await rowIn({ database }, 'events', { event_id: eventId })).id
 
 const count = async ({ database }: TestService, table: RetainedTable): Promise<number> =>
   (
@@ -168,10 +156,7 @@ onEachEngine('retention', (engine) => {
       const all = await service.admin('/events/reprocess', { method: 'POST', json: {} })
       const { status, total } = (await all.json()) as { status: string; total: number }
       assert.deepEqual({ status, total }, { status: 'done', total: 0 })
-      const row = await service.database.reader
-        .selectFrom('event_queue')
-        .select('status')
-        .executeTakeFirstOrThrow()
+      const row = await rowIn(service, 'event_queue')
       assert.equal(row.status, 'failed')
       assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
     }))
@@ -386,11 +371,9 @@ test('a sweep that fails does not keep the others from removing, and is logged o
   assert.deepEqual(logged[0]!.removed, { jobs: 3 })
 })
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
 test(
   'a step is bounded in deliveries, and begins with the event at which the last one ended (postgres)',
-  { skip: !postgres },
+  onPostgres,
   () =>
     withService(postgres!, async (service) => {
       const { pool } = service.database as PostgresDatabase
@@ -445,20 +428,16 @@ test(
     }),
 )
 
-test('one process at a time removes (postgres)', { skip: !postgres }, () =>
+test('one process at a time removes (postgres)', onPostgres, () =>
   withService(postgres!, async (service) => {
-    const other = await openDatabase(service.databaseUrl)
-    try {
-      const second = workerAfter(service, 31)
-      await openRetentionStore(other).alone(async () => assert.equal(await second.round(), undefined))
-      assert.ok(await second.round(), 'and then the other one')
-    } finally {
-      await other.close()
-    }
+    await using other = scoped(await openDatabase(service.databaseUrl))
+    const second = workerAfter(service, 31)
+    await openRetentionStore(other).alone(async () => assert.equal(await second.round(), undefined))
+    assert.ok(await second.round(), 'and then the other one')
   }),
 )
 
-test('an event that is being reprocessed or replayed is not removed (postgres)', { skip: !postgres }, () =>
+test('an event that is being reprocessed or replayed is not removed (postgres)', onPostgres, () =>
   withService(postgres!, async (service) => {
     const { pool } = service.database as PostgresDatabase
     await postWebhook(service, { id: 'f', type: 'bad' })

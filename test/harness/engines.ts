@@ -9,8 +9,9 @@ import pg from 'pg'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { memoryFolder } from './memory-folder.ts'
+import { scoped } from './scoped.ts'
 
-export interface TestDatabase {
+export interface TestDatabase extends AsyncDisposable {
   url: string
   drop(): Promise<void>
 }
@@ -35,10 +36,10 @@ const templates = { sqlite: 'TEST_TEMPLATE_FILE', postgres: 'TEST_TEMPLATE_DATAB
 /** The environment's name for the folder in which SQLite's databases are made. */
 const homeOfFiles = 'TEST_DATABASE_FOLDER'
 
-const sqlite: Engine = {
+const onFile: Engine = {
   name: 'sqlite',
   async createMigratedDatabase() {
-    const database = await sqlite.createDatabase()
+    const database = await onFile.createDatabase()
     const template = process.env[templates.sqlite]
     if (template === undefined) await migrateDatabase(database.url)
     else await copyFile(template, fileOf(database))
@@ -47,17 +48,17 @@ const sqlite: Engine = {
   async createDatabase() {
     const folder = mkdtempSync(join(process.env[homeOfFiles] ?? tmpdir(), 'postern-sqlite-'))
     folders.add(folder)
-    return {
+    return scoped({
       url: `sqlite:${join(folder, 'postern.db')}`,
       async drop() {
         await rm(folder, { recursive: true, force: true, maxRetries: 3 })
         folders.delete(folder)
       },
-    }
+    })
   },
 }
 
-const postgres: Engine = {
+const onServer: Engine = {
   name: 'postgres',
   // template0 has no sessions that could block the copy.
   createDatabase: () => copyPostgres('template0'),
@@ -86,16 +87,15 @@ async function copyPostgres(template: string): Promise<TestDatabase> {
   await asAdmin(server, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`)
   const url = new URL(server)
   url.pathname = `/${name}`
-  return { url: url.href, drop: () => asAdmin(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) }
+  return scoped({
+    url: url.href,
+    drop: () => asAdmin(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  })
 }
 
 async function migrateDatabase(url: string): Promise<void> {
-  const database = await openDatabase(url)
-  try {
-    await migrate(database)
-  } finally {
-    await database.close()
-  }
+  await using database = scoped(await openDatabase(url))
+  await migrate(database)
 }
 
 /**
@@ -125,20 +125,22 @@ const fileOf = ({ url }: TestDatabase): string => url.slice('sqlite:'.length)
 
 /** Runs statements on the database of a URL. */
 export async function asAdmin(url: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+  await using client = scoped(new pg.Client({ connectionString: url }))
   await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  await client.query(statement)
 }
 
 const only = process.env['TEST_ENGINE']
 if (only && only !== 'sqlite' && only !== 'postgres')
   throw new Error(`TEST_ENGINE is sqlite or postgres, not ${only}`)
 
-export const engines: readonly Engine[] = [sqlite, postgres].filter((engine) => !only || engine.name === only)
+export const engines: readonly Engine[] = [onFile, onServer].filter((engine) => !only || engine.name === only)
+export const sqlite = engines.find(({ name }) => name === 'sqlite')
+export const postgres = engines.find(({ name }) => name === 'postgres')
+
+/** Options of a test or suite that needs this engine. */
+export const onSqlite = { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' }
+export const onPostgres = { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }
 
 /** One describe per engine: `onEachEngine('event queue', (engine) => { before(async () => engine.createDatabase()) ... })`. */
 export function onEachEngine(title: string, suite: (engine: Engine) => void): void {

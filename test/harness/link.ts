@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { Relay, type Shape } from './relay.ts'
 
-export interface Link {
+export interface Link extends AsyncDisposable {
   /** The server's address, by way of this link. */
   readonly url: string
   /** Connections that pass, or are silent. */
@@ -133,6 +133,7 @@ export async function openLink(target: string): Promise<Link> {
       link.cut()
       server.close()
     },
+    [Symbol.asyncDispose]: async () => link.close(),
   }
   return link
 }

@@ -5,6 +5,8 @@ import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from '
 
 export interface OpenIdForger {
   issuer: string
+  /** The settings of a provider with this name. */
+  env(name: string): Record<string, string>
   /** Changes the id_token's claims before it is signed. */
   claims: (claims: JWTPayload) => JWTPayload
   /** Makes the id_token in another way. */
@@ -99,6 +101,11 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
   })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const forger: OpenIdForger = {
+    env: (name) => ({
+      [`${name}_CLIENT_ID`]: forgedClient.id,
+      [`${name}_CLIENT_SECRET`]: forgedClient.secret,
+      [`${name}_ISSUER`]: forger.issuer,
+    }),
     issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     claims: (claims) => claims,
     sign: undefined,

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { scoped, type Unscoped } from './scoped.ts'
 
 export interface ReceivedCall {
   at: number
@@ -12,7 +13,7 @@ export interface ReceivedCall {
 /** What a receiver does with a call: a status, or anything else by hand. */
 export type Answer = number | ((response: ServerResponse, call: ReceivedCall) => void)
 
-export interface Receiver {
+export interface Receiver extends AsyncDisposable {
   url: string
   calls: ReceivedCall[]
   /** Resolves as soon as `count` calls have come (in all, not from now). */
@@ -49,7 +50,7 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
   // A service opens hundreds of connections at once. The kernel drops those that do not fit, and may deliver them a minute later.
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
   await once(server, 'listening')
-  return {
+  return scoped<Unscoped<Receiver>>({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     calls,
     answer: (answer) => void answers.splice(0, answers.length, answer),
@@ -73,7 +74,7 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
       server.close()
       await once(server, 'close')
     },
-  }
+  })
 }
 
 /** Never answers. */

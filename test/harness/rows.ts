@@ -6,7 +6,7 @@ type Row<T extends keyof Tables> = Selectable<Tables[T]>
 
 /** The rows of a table whose columns have these values, in the order of a column. */
 export async function rowsOf<T extends keyof Tables>(
-  { database }: { database: Database },
+  { database }: { database: Pick<Database, 'reader'> },
   table: T,
   where: Partial<Row<T>> = {},
   order?: keyof Row<T> & string,
@@ -20,4 +20,24 @@ export async function rowsOf<T extends keyof Tables>(
     database.reader,
   )
   return found.rows
+}
+
+/** The first of them. */
+export async function findRow<T extends keyof Tables>(
+  service: { database: Pick<Database, 'reader'> },
+  table: T,
+  where: Partial<Row<T>> = {},
+): Promise<Row<T> | undefined> {
+  return (await rowsOf(service, table, where))[0]
+}
+
+/** The same, of which there must be one. */
+export async function rowIn<T extends keyof Tables>(
+  service: { database: Pick<Database, 'reader'> },
+  table: T,
+  where: Partial<Row<T>> = {},
+): Promise<Row<T>> {
+  const found = await findRow(service, table, where)
+  if (!found) throw new Error(`${table} has no row with ${JSON.stringify(where)}`)
+  return found
 }

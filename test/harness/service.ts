@@ -6,11 +6,12 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { documentOf } from './api-documents.ts'
 import { checkAnswer, type ApiDocument } from './conformance.ts'
 import type { Engine } from './engines.ts'
+import { scoped, type Unscoped } from './scoped.ts'
 
 export const adminKey = 'pk_test_admin_key_0123456789'
 export const webhookSecret = 'test-webhook-secret'
 
-export interface TestService extends Service {
+export interface TestService extends Service, AsyncDisposable {
   /** fetch on the service's own address; redirects are not followed. */
   fetch(path: string, init?: RequestInit): Promise<Response>
   /** The same with the admin's API key, and `json` as the body. */
@@ -20,7 +21,9 @@ export interface TestService extends Service {
   close(): Promise<void>
 }
 
-export interface TestServiceOptions {
+/** The areas of the configuration may stand by themselves instead of in `config`, and `handlers` for those of `receiving`. */
+export interface TestServiceOptions extends Pick<PosternConfig, 'receiving' | 'emitting' | 'login'> {
+  handlers?: NonNullable<PosternConfig['receiving']>['handlers']
   env?: Environment
   config?: PosternConfig
   /** An existing database; then `close` does not drop it. */
@@ -34,8 +37,10 @@ export interface TestServiceOptions {
  */
 export async function startTestService(
   engine: Engine,
-  options: TestServiceOptions = {},
+  { handlers, receiving = handlers && { handlers }, emitting, login, ...given }: TestServiceOptions = {},
 ): Promise<TestService> {
+  const areas = { ...(receiving && { receiving }), ...(emitting && { emitting }), ...(login && { login }) }
+  const options = Object.keys(areas).length > 0 ? { ...given, config: { ...given.config, ...areas } } : given
   const database = options.databaseUrl === undefined ? await engine.createMigratedDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database!.url
   const env: Environment = {
@@ -67,7 +72,7 @@ export async function startTestService(
     await checkAnswer(document, init.method ?? 'GET', path, response)
     return response
   }
-  return {
+  return scoped<Unscoped<TestService>>({
     ...service,
     databaseUrl,
     fetch: call,
@@ -81,5 +86,5 @@ export async function startTestService(
       await service.stop(5_000)
       await database?.drop()
     },
-  }
+  })
 }

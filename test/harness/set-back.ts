@@ -1,5 +1,6 @@
 // Takes a database back to an earlier moment under the processes that use it, as a restored backup does.
 import pg from 'pg'
+import { scoped } from './scoped.ts'
 
 export interface EarlierState {
   /** Of the copy, until it is restored. */
@@ -50,11 +51,7 @@ async function alone(server: string, name: string, work: (query: RunStatement) =
 }
 
 async function withAdmin(server: string, work: (query: RunStatement) => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: server })
+  await using client = scoped(new pg.Client({ connectionString: server }))
   await client.connect()
-  try {
-    await work((text) => client.query(text))
-  } finally {
-    await client.end()
-  }
+  await work((text) => client.query(text))
 }

@@ -16,9 +16,7 @@ onEachEngine('OpenID Connect', (engine) => {
   const forger = started(startOpenIdForger)
   const service = started(async () => {
     const env = {
-      ACME_CLIENT_ID: forgedClient.id,
-      ACME_CLIENT_SECRET: forgedClient.secret,
-      ACME_ISSUER: forger.issuer,
+      ...forger.env('ACME'),
     }
     return startTestService(engine, { env })
   })

@@ -5,7 +5,7 @@ import { request } from 'node:http'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { defineConfig, hmac, twilio, type Scheme } from '../../src/index.ts'
+import { hmac, twilio, type Scheme } from '../../src/index.ts'
 import type { Reply } from '../../src/receiving/schemes/scheme.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
@@ -75,22 +75,20 @@ onEachEngine('answers to webhooks', (engine) => {
     startTestService(engine, {
       env,
       parts: { clock: { ...systemClock, now: () => 1_700_000_000_000 } },
-      config: defineConfig({
-        receiving: {
-          sources: {
-            provider: hmac({
-              header: 'x-signature',
-              secret: webhookSecret,
-              ...(rateLimit !== undefined && { rateLimit }),
-            }),
-            calls: twilio({ secret: 'token', url: 'https://example.com/' }),
-            silent: replying({ status: 204, body: '' }),
-            broken: replying({ status: 200, body: '', contentType: 'text/\nplain' }),
-            throwing: throwing(),
-            open: hmac({ header: 'x-signature', secret: webhookSecret, id: 'digest', mediaTypes: [] }),
-          },
+      receiving: {
+        sources: {
+          provider: hmac({
+            header: 'x-signature',
+            secret: webhookSecret,
+            ...(rateLimit !== undefined && { rateLimit }),
+          }),
+          calls: twilio({ secret: 'token', url: 'https://example.com/' }),
+          silent: replying({ status: 204, body: '' }),
+          broken: replying({ status: 200, body: '', contentType: 'text/\nplain' }),
+          throwing: throwing(),
+          open: hmac({ header: 'x-signature', secret: webhookSecret, id: 'digest', mediaTypes: [] }),
         },
-      }),
+      },
     })
 
   const event = (id: string): string => JSON.stringify({ id, type: 'order.paid', data: 'é' })
@@ -149,74 +147,69 @@ onEachEngine('answers to webhooks', (engine) => {
   }
 
   test('have the expected status for every spelling of the path', async () => {
-    const service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
-    try {
-      for (const [name, [status, body, headers, source = 'provider']] of Object.entries(cases)) {
-        const path = `/webhooks/${source}`
-        const answer = await post(service, path, body, headers)
-        assert.equal(answer.status, status, name)
-        for (const other of [`${path}?`, path.replace('w', '%77'), `${path}#fragment`])
-          assert.deepEqual(await post(service, other, body, headers), answer, `${name}, ${other}`)
-      }
-    } finally {
-      await service.close()
+    await using service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
+    for (const [name, [status, body, headers, source = 'provider']] of Object.entries(cases)) {
+      const path = `/webhooks/${source}`
+      const answer = await post(service, path, body, headers)
+      assert.equal(answer.status, status, name)
+      for (const other of [`${path}?`, path.replace('w', '%77'), `${path}#fragment`])
+        assert.deepEqual(await post(service, other, body, headers), answer, `${name}, ${other}`)
     }
   })
 
   test('have their own body and headers', async () => {
-    const service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
-    try {
-      const answerTo = async (name: string): Promise<Answer> => {
-        const [, body, headers, source = 'provider'] = cases[name]!
-        return post(service, `/webhooks/${source}`, body, headers)
-      }
-      const common = {
-        'cache-control': 'no-store',
-        'content-security-policy': "default-src 'none';frame-ancestors 'none'",
-        'x-content-type-options': 'nosniff',
-        connection: 'close',
-      }
-      assert.deepEqual(await answerTo('an event'), {
-        status: 200,
-        headers: { ...common, 'content-type': 'application/json; charset=utf-8', 'content-length': '17' },
-        body: '{"received":true}',
-      })
-      assert.deepEqual(await answerTo('a wrong signature'), {
-        status: 401,
-        headers: { ...common, 'content-type': 'text/plain; charset=utf-8', 'content-length': '17' },
-        body: 'invalid signature',
-      })
-      assert.deepEqual(await answerTo('an answer without content'), {
-        status: 204,
-        headers: common,
-        body: '',
-      })
-      assert.match((await answerTo('a form with an answer of its own')).body, /<Response\/>/)
-      for (const [name, code] of [
-        ['a body that is too large', 'body-too-large'],
-        ['another media type', 'unsupported-media-type'],
-        ['an event without a type', 'malformed-event'],
-        ['a reply with an invalid header', 'internal'],
-      ] as const) {
-        const { headers, body } = await answerTo(name)
-        assert.equal(headers['content-type'], 'application/problem+json; charset=utf-8', name)
-        assert.equal((JSON.parse(body) as { code: string }).code, code)
-      }
-    } finally {
-      await service.close()
+    await using service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
+    const answerTo = async (name: string): Promise<Answer> => {
+      const [, body, headers, source = 'provider'] = cases[name]!
+      return post(service, `/webhooks/${source}`, body, headers)
+    }
+    const common = {
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+      'x-content-type-options': 'nosniff',
+      connection: 'close',
+    }
+    assert.deepEqual(await answerTo('an event'), {
+      status: 200,
+      headers: { ...common, 'content-type': 'application/json; charset=utf-8', 'content-length': '17' },
+      body: '{"received":true}',
+    })
+    assert.deepEqual(await answerTo('a wrong signature'), {
+      status: 401,
+      headers: { ...common, 'content-type': 'text/plain; charset=utf-8', 'content-length': '17' },
+      body: 'invalid signature',
+    })
+    assert.deepEqual(await answerTo('an answer without content'), {
+      status: 204,
+      headers: common,
+      body: '',
+    })
+    assert.match((await answerTo('a form with an answer of its own')).body, /<Response\/>/)
+    for (const [name, code] of [
+      ['a body that is too large', 'body-too-large'],
+      ['another media type', 'unsupported-media-type'],
+      ['an event without a type', 'malformed-event'],
+      ['a reply with an invalid header', 'internal'],
+    ] as const) {
+      const { headers, body } = await answerTo(name)
+      assert.equal(headers['content-type'], 'application/problem+json; charset=utf-8', name)
+      assert.equal((JSON.parse(body) as { code: string }).code, code)
     }
   })
 
   test('another method is 405, another path 404', async () => {
-    const service = await start()
-    try {
-      const put = await service.fetch('/webhooks/provider', { method: 'PUT' })
-      assert.deepEqual([put.status, put.headers.get('allow')], [405, 'POST'])
-      for (const path of ['/webhooks/provider/', '/webhooks%2Fprovider', '/Webhooks/provider'])
-        assert.equal((await post(service, path, ...signed(event('1')))).status, 404, path)
-    } finally {
-      await service.close()
-    }
+    await using service = await start()
+    const put = await service.fetch('/webhooks/provider', { method: 'PUT' })
+    assert.deepEqual([put.status, put.headers.get('allow')], [405, 'POST'])
+    assert.equal((await service.fetch('/webhooks/provider')).status, 405)
+    for (const path of [
+      '/webhooks/provider/',
+      '/webhooks%2Fprovider',
+      '/Webhooks/provider',
+      '/webhooks/nobody',
+      '/webhooks/__proto__',
+    ])
+      assert.equal((await post(service, path, ...signed(event('1')))).status, 404, path)
   })
 
   test('each request is logged with its id when it fails, and at debug level when it succeeds', async () => {
@@ -226,43 +219,35 @@ onEachEngine('answers to webhooks', (engine) => {
     ] as const) {
       const lines: { msg: string; reqId: string; route?: string; status?: number; address?: string }[] = []
       const log = createLog(level, { write: (line: string) => void lines.push(JSON.parse(line)) })
-      const service = await startTestService(engine, { parts: { log } })
-      try {
-        await post(service, '/webhooks/provider', ...signed(event('1')))
-        const problem = await post(service, '/webhooks/provider?secret=1', ...signed('{}'))
-        const logged = () =>
-          lines.filter(({ msg, route }) => msg === 'request' && route === '/webhooks/provider')
-        await eventually(async () => logged().length === expected.length || undefined, 'the lines')
-        assert.deepEqual(
-          logged().map(({ status }) => status),
-          expected,
-        )
-        assert.equal(logged().at(-1)!.address, '127.0.0.1')
-        assert.match(logged().at(-1)!.reqId, /^[\da-f-]{36}$/)
-        assert.equal(problem.status, 400)
-      } finally {
-        await service.close()
-      }
+      await using service = await startTestService(engine, { parts: { log } })
+      await post(service, '/webhooks/provider', ...signed(event('1')))
+      const problem = await post(service, '/webhooks/provider?secret=1', ...signed('{}'))
+      const logged = () =>
+        lines.filter(({ msg, route }) => msg === 'request' && route === '/webhooks/provider')
+      await eventually(async () => logged().length === expected.length || undefined, 'the lines')
+      assert.deepEqual(
+        logged().map(({ status }) => status),
+        expected,
+      )
+      assert.equal(logged().at(-1)!.address, '127.0.0.1')
+      assert.match(logged().at(-1)!.reqId, /^[\da-f-]{36}$/)
+      assert.equal(problem.status, 400)
     }
   })
 
   test('a webhook that the database refuses gets 500, and the log says so as an error', async () => {
     const lines: { level: number; msg: string }[] = []
     const log = createLog('warn', { write: (line: string) => void lines.push(JSON.parse(line)) })
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       parts: { log, roles: { http: true, workers: false } },
     })
-    try {
-      await service.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
-      assert.equal((await post(service, '/webhooks/provider', ...signed(event('1')))).status, 500)
-      const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
-      assert.deepEqual(
-        told.map(({ level, msg }) => [level, msg]),
-        [[50, 'webhooks could not be stored: those that caused it got an error']],
-      )
-    } finally {
-      await service.close()
-    }
+    await service.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
+    assert.equal((await post(service, '/webhooks/provider', ...signed(event('1')))).status, 500)
+    const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
+    assert.deepEqual(
+      told.map(({ level, msg }) => [level, msg]),
+      [[50, 'webhooks could not be stored: those that caused it got an error']],
+    )
   })
 
   test('each request counts once toward the limits', async () => {
@@ -285,56 +270,44 @@ onEachEngine('answers to webhooks', (engine) => {
     } finally {
       await service.close()
     }
-    const limited = await start({ RATE_LIMIT: 'on' }, 3)
-    try {
-      const statuses = []
-      for (const query of ['', '?', '', '', '?'])
-        statuses.push((await post(limited, `/webhooks/provider${query}`, ...signed(event('1')))).status)
-      assert.deepEqual(statuses, [200, 200, 200, 429, 429])
-    } finally {
-      await limited.close()
-    }
+    await using limited = await start({ RATE_LIMIT: 'on' }, 3)
+    const statuses = []
+    for (const query of ['', '?', '', '', '?'])
+      statuses.push((await post(limited, `/webhooks/provider${query}`, ...signed(event('1')))).status)
+    assert.deepEqual(statuses, [200, 200, 200, 429, 429])
   })
 
   test('behind a proxy, requests are counted by the address of the client', async () => {
     const port = await freePort()
-    const service = await start({
+    await using service = await start({
       RATE_LIMIT: 'on',
       TRUSTED_PROXIES: '127.0.0.1',
       PORT: String(port),
       BASE_URL: `http://127.0.0.1:${port}`,
     })
-    try {
-      const left = []
-      for (const [address, query] of [
-        ['192.0.2.1', ''],
-        ['192.0.2.1', '?'],
-        ['192.0.2.2', ''],
-        ['::ffff:192.0.2.2', '?'],
-        ['2001:db8::1', ''],
-        ['2001:db8::2', '?'],
-        ['no address', ''],
-      ] as const) {
-        const sent = signed(event(address), { 'x-forwarded-for': `198.51.100.7, ${address}` })
-        const answer = await post(service, `/webhooks/provider${query}`, ...sent)
-        assert.equal(answer.status, 200)
-        left.push(60_000 - Number(answer.headers['ratelimit-remaining']))
-      }
-      assert.deepEqual(left, [1, 2, 1, 2, 1, 2, 1])
-    } finally {
-      await service.close()
+    const left = []
+    for (const [address, query] of [
+      ['192.0.2.1', ''],
+      ['192.0.2.1', '?'],
+      ['192.0.2.2', ''],
+      ['::ffff:192.0.2.2', '?'],
+      ['2001:db8::1', ''],
+      ['2001:db8::2', '?'],
+      ['no address', ''],
+    ] as const) {
+      const sent = signed(event(address), { 'x-forwarded-for': `198.51.100.7, ${address}` })
+      const answer = await post(service, `/webhooks/provider${query}`, ...sent)
+      assert.equal(answer.status, 200)
+      left.push(60_000 - Number(answer.headers['ratelimit-remaining']))
     }
+    assert.deepEqual(left, [1, 2, 1, 2, 1, 2, 1])
   })
 
   test('metrics count every request', async () => {
-    const service = await start()
-    try {
-      for (const query of ['', '?', ''])
-        await post(service, `/webhooks/provider${query}`, ...signed(event('1')))
-      const metrics = await (await service.admin('/metrics')).text()
-      assert.match(metrics, /^postern_webhooks_total\{source="provider",outcome="accepted"\} 3$/m)
-    } finally {
-      await service.close()
-    }
+    await using service = await start()
+    for (const query of ['', '?', ''])
+      await post(service, `/webhooks/provider${query}`, ...signed(event('1')))
+    const metrics = await (await service.admin('/metrics')).text()
+    assert.match(metrics, /^postern_webhooks_total\{source="provider",outcome="accepted"\} 3$/m)
   })
 })

@@ -5,7 +5,8 @@ import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { defineConfig, hmac } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
-import { eventually, postWebhook, settled, sign } from './harness.ts'
+import { eventually, postWebhook, settled } from './harness.ts'
+import { rowsOf } from '../harness/rows.ts'
 
 const source = hmac({ header: 'x-signature', secret: webhookSecret })
 const fixed = (now: () => number): Clock => ({ ...systemClock, now })
@@ -13,49 +14,33 @@ const fixed = (now: () => number): Clock => ({ ...systemClock, now })
 onEachEngine('back-pressure', (engine) => {
   test('the rate of a source: 429 with RateLimit and Retry-After, also with RATE_LIMIT=off; other sources are not limited', async () => {
     let now = 1_000_000_000_000
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       config: defineConfig({
         receiving: { sources: { provider: { ...source, rateLimit: 3 }, free: source } },
       }),
       parts: { clock: fixed(() => now) },
     })
-    try {
-      const statuses: number[] = []
-      // A stranger takes nothing of what the sender may send.
-      for (let index = 0; index < 20; index += 1)
-        assert.equal(
-          (await postWebhook(service, { id: 'x', type: 'a' }, { 'x-signature': '00' })).status,
-          401,
-        )
-      let last: Response | undefined
-      for (let index = 0; index < 5; index += 1) {
-        last = await postWebhook(service, { id: `${index}`, type: 'a' })
-        statuses.push(last.status)
-      }
-      assert.deepEqual(statuses, [200, 200, 200, 429, 429])
-      assert.equal(last!.headers.get('ratelimit-limit'), '3')
-      assert.equal(last!.headers.get('ratelimit-remaining'), '0')
-      assert.equal(last!.headers.get('retry-after'), '1')
-      assert.equal(((await last!.json()) as { code: string }).code, 'too-many-requests')
-      const body = JSON.stringify({ id: 'free', type: 'a' })
-      const free = await service.fetch('/webhooks/free', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
-        body,
-      })
-      assert.equal(free.status, 200)
-      assert.equal(free.headers.get('ratelimit-limit'), null)
-      now += 1_000
-      assert.equal((await postWebhook(service, { id: '4', type: 'a' })).status, 200)
-      const rows = await service.database.reader
-        .selectFrom('event_queue')
-        .select('event_id')
-        .where('source', '=', 'provider')
-        .execute()
-      assert.deepEqual(rows.map(({ event_id }) => event_id).toSorted(), ['0', '1', '2', '4'])
-    } finally {
-      await service.close()
+    const statuses: number[] = []
+    // A stranger takes nothing of what the sender may send.
+    for (let index = 0; index < 20; index += 1)
+      assert.equal((await postWebhook(service, { id: 'x', type: 'a' }, { 'x-signature': '00' })).status, 401)
+    let last: Response | undefined
+    for (let index = 0; index < 5; index += 1) {
+      last = await postWebhook(service, { id: `${index}`, type: 'a' })
+      statuses.push(last.status)
     }
+    assert.deepEqual(statuses, [200, 200, 200, 429, 429])
+    assert.equal(last!.headers.get('ratelimit-limit'), '3')
+    assert.equal(last!.headers.get('ratelimit-remaining'), '0')
+    assert.equal(last!.headers.get('retry-after'), '1')
+    assert.equal(((await last!.json()) as { code: string }).code, 'too-many-requests')
+    const free = await postWebhook(service, { id: 'free', type: 'a' }, {}, 'free')
+    assert.equal(free.status, 200)
+    assert.equal(free.headers.get('ratelimit-limit'), null)
+    now += 1_000
+    assert.equal((await postWebhook(service, { id: '4', type: 'a' })).status, 200)
+    const rows = await rowsOf(service, 'event_queue', { source: 'provider' })
+    assert.deepEqual(rows.map(({ event_id }) => event_id).toSorted(), ['0', '1', '2', '4'])
   })
 
   test('INBOX_MAX_AGE: a source with an old backlog gets 503 until its events are processed', async () => {
@@ -63,22 +48,20 @@ onEachEngine('back-pressure', (engine) => {
     let release: () => void = () => undefined
     const held = new Promise<void>((resolve) => (release = resolve))
     let begun = 0
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       env: { INBOX_MAX_AGE: '60', HANDLER_TIMEOUT: '3600' },
-      config: defineConfig({
-        receiving: {
-          sources: { other: source },
-          handlers: {
-            slow: {
-              concurrency: 1,
-              handle: async () => {
-                begun += 1
-                await held
-              },
+      receiving: {
+        sources: { other: source },
+        handlers: {
+          slow: {
+            concurrency: 1,
+            handle: async () => {
+              begun += 1
+              await held
             },
           },
         },
-      }),
+      },
       parts: { clock: { ...systemClock, now: () => Date.now() + ahead } },
     })
     try {
@@ -95,12 +78,7 @@ onEachEngine('back-pressure', (engine) => {
       assert.equal(((await refused.json()) as { code: string }).code, 'overloaded')
       const unsigned = await postWebhook(service, { id: 'x', type: 'slow' }, { 'x-signature': '00' })
       assert.equal(unsigned.status, 401)
-      const body = JSON.stringify({ id: 'elsewhere', type: 'slow' })
-      const other = await service.fetch('/webhooks/other', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
-        body,
-      })
+      const other = await postWebhook(service, { id: 'elsewhere', type: 'slow' }, {}, 'other')
       assert.equal(other.status, 200, 'another source is not held back')
       release()
       await settled(service.database)
@@ -108,7 +86,6 @@ onEachEngine('back-pressure', (engine) => {
       await eventually(async () => (await postWebhook(service, { id: 'four', type: 'slow' })).status === 200)
     } finally {
       release()
-      await service.close()
     }
   })
 })

@@ -7,6 +7,8 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
+import { findRow } from '../harness/rows.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 interface Row {
   operation: string
@@ -65,66 +67,54 @@ onEachEngine('a dry run', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,3600', HANDLER_TIMEOUT: '5' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.paid': async (event, context) => {
-              seen.push(context.dryRun)
-              if (context.dryRun) await pay(context, event.id)
-            },
-            'order.broken': async (event, context) => {
-              await pay(context, event.id)
-              throw new Error(`no customer of ${event.id}`)
-            },
-            'order.nested': async (_event, { tx }) => {
-              const orders = tx
-                .withTables<Shop>()
-                .updateTable('orders')
-                .set({ state: sql`null` })
-              const inside = async (depth: number): Promise<void> => {
-                if (depth === 0) await orders.execute()
-                else await inside(depth - 1)
-              }
-              await inside(6)
-            },
-            'order.many': async (_event, { tx }) => {
-              const rows = Array.from({ length: 120 }, (_, item) => ({
-                order_id: 'many',
-                item: `item ${item}`,
-              }))
-              await tx.withTables<Shop>().insertInto('lines').values(rows).execute()
-            },
-            'order.savepoint': async (_event, { tx }) => {
-              await sql`savepoint mine`.execute(tx)
-              await tx
-                .withTables<Shop>()
-                .insertInto('lines')
-                .values({ order_id: 's', item: 'undone' })
-                .execute()
-              await sql`rollback to savepoint mine`.execute(tx)
-              await tx
-                .withTables<Shop>()
-                .insertInto('lines')
-                .values({ order_id: 's', item: 'kept' })
-                .execute()
-            },
-            'order.reads': async (_event, { tx }) => {
-              const shop = tx.withTables<Shop>().selectFrom('orders').selectAll().where('id', '=', 'o-1')
-              await (engine.name === 'postgres' ? shop.forUpdate() : shop).execute()
-            },
-            'order.keyless': async (_event, { tx }) => {
-              await tx.withTables<Shop>().insertInto('notes').values({ text: 'hello' }).execute()
-            },
-            'order.held': async (_event, { dryRun }) => {
-              if (!dryRun) return
-              onHeld?.()
-              await held?.promise
-            },
-            'order.endless': async (_event, { tx }) => {
-              await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
-              await new Promise(() => undefined)
-            },
-          },
+      handlers: {
+        'order.paid': async (event, context) => {
+          seen.push(context.dryRun)
+          if (context.dryRun) await pay(context, event.id)
+        },
+        'order.broken': async (event, context) => {
+          await pay(context, event.id)
+          throw new Error(`no customer of ${event.id}`)
+        },
+        'order.nested': async (_event, { tx }) => {
+          const orders = tx
+            .withTables<Shop>()
+            .updateTable('orders')
+            .set({ state: sql`null` })
+          const inside = async (depth: number): Promise<void> => {
+            if (depth === 0) await orders.execute()
+            else await inside(depth - 1)
+          }
+          await inside(6)
+        },
+        'order.many': async (_event, { tx }) => {
+          const rows = Array.from({ length: 120 }, (_, item) => ({
+            order_id: 'many',
+            item: `item ${item}`,
+          }))
+          await tx.withTables<Shop>().insertInto('lines').values(rows).execute()
+        },
+        'order.savepoint': async (_event, { tx }) => {
+          await sql`savepoint mine`.execute(tx)
+          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'undone' }).execute()
+          await sql`rollback to savepoint mine`.execute(tx)
+          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'kept' }).execute()
+        },
+        'order.reads': async (_event, { tx }) => {
+          const shop = tx.withTables<Shop>().selectFrom('orders').selectAll().where('id', '=', 'o-1')
+          await (engine.name === 'postgres' ? shop.forUpdate() : shop).execute()
+        },
+        'order.keyless': async (_event, { tx }) => {
+          await tx.withTables<Shop>().insertInto('notes').values({ text: 'hello' }).execute()
+        },
+        'order.held': async (_event, { dryRun }) => {
+          if (!dryRun) return
+          onHeld?.()
+          await held?.promise
+        },
+        'order.endless': async (_event, { tx }) => {
+          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
+          await new Promise(() => undefined)
         },
       },
     }),
@@ -143,11 +133,7 @@ onEachEngine('a dry run', (engine) => {
 
   const numberOf = async (eventId: string): Promise<number> =>
     eventually(async () => {
-      const row = await service.database.reader
-        .selectFrom('event_queue')
-        .select('event')
-        .where('event_id', '=', eventId)
-        .executeTakeFirst()
+      const row = await findRow(service, 'event_queue', { event_id: eventId })
       return row?.event
     })
   const stored = async (id: string, type: string): Promise<number> => {
@@ -215,9 +201,7 @@ onEachEngine('a dry run', (engine) => {
       ],
     )
     assert.match(done.log[0]!.fields!, /order: 'e-1'/)
-    const { data } = (await (await service.admin('/audit?action=event.dry_run')).json()) as {
-      data: { target: string }[]
-    }
+    const data = await dataOf<{ target: string }>(service, '/audit?action=event.dry_run')
     assert.deepEqual(
       data.map(({ target }) => target),
       [`event:${event}`],
@@ -227,9 +211,7 @@ onEachEngine('a dry run', (engine) => {
   test('shows the error, and what was written before it', async () => {
     const event = await stored('e-2', 'order.broken')
     await eventually(async () => {
-      const { data } = (await (await service.admin('/events/failed?status=retrying')).json()) as {
-        data: unknown[]
-      }
+      const data = await dataOf<unknown>(service, '/events/failed?status=retrying')
       return data.length === 1
     })
     const before = await everything()
@@ -316,9 +298,7 @@ onEachEngine('a dry run', (engine) => {
 
   test('is refused for emitted and unknown events', async () => {
     await service.admin('/events', { method: 'POST', json: { type: 'shop.opened', data: {} } })
-    const { data } = (await (await service.admin('/events?direction=emitted')).json()) as {
-      data: { id: number }[]
-    }
+    const data = await dataOf<{ id: number }>(service, '/events?direction=emitted')
     assert.equal((await run(data[0]!.id)).status, 409)
     assert.equal((await run(999_999)).status, 404)
   })

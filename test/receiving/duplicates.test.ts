@@ -8,7 +8,7 @@ import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.
 import { eventInserter } from '../../src/receiving/postgres/insert-events.ts'
 import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines, onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { eventually } from './harness.ts'
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
@@ -82,9 +82,7 @@ onEachEngine('duplicates', (engine) => {
   })
 })
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('the check for duplicates on PostgreSQL', { skip: !postgres }, () => {
+describe('the check for duplicates on PostgreSQL', onPostgres, () => {
   let home: TestDatabase
   let database: PostgresDatabase
   let now = 1_000_000

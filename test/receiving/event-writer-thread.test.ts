@@ -6,10 +6,8 @@ import { isRefusedValue } from '../../src/storage/refused-value.ts'
 import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'
-import { engines } from '../harness/engines.ts'
-
-const engine = engines.find(({ name }) => name === 'sqlite')
-const options = { skip: !engine && 'TEST_ENGINE leaves SQLite out' }
+import { onSqlite, sqlite as engine } from '../harness/engines.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const eventOf = (eventId: string, bytes = 10): IncomingEvent => ({
   source: 'shop',
@@ -48,71 +46,59 @@ async function open() {
   }
 }
 
-test('a spool that cannot be read leaves the write lock to others', options, async () => {
-  const { beside, insert, move, openSpool, close } = await open()
-  try {
-    await insert([eventOf('spooled')], false)
-    const spool = openSpool()
-    spool.exec('alter table spool rename to hidden')
-    await assert.rejects(move(), /no such table/)
-    beside.exec('begin immediate')
-    beside.exec('rollback')
-    spool.exec('alter table hidden rename to spool')
-    spool.close()
-    assert.deepEqual((await move()).spooled, 0)
-  } finally {
-    await close()
-  }
+test('a spool that cannot be read leaves the write lock to others', onSqlite, async () => {
+  await using staged = scoped(await open())
+  const { beside, insert, move, openSpool } = staged
+  await insert([eventOf('spooled')], false)
+  const spool = openSpool()
+  spool.exec('alter table spool rename to hidden')
+  await assert.rejects(move(), /no such table/)
+  beside.exec('begin immediate')
+  beside.exec('rollback')
+  spool.exec('alter table hidden rename to spool')
+  spool.close()
+  assert.deepEqual((await move()).spooled, 0)
 })
 
 test(
   'an event waits behind all spooled ones, also if these are too large for one read',
-  options,
+  onSqlite,
   async () => {
-    const { insert, move, ids, close } = await open()
-    try {
-      const large = ['1', '2', '3'].map((id) => eventOf(id, 3 * 1024 * 1024))
-      await insert(large, false)
-      assert.deepEqual(await insert([eventOf('4')]), {
-        stored: true,
-        spooled: 2,
-        refusals: [],
-        duplicates: [],
-      })
-      assert.deepEqual(ids(), ['1', '2'])
-      await move()
-      assert.deepEqual(ids(), ['1', '2', '3', '4'])
-      assert.equal((await insert([eventOf('5')])).spooled, 0)
-      assert.deepEqual(ids(), ['1', '2', '3', '4', '5'])
-    } finally {
-      await close()
-    }
+    await using staged = scoped(await open())
+    const { insert, move, ids } = staged
+    const large = ['1', '2', '3'].map((id) => eventOf(id, 3 * 1024 * 1024))
+    await insert(large, false)
+    assert.deepEqual(await insert([eventOf('4')]), {
+      stored: true,
+      spooled: 2,
+      refusals: [],
+      duplicates: [],
+    })
+    assert.deepEqual(ids(), ['1', '2'])
+    await move()
+    assert.deepEqual(ids(), ['1', '2', '3', '4'])
+    assert.equal((await insert([eventOf('5')])).spooled, 0)
+    assert.deepEqual(ids(), ['1', '2', '3', '4', '5'])
   },
 )
 
-test('only a refused event is set aside: others stay in the spool after an error', options, async () => {
-  const { beside, insert, move, ids, close } = await open()
-  try {
-    await insert([eventOf('1'), eventOf('2')], false)
-    beside.exec('alter table events rename to hidden')
-    await assert.rejects(move(), /no such table/)
-    await assert.rejects(insert([eventOf('3')]), /no such table/)
-    beside.exec('alter table hidden rename to events')
-    const { spooled, refusals } = await move()
-    assert.deepEqual([spooled, refusals], [0, []])
-    assert.deepEqual(ids(), ['1', '2'])
-  } finally {
-    await close()
-  }
+test('only a refused event is set aside: others stay in the spool after an error', onSqlite, async () => {
+  await using staged = scoped(await open())
+  const { beside, insert, move, ids } = staged
+  await insert([eventOf('1'), eventOf('2')], false)
+  beside.exec('alter table events rename to hidden')
+  await assert.rejects(move(), /no such table/)
+  await assert.rejects(insert([eventOf('3')]), /no such table/)
+  beside.exec('alter table hidden rename to events')
+  const { spooled, refusals } = await move()
+  assert.deepEqual([spooled, refusals], [0, []])
+  assert.deepEqual(ids(), ['1', '2'])
 })
 
-test('the error of a refused event says so to its caller', options, async () => {
-  const { beside, insert, close } = await open()
-  try {
-    beside.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
+test('the error of a refused event says so to its caller', onSqlite, async () => {
+  await using scene = scoped(await open())
+  const { beside, insert } = scene
+  beside.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
       begin select raise(abort, 'not this one'); end`)
-    await assert.rejects(insert([eventOf('refused')]), isRefusedValue)
-  } finally {
-    await close()
-  }
+  await assert.rejects(insert([eventOf('refused')]), isRefusedValue)
 })

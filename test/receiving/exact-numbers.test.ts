@@ -1,12 +1,13 @@
 // Numbers that JavaScript rounds, from a received event to what a handler emits.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { exactPayload, type ReceivedEvent } from '../../src/index.ts'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { postWebhook, settled } from './harness.ts'
+import { started } from '../harness/started.ts'
+import { rowIn } from '../harness/rows.ts'
 
 type Data = { n: number; price: number; list: { id: number }[] }
 
@@ -18,38 +19,33 @@ const short = '{"huge":1e400,"zero":-0,"tenth":0.1,"in":[{"price":1.50}]}'
 const dataOf = ({ payload }: ReceivedEvent): Data => (payload as { data: Data }).data
 
 onEachEngine('exact numbers', (engine) => {
-  let service: TestService
-  let receiver: Receiver
   let calls = 0
 
-  before(async () => {
-    receiver = await startReceiver()
-    service = await startEmitting(engine, {
-      config: {
-        receiving: {
-          handlers: {
-            whole: (event, { emit }) => emit({ type: 'sent', data: event.payload }),
-            part: (event, { emit }) =>
-              emit({ type: 'sent', data: { inner: dataOf(event), list: dataOf(event).list, added: 1 } }),
-            changed: (event, { emit }) => {
-              const data = dataOf(event)
-              data.list.reverse()
-              data.n = 5
-              emit({ type: 'sent', data })
-            },
-            exact: (event, { emit }) => {
-              const { data } = exactPayload(event) as { data: Data }
-              assert.equal(data.n, 9007199254740993n)
-              assert.equal(data.price, 1.5)
-              emit({ type: 'sent', data: { id: data.n, all: data } })
-            },
-          },
+  const receiver = started(() => startReceiver())
+  const service = started(() =>
+    startEmitting(engine, {
+      handlers: {
+        whole: (event, { emit }) => emit({ type: 'sent', data: event.payload }),
+        part: (event, { emit }) =>
+          emit({ type: 'sent', data: { inner: dataOf(event), list: dataOf(event).list, added: 1 } }),
+        changed: (event, { emit }) => {
+          const data = dataOf(event)
+          data.list.reverse()
+          data.n = 5
+          emit({ type: 'sent', data })
+        },
+        exact: (event, { emit }) => {
+          const { data } = exactPayload(event) as { data: Data }
+          assert.equal(data.n, 9007199254740993n)
+          assert.equal(data.price, 1.5)
+          emit({ type: 'sent', data: { id: data.n, all: data } })
         },
       },
-    })
+    }),
+  )
+  before(async () => {
     await subscribe(service, { url: receiver.url })
   })
-  after(() => Promise.all([service.close(), receiver.close()]))
 
   /** Returns the data that the subscriber gets for a received event. */
   async function send(type: string, data = numbers, before = ''): Promise<string> {
@@ -90,11 +86,7 @@ onEachEngine('exact numbers', (engine) => {
 
   test('a dry run and the event itself show them', async () => {
     await send('whole')
-    const { id } = await service.database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('event_id', '=', `e${calls}`)
-      .executeTakeFirstOrThrow()
+    const { id } = await rowIn(service, 'events', { event_id: `e${calls}` })
     const rehearsed = await service.admin(`/events/${id}/dry-run`, { method: 'POST' })
     const text = await rehearsed.text()
     assert.equal(rehearsed.status, 200, text)

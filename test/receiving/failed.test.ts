@@ -10,8 +10,9 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { eventually, postWebhook, settled, sign } from './harness.ts'
+import { eventually, postWebhook, settled } from './harness.ts'
 import { insertManyReceived } from './insert-received.ts'
+import { rowIn } from '../harness/rows.ts'
 
 interface Job {
   id: string
@@ -34,15 +35,13 @@ onEachEngine('failed events', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      config: {
-        receiving: {
-          sources: { other: hmac({ header: 'x-signature', secret: 'test-webhook-secret' }) },
-          handlers: {
-            '*': (event) => {
-              const fault = broken.get(event.type)
-              if (fault !== undefined) throw new Error(fault)
-              handled.push(event.id)
-            },
+      receiving: {
+        sources: { other: hmac({ header: 'x-signature', secret: 'test-webhook-secret' }) },
+        handlers: {
+          '*': (event) => {
+            const fault = broken.get(event.type)
+            if (fault !== undefined) throw new Error(fault)
+            handled.push(event.id)
           },
         },
       },
@@ -70,12 +69,7 @@ onEachEngine('failed events', (engine) => {
   async function receive(): Promise<void> {
     tests += 1
     for (const { id, type } of failing) await postWebhook(service, { id: `${tests}-${id}`, type })
-    const body = JSON.stringify({ id: `${tests}-5`, type: 'order.paid' })
-    await service.fetch('/webhooks/other', {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
-    })
+    await postWebhook(service, { id: `${tests}-5`, type: 'order.paid' }, {}, 'other')
     await settled(service.database)
   }
   const again = (json: object): Promise<Response> =>
@@ -191,112 +185,90 @@ onEachEngine('reprocessing in bulk', (engine) => {
   test('runs in steps, continues after a crash, and ends after the step in which it is cancelled', async () => {
     const many = 11
     const perStep = 5
-    const home = await engine.createMigratedDatabase()
+    await using home = await engine.createMigratedDatabase()
     const fails = { receiving: { handlers: { '*': () => Promise.reject(new Error('not today')) } } }
+    const first = await startTestService(engine, {
+      databaseUrl: home.url,
+      env: { HANDLER_RETRY_SCHEDULE: '0' },
+      config: fails,
+    })
     try {
-      const first = await startTestService(engine, {
-        databaseUrl: home.url,
-        env: { HANDLER_RETRY_SCHEDULE: '0' },
-        config: fails,
-      })
-      try {
-        await Promise.all(
-          Array.from({ length: many }, (_, n) => postWebhook(first, { id: `${n}`, type: 'a' })),
-        )
-        await settled(first.database)
-      } finally {
-        await first.close()
-      }
-      const second = await startTestService(engine, {
-        databaseUrl: home.url,
-        config: fails,
-        parts: { roles: { http: true, workers: false } },
-      })
-      try {
-        const { database } = second
-        const begun = await second.admin('/events/reprocess', { method: 'POST', json: {} })
-        const { id } = (await begun.json()) as Job
-        const look = async (): Promise<unknown[]> => {
-          const { status, total, done } = (await (await second.admin(`/jobs/${id}`)).json()) as Job
-          return [status, total, done]
-        }
-        const failed = async (): Promise<number> =>
-          new Reprocessing(database, systemClock, createRecordAudit(systemClock)).count({})
-        assert.deepEqual(await look(), ['running', many, 0])
-        for (const done of [5, 10]) {
-          const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal'), perStep })
-          assert.equal(await worker.step(), true)
-          assert.deepEqual(await look(), ['running', many, done])
-          assert.equal(await failed(), many - done)
-        }
-        assert.equal((await second.admin(`/jobs/${id}`, { method: 'DELETE' })).status, 200)
-        const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal'), perStep })
-        assert.equal(await worker.step(), false, 'nothing is left to do')
-        assert.deepEqual(await look(), ['cancelled', many, 10])
-        assert.equal(await failed(), many - 10)
-      } finally {
-        await second.close()
-      }
+      await Promise.all(Array.from({ length: many }, (_, n) => postWebhook(first, { id: `${n}`, type: 'a' })))
+      await settled(first.database)
     } finally {
-      await home.drop()
+      await first.close()
     }
+    await using second = await startTestService(engine, {
+      databaseUrl: home.url,
+      config: fails,
+      parts: { roles: { http: true, workers: false } },
+    })
+    const { database } = second
+    const begun = await second.admin('/events/reprocess', { method: 'POST', json: {} })
+    const { id } = (await begun.json()) as Job
+    const look = async (): Promise<unknown[]> => {
+      const { status, total, done } = (await (await second.admin(`/jobs/${id}`)).json()) as Job
+      return [status, total, done]
+    }
+    const failed = async (): Promise<number> =>
+      new Reprocessing(database, systemClock, createRecordAudit(systemClock)).count({})
+    assert.deepEqual(await look(), ['running', many, 0])
+    for (const done of [5, 10]) {
+      const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal'), perStep })
+      assert.equal(await worker.step(), true)
+      assert.deepEqual(await look(), ['running', many, done])
+      assert.equal(await failed(), many - done)
+    }
+    assert.equal((await second.admin(`/jobs/${id}`, { method: 'DELETE' })).status, 200)
+    const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal'), perStep })
+    assert.equal(await worker.step(), false, 'nothing is left to do')
+    assert.deepEqual(await look(), ['cancelled', many, 10])
+    assert.equal(await failed(), many - 10)
   })
 
   test('a step examines a bounded number of events', async () => {
-    const service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
+    await using service = await startTestService(engine, { parts: { roles: { http: true, workers: false } } })
     const { database } = service
-    try {
-      const others = Array.from({ length: 1_100 }, () => 'usual')
-      const types = ['rare', ...others, 'rare']
-      for (const group of [undefined, 'a group']) {
-        const added = await insertFailed(database, types, group)
-        const made = new Reprocessing(database, systemClock, createRecordAudit(systemClock))
-        const begun = await made.start({ type: 'rare', ...(group !== undefined && { group }) }, byService)
-        assert.deepEqual([begun.total, begun.position], [2, added[0]! - 1])
-        const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal') })
-        const steps = []
-        while (await worker.step()) {
-          const { status, done, position } = await database.reader
-            .selectFrom('jobs')
-            .selectAll()
-            .where('id', '=', begun.id)
-            .executeTakeFirstOrThrow()
-          steps.push([status, done, position])
-        }
-        assert.deepEqual(steps, [
-          ['running', 1, added[999]],
-          ['done', 2, added[1_101]],
-        ])
+    const others = Array.from({ length: 1_100 }, () => 'usual')
+    const types = ['rare', ...others, 'rare']
+    for (const group of [undefined, 'a group']) {
+      const added = await insertFailed(database, types, group)
+      const made = new Reprocessing(database, systemClock, createRecordAudit(systemClock))
+      const begun = await made.start({ type: 'rare', ...(group !== undefined && { group }) }, byService)
+      assert.deepEqual([begun.total, begun.position], [2, added[0]! - 1])
+      const worker = reprocessWorker({ database, clock: systemClock, log: createLog('fatal') })
+      const steps = []
+      while (await worker.step()) {
+        const { status, done, position } = await rowIn({ database }, 'jobs', { id: begun.id })
+        steps.push([status, done, position])
       }
-    } finally {
-      await service.close()
+      assert.deepEqual(steps, [
+        ['running', 1, added[999]],
+        ['done', 2, added[1_101]],
+      ])
     }
   })
 
   test('events that fail while a job runs are not part of it', async () => {
     const clock = { ...systemClock, now: () => 1_000 }
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       parts: { clock, roles: { http: true, workers: false } },
     })
     const { database } = service
-    try {
-      const added = await insertFailed(database, ['a', 'b', 'c'], undefined)
-      const begun = await new Reprocessing(database, clock, createRecordAudit(clock)).start({}, byService)
-      assert.equal(begun.total, 3)
-      // It was run by hand meanwhile, and failed again.
-      await database.transaction((tx) =>
-        tx.updateTable('event_queue').set({ failed_at: 1_001 }).where('event', '=', added[1]!).execute(),
-      )
-      const worker = reprocessWorker({ database, clock, log: createLog('fatal') })
-      while (await worker.step()) continue
-      const rows = await database.reader.selectFrom('event_queue').select('status').orderBy('event').execute()
-      assert.deepEqual(
-        rows.map(({ status }) => status),
-        ['pending', 'failed', 'pending'],
-      )
-    } finally {
-      await service.close()
-    }
+    const added = await insertFailed(database, ['a', 'b', 'c'], undefined)
+    const begun = await new Reprocessing(database, clock, createRecordAudit(clock)).start({}, byService)
+    assert.equal(begun.total, 3)
+    // It was run by hand meanwhile, and failed again.
+    await database.transaction((tx) =>
+      tx.updateTable('event_queue').set({ failed_at: 1_001 }).where('event', '=', added[1]!).execute(),
+    )
+    const worker = reprocessWorker({ database, clock, log: createLog('fatal') })
+    while (await worker.step()) continue
+    const rows = await database.reader.selectFrom('event_queue').select('status').orderBy('event').execute()
+    assert.deepEqual(
+      rows.map(({ status }) => status),
+      ['pending', 'failed', 'pending'],
+    )
   })
 })
 

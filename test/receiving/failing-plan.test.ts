@@ -5,10 +5,7 @@ import { readFailing } from '../../src/receiving/attention.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'
-import { engines } from '../harness/engines.ts'
-
-const engine = engines.find(({ name }) => name === 'postgres')
-const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
+import { onPostgres, postgres as engine } from '../harness/engines.ts'
 
 const events = 10_000
 
@@ -29,9 +26,9 @@ function lookedAt(node: PlanNode): number {
 
 test(
   'failing handlers are read without a pass for each group, with statistics from a time of few groups',
-  { skip },
+  onPostgres,
   async () => {
-    const home = await engine!.createMigratedDatabase()
+    await using home = await engine!.createMigratedDatabase()
     const { pool, ...database } = (await openDatabase(home.url)) as PostgresDatabase
     const fill = async (groups: number): Promise<void> => {
       await pool.query('truncate event_queue, failure_groups')
@@ -61,7 +58,6 @@ test(
       assert.ok(looked! <= 2 * events, `${looked} rows`)
     } finally {
       await database.close()
-      await home.drop()
     }
   },
 )

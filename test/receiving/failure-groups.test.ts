@@ -28,22 +28,18 @@ onEachEngine('failures in groups', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': async (event, { tx }) => {
-              if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
-              await writeEffect(tx, event.id)
-            },
-            'user.*': (event) => {
-              throw event.type === 'user.text' ? new TypeError('closed') : new Error('closed')
-            },
-            // Runs before the handler of all types, which fails.
-            'mixed.one': (event, { tx }) => writeEffect(tx, `${event.id} first`),
-            '*': (event) => {
-              if (event.type === 'mixed.one') throw new Error('the second one')
-            },
-          },
+      handlers: {
+        'order.*': async (event, { tx }) => {
+          if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
+          await writeEffect(tx, event.id)
+        },
+        'user.*': (event) => {
+          throw event.type === 'user.text' ? new TypeError('closed') : new Error('closed')
+        },
+        // Runs before the handler of all types, which fails.
+        'mixed.one': (event, { tx }) => writeEffect(tx, `${event.id} first`),
+        '*': (event) => {
+          if (event.type === 'mixed.one') throw new Error('the second one')
         },
       },
     }),

@@ -7,8 +7,9 @@ import type { ServiceParts } from '../../src/service.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { createEffects, eventually, postWebhook, readEffects, settled, sign, writeEffect } from './harness.ts'
+import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
+import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('fairness between handlers', (engine) => {
   let service: TestService
@@ -122,26 +123,21 @@ onEachEngine('fairness between handlers', (engine) => {
   })
 
   test('a source that forwards to a silent receiver delays no other source', async () => {
-    const receiver = await startReceiver(() => undefined)
-    const away = hmac({ header: 'x-signature', secret: 'away', forwardTo: receiver.url })
+    await using receiver = await startReceiver(() => undefined)
+    const away = hmac({ header: 'x-signature', secret: webhookSecret, forwardTo: receiver.url })
     await start({ sources: { away }, handlers: { quick: write } }, { HANDLER_RETRY_SCHEDULE: '0' })
-    try {
-      for (let index = 0; index < 30; index += 1) {
-        const body = JSON.stringify({ id: `forwarded-${index}`, type: 'quick' })
-        const headers = { 'content-type': 'application/json', 'x-signature': sign(body, 'away') }
-        assert.equal((await service.fetch('/webhooks/away', { method: 'POST', body, headers })).status, 200)
-      }
-      await receiver.waitFor(8)
-      await post('quick', 10)
-      await done('quick', 10)
-      assert.equal(receiver.calls.length, 8)
-    } finally {
-      await receiver.close()
+    for (let index = 0; index < 30; index += 1) {
+      const body = { id: `forwarded-${index}`, type: 'quick' }
+      assert.equal((await postWebhook(service, body, {}, 'away')).status, 200)
     }
+    await receiver.waitFor(8)
+    await post('quick', 10)
+    await done('quick', 10)
+    assert.equal(receiver.calls.length, 8)
   })
 
   test('a handler has its declared concurrency over all sources and types', async () => {
-    const other = hmac({ header: 'x-signature', secret: 'other' })
+    const other = hmac({ header: 'x-signature', secret: webhookSecret })
     let now = 0
     let peak = 0
     // The first three wait for each other: fewer at a time would not end.
@@ -164,9 +160,7 @@ onEachEngine('fairness between handlers', (engine) => {
     })
     const sent: Promise<Response>[] = []
     for (let index = 0; index < 20; index += 1) {
-      const body = JSON.stringify({ id: `other-${index}`, type: `type-${index}` })
-      const headers = { 'content-type': 'application/json', 'x-signature': sign(body, 'other') }
-      sent.push(service.fetch('/webhooks/other', { method: 'POST', body, headers }))
+      sent.push(postWebhook(service, { id: `other-${index}`, type: `type-${index}` }, {}, 'other'))
       sent.push(postWebhook(service, { id: `own-${index}`, type: `type-${index}` }))
     }
     await Promise.all(sent)
@@ -274,11 +268,7 @@ onEachEngine('fairness between handlers', (engine) => {
     await post('quick', 5)
     await done('quick', 5)
     await settled(service.database)
-    const rows = await service.database.reader
-      .selectFrom('event_queue')
-      .select(['attempts', 'processed_at', 'status'])
-      .where('type', '=', 'gone')
-      .execute()
+    const rows = await rowsOf(service, 'event_queue', { type: 'gone' })
     assert.equal(rows.length, many)
     assert.ok(rows.every((row) => row.status === 'processed' && row.processed_at! > 0 && row.attempts === 0))
     const times = new Set(rows.map((row) => row.processed_at))

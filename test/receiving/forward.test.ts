@@ -9,6 +9,9 @@ import { engines, onEachEngine, type Engine } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
+import { scoped } from '../harness/scoped.ts'
+import { rowIn } from '../harness/rows.ts'
+import { expectJson } from '../emitting/harness.ts'
 
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
@@ -19,11 +22,9 @@ function startForwarding(
 ) {
   return startTestService(engine, {
     env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', ...env },
-    config: {
-      receiving: {
-        sources: { provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo }) },
-        handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
-      },
+    receiving: {
+      sources: { provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo }) },
+      handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
     },
   })
 }
@@ -35,144 +36,118 @@ function verify(secret: string, { body, headers }: ReceivedCall): void {
 
 onEachEngine('a source that forwards', (engine) => {
   test('posts the received bytes and headers, signed, with the same id, until a 2xx response; redirects are failures', async () => {
-    const receiver = await startReceiver(
+    await using receiver = await startReceiver(
       (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
       500,
       204,
     )
     const secret = newSecret()
-    const service = await startForwarding(engine, { url: receiver.url, secret })
-    try {
-      const body = '{ "id": "evt.1/ä", "type": "a", "n": 12345678901234567890 }'
-      await postWebhook(service, body, {
-        'x-topic': 'orders/paid',
-        'user-agent': 'Shop/1.0',
-        'x-forwarded-for': '10.0.0.1',
-        authorization: 'Bearer of-the-sender',
-        'webhook-id': 'the-sender-says-so',
-      })
-      await settled(service.database)
-      assert.equal(receiver.calls.length, 3)
-      for (const call of receiver.calls) {
-        assert.equal(new URL(call.path, receiver.url).pathname, '/hook')
-        assert.equal(call.body.toString(), body)
-        verify(secret, call)
-        assert.throws(() => verify(newSecret(), call))
-        const { headers } = call
-        assert.equal(headers['content-type'], 'application/json')
-        assert.equal(headers['x-topic'], 'orders/paid')
-        assert.equal(headers['user-agent'], 'Shop/1.0')
-        assert.equal(headers['webhook-id'], 'evt%2E1%2F%C3%A4')
-        assert.equal(headers['webhook-source'], 'provider')
-        assert.equal(headers['webhook-type'], 'a')
-        for (const kept of ['x-signature', 'authorization', 'x-forwarded-for'])
-          assert.equal(headers[kept], undefined, kept)
-      }
-      const entry = await service.database.reader
-        .selectFrom('event_queue')
-        .selectAll()
-        .executeTakeFirstOrThrow()
-      assert.equal(entry.status, 'processed')
-    } finally {
-      await service.close()
-      await receiver.close()
+    await using service = scoped(await startForwarding(engine, { url: receiver.url, secret }))
+    const body = '{ "id": "evt.1/ä", "type": "a", "n": 12345678901234567890 }'
+    await postWebhook(service, body, {
+      'x-topic': 'orders/paid',
+      'user-agent': 'Shop/1.0',
+      'x-forwarded-for': '10.0.0.1',
+      authorization: 'Bearer of-the-sender',
+      'webhook-id': 'the-sender-says-so',
+    })
+    await settled(service.database)
+    assert.equal(receiver.calls.length, 3)
+    for (const call of receiver.calls) {
+      assert.equal(new URL(call.path, receiver.url).pathname, '/hook')
+      assert.equal(call.body.toString(), body)
+      verify(secret, call)
+      assert.throws(() => verify(newSecret(), call))
+      const { headers } = call
+      assert.equal(headers['content-type'], 'application/json')
+      assert.equal(headers['x-topic'], 'orders/paid')
+      assert.equal(headers['user-agent'], 'Shop/1.0')
+      assert.equal(headers['webhook-id'], 'evt%2E1%2F%C3%A4')
+      assert.equal(headers['webhook-source'], 'provider')
+      assert.equal(headers['webhook-type'], 'a')
+      for (const kept of ['x-signature', 'authorization', 'x-forwarded-for'])
+        assert.equal(headers[kept], undefined, kept)
     }
+    const entry = await rowIn(service, 'event_queue')
+    assert.equal(entry.status, 'processed')
   })
 
   test('during a rotation both secrets sign; without a secret, those derived from POSTERN_SECRET sign', async () => {
-    const receiver = await startReceiver(204)
+    await using receiver = await startReceiver(204)
+    const [current, last] = [newSecret(), newSecret()]
+    const rotating = await startForwarding(engine, { url: receiver.url, secret: `${current},${last}` })
     try {
-      const [current, last] = [newSecret(), newSecret()]
-      const rotating = await startForwarding(engine, { url: receiver.url, secret: `${current},${last}` })
-      try {
-        await postWebhook(rotating, { id: '1', type: 'a' })
-        await settled(rotating.database)
-      } finally {
-        await rotating.close()
-      }
-      for (const secret of [current, last]) verify(secret, receiver.calls[0]!)
-
-      const older = 'an-older-master-secret-of-32-bytes-or-more'
-      const secrets = ['a-newer-master-secret-of-32-bytes-or-more', older]
-      const derived = await startForwarding(engine, receiver.url, { POSTERN_SECRET: secrets.join(',') })
-      try {
-        await postWebhook(derived, { id: '2', type: 'a' })
-        await settled(derived.database)
-      } finally {
-        await derived.close()
-      }
-      for (const master of secrets)
-        verify(writeKey(keysOf('', 'provider', new Keyring([master]))[0]), receiver.calls[1]!)
-      assert.throws(() => verify(writeKey(keysOf('', 'other', new Keyring(secrets))[0]), receiver.calls[1]!))
+      await postWebhook(rotating, { id: '1', type: 'a' })
+      await settled(rotating.database)
     } finally {
-      await receiver.close()
+      await rotating.close()
     }
+    for (const secret of [current, last]) verify(secret, receiver.calls[0]!)
+
+    const older = 'an-older-master-secret-of-32-bytes-or-more'
+    const secrets = ['a-newer-master-secret-of-32-bytes-or-more', older]
+    const derived = await startForwarding(engine, receiver.url, { POSTERN_SECRET: secrets.join(',') })
+    try {
+      await postWebhook(derived, { id: '2', type: 'a' })
+      await settled(derived.database)
+    } finally {
+      await derived.close()
+    }
+    for (const master of secrets)
+      verify(writeKey(keysOf('', 'provider', new Keyring([master]))[0]), receiver.calls[1]!)
+    assert.throws(() => verify(writeKey(keysOf('', 'other', new Keyring(secrets))[0]), receiver.calls[1]!))
   })
 
   test('fails after the last attempt with the response of the receiver, and is sent again on request with the same id', async () => {
-    const receiver = await startReceiver((response) => response.writeHead(500).end('no such table'))
+    await using receiver = await startReceiver((response) => response.writeHead(500).end('no such table'))
     const secret = newSecret()
-    const service = await startForwarding(engine, { url: receiver.url, secret })
-    try {
-      await postWebhook(service, { id: 'evt_1', type: 'a' })
-      await settled(service.database)
-      assert.equal(receiver.calls.length, 4, 'as often as the schedule says')
-      const { event } = await service.database.reader
-        .selectFrom('event_queue')
-        .select('event')
-        .executeTakeFirstOrThrow()
-      const shown = (await (await service.admin(`/events/${event}`)).json()) as {
-        status: string
-        processing: { failures: { error: string }[] }
-      }
-      assert.equal(shown.status, 'failed')
-      assert.match(shown.processing.failures[0]!.error, /answered 500: no such table/)
+    await using service = scoped(await startForwarding(engine, { url: receiver.url, secret }))
+    await postWebhook(service, { id: 'evt_1', type: 'a' })
+    await settled(service.database)
+    assert.equal(receiver.calls.length, 4, 'as often as the schedule says')
+    const { event } = await rowIn(service, 'event_queue')
+    const path = `/events/${event}`
+    const shown = await expectJson<{ status: string; processing: { failures: { error: string }[] } }>(
+      service,
+      200,
+      path,
+    )
+    assert.equal(shown.status, 'failed')
+    assert.match(shown.processing.failures[0]!.error, /answered 500: no such table/)
 
-      receiver.answer(204)
-      const again = await service.admin(`/events/${event}/reprocess`, { method: 'POST' })
-      assert.equal(again.status, 202)
-      await settled(service.database)
-      assert.equal(receiver.calls.length, 5)
-      for (const call of receiver.calls) {
-        verify(secret, call)
-        assert.equal(call.headers['webhook-id'], 'evt_1')
-      }
-      const entry = await service.database.reader
-        .selectFrom('event_queue')
-        .selectAll()
-        .executeTakeFirstOrThrow()
-      assert.equal(entry.status, 'processed')
-    } finally {
-      await service.close()
-      await receiver.close()
+    receiver.answer(204)
+    const again = await service.admin(`/events/${event}/reprocess`, { method: 'POST' })
+    assert.equal(again.status, 202)
+    await settled(service.database)
+    assert.equal(receiver.calls.length, 5)
+    for (const call of receiver.calls) {
+      verify(secret, call)
+      assert.equal(call.headers['webhook-id'], 'evt_1')
     }
+    const entry = await rowIn(service, 'event_queue')
+    assert.equal(entry.status, 'processed')
   })
 
   test('Retry-After is respected', async () => {
-    const receiver = await startReceiver((response) =>
+    await using receiver = await startReceiver((response) =>
       response.writeHead(503, { 'retry-after': '3600' }).end(),
     )
-    const service = await startForwarding(engine, receiver.url)
-    try {
-      await postWebhook(service, { id: 'evt_1', type: 'a' })
-      const failed = await eventually(async () =>
-        service.database.reader
-          .selectFrom('handler_failures')
-          .innerJoin('event_queue', 'event_queue.event', 'handler_failures.event')
-          .select(['event_queue.due_at', 'handler_failures.at'])
-          .executeTakeFirst(),
-      )
-      assert.ok(failed.due_at - failed.at >= 3_600_000)
-    } finally {
-      await service.close()
-      await receiver.close()
-    }
+    await using service = scoped(await startForwarding(engine, receiver.url))
+    await postWebhook(service, { id: 'evt_1', type: 'a' })
+    const failed = await eventually(async () =>
+      service.database.reader
+        .selectFrom('handler_failures')
+        .innerJoin('event_queue', 'event_queue.event', 'handler_failures.event')
+        .select(['event_queue.due_at', 'handler_failures.at'])
+        .executeTakeFirst(),
+    )
+    assert.ok(failed.due_at - failed.at >= 3_600_000)
   })
 
   test('a large response is not read, an endless one not awaited, and a slow one times out', async () => {
     const chunk = Buffer.alloc(64 * 1024)
     let taken = 0
-    const receiver = await startReceiver(
+    await using receiver = await startReceiver(
       (response) => {
         const write = (): void => {
           while (!response.destroyed && taken < 1000) {
@@ -187,36 +162,29 @@ onEachEngine('a source that forwards', (engine) => {
       () => undefined,
       204,
     )
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', HANDLER_TIMEOUT: '3' },
-      config: {
-        receiving: {
-          sources: {
-            provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo: receiver.url }),
-          },
+      receiving: {
+        sources: {
+          provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo: receiver.url }),
         },
       },
     })
-    try {
-      for (const id of ['large', 'endless', 'silent']) {
-        await postWebhook(service, { id, type: 'a' })
-        await settled(service.database)
-      }
-      assert.equal(receiver.calls.length, 4, 'only the silent one is repeated')
-      assert.ok(taken < 900, `${taken} chunks of the answer were taken`)
-      const rows = await service.database.reader
-        .selectFrom('event_queue')
-        .select(['event_id', 'attempts'])
-        .execute()
-      assert.deepEqual(Object.fromEntries(rows.map((row) => [row.event_id, row.attempts])), {
-        large: 1,
-        endless: 1,
-        silent: 2,
-      })
-    } finally {
-      await service.close()
-      await receiver.close()
+    for (const id of ['large', 'endless', 'silent']) {
+      await postWebhook(service, { id, type: 'a' })
+      await settled(service.database)
     }
+    assert.equal(receiver.calls.length, 4, 'only the silent one is repeated')
+    assert.ok(taken < 900, `${taken} chunks of the answer were taken`)
+    const rows = await service.database.reader
+      .selectFrom('event_queue')
+      .select(['event_id', 'attempts'])
+      .execute()
+    assert.deepEqual(Object.fromEntries(rows.map((row) => [row.event_id, row.attempts])), {
+      large: 1,
+      endless: 1,
+      silent: 2,
+    })
   })
 })
 

@@ -9,14 +9,13 @@ import pg from 'pg'
 import { defineConfig } from '../../src/index.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, onSqlite, postgres, sqlite } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { mountSmallDisk, type SmallDisk } from '../harness/small-disk.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
-const sqlite = engines.find(({ name }) => name === 'sqlite')
-const postgres = engines.find(({ name }) => name === 'postgres')
 const config = defineConfig({
   receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },
 })
@@ -93,106 +92,86 @@ class Sender {
   }
 }
 
-test('SQLite: the database and its write-ahead log', { skip: !sqlite }, (context) =>
+test('SQLite: the database and its write-ahead log', onSqlite, (context) =>
   onSmallDisk(context, 16, async (disk) => {
     const databaseUrl = `sqlite:${join(disk.folder, 'postern.db')}`
-    const service = await startTestService(sqlite!, { databaseUrl, env, config })
-    try {
-      await createEffects(service.database)
-      const sender = new Sender(service)
-      for (let round = 0; round < 3; round += 1) {
-        assert.ok(await sender.send(`before-${round}`))
-        disk.fill()
-        await sender.untilFull(`during-${round}`)
-        assert.equal((await service.fetch('/healthz')).status, 200)
-        for (const path of ['/readyz', '/readyz?for=webhooks'])
-          assert.equal((await service.fetch(path)).status, 503, `${path}: webhooks are refused`)
-        assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
-        disk.free()
-        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
-        assert.equal((await service.fetch('/readyz?for=webhooks')).status, 200)
-      }
-      await sender.settle()
-      const [check] = (service.database as SqliteDatabase).readConnection.all('pragma integrity_check')
-      assert.deepEqual({ ...check }, { integrity_check: 'ok' })
-    } finally {
-      await service.close()
+    await using service = await startTestService(sqlite!, { databaseUrl, env, config })
+    await createEffects(service.database)
+    const sender = new Sender(service)
+    for (let round = 0; round < 3; round += 1) {
+      assert.ok(await sender.send(`before-${round}`))
+      disk.fill()
+      await sender.untilFull(`during-${round}`)
+      assert.equal((await service.fetch('/healthz')).status, 200)
+      for (const path of ['/readyz', '/readyz?for=webhooks'])
+        assert.equal((await service.fetch(path)).status, 503, `${path}: webhooks are refused`)
+      assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
+      disk.free()
+      await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
+      assert.equal((await service.fetch('/readyz?for=webhooks')).status, 200)
     }
+    await sender.settle()
+    const [check] = (service.database as SqliteDatabase).readConnection.all('pragma integrity_check')
+    assert.deepEqual({ ...check }, { integrity_check: 'ok' })
   }),
 )
 
-test('SQLite: the spool is full and cannot be moved', { skip: !sqlite }, (context) =>
+test('SQLite: the spool is full and cannot be moved', onSqlite, (context) =>
   onSmallDisk(context, 16, async (disk) => {
     const file = join(disk.folder, 'postern.db')
-    const service = await startTestService(sqlite!, { databaseUrl: `sqlite:${file}`, env, config })
-    try {
-      await createEffects(service.database)
-      const sender = new Sender(service)
-      for (let round = 0; round < 2; round += 1) {
-        const foreign = new SqliteConnection(file)
-        foreign.exec('begin immediate')
-        assert.ok(await sender.send(`spooled-${round}`))
-        assert.ok(statSync(`${file}-spool`).size > 0)
-        disk.fill()
-        await sender.untilFull(`to-the-spool-${round}`)
-        assert.equal((await service.fetch('/readyz?for=webhooks')).status, 503, 'webhooks are refused')
-        // The lock is free again, and still nothing can be moved.
-        foreign.exec('rollback')
-        foreign.close()
-        for (let index = 0; index < 5; index += 1) await sender.send(`beside-the-spool-${round}-${index}`)
-        disk.free()
-        await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
-      }
-      await sender.settle()
-    } finally {
-      await service.close()
+    await using service = await startTestService(sqlite!, { databaseUrl: `sqlite:${file}`, env, config })
+    await createEffects(service.database)
+    const sender = new Sender(service)
+    for (let round = 0; round < 2; round += 1) {
+      const foreign = new SqliteConnection(file)
+      foreign.exec('begin immediate')
+      assert.ok(await sender.send(`spooled-${round}`))
+      assert.ok(statSync(`${file}-spool`).size > 0)
+      disk.fill()
+      await sender.untilFull(`to-the-spool-${round}`)
+      assert.equal((await service.fetch('/readyz?for=webhooks')).status, 503, 'webhooks are refused')
+      // The lock is free again, and still nothing can be moved.
+      foreign.exec('rollback')
+      foreign.close()
+      for (let index = 0; index < 5; index += 1) await sender.send(`beside-the-spool-${round}-${index}`)
+      disk.free()
+      await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
     }
+    await sender.settle()
   }),
 )
 
-test('PostgreSQL: a tablespace', { skip: !postgres }, (context) =>
+test('PostgreSQL: a tablespace', onPostgres, (context) =>
   onSmallDisk(context, 40, async (disk) => {
     // A server of its own: a full tablespace fails the checkpoints that the other tests' databases need.
-    const server = await startOwnPostgres()
-    try {
-      const database = await createDatabaseOn(server.url, disk)
-      const service = await startTestService(postgres!, { databaseUrl: database.url, env, config })
-      try {
-        await createEffects(service.database)
-        const sender = new Sender(service)
-        for (let round = 0; round < 2; round += 1) {
-          assert.ok(await sender.send(`before-${round}`))
-          disk.fill()
-          await sender.untilFull(`during-${round}`)
-          disk.free()
-          await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
-        }
-        await sender.settle()
-      } finally {
-        await service.close()
-      }
-    } finally {
-      await server.stop()
+    await using server = scoped(await startOwnPostgres())
+    const database = await createDatabaseOn(server.url, disk)
+    await using service = await startTestService(postgres!, { databaseUrl: database.url, env, config })
+    await createEffects(service.database)
+    const sender = new Sender(service)
+    for (let round = 0; round < 2; round += 1) {
+      assert.ok(await sender.send(`before-${round}`))
+      disk.fill()
+      await sender.untilFull(`during-${round}`)
+      disk.free()
+      await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
     }
+    await sender.settle()
   }),
 )
 
 /** A database whose tables lie on the disk. */
 async function createDatabaseOn(server: string, { folder }: SmallDisk): Promise<{ url: string }> {
-  const client = new pg.Client({ connectionString: server })
+  await using client = scoped(new pg.Client({ connectionString: server }))
   await client.connect()
-  try {
-    const { rows } = await client.query<{ data_directory: string }>('show data_directory')
-    const home = statSync(rows[0]!.data_directory)
-    const place = join(folder, 'tables')
-    mkdirSync(place)
-    chownSync(place, home.uid, home.gid)
-    await client.query(`create tablespace small location '${place}'`)
-    await client.query('create database small template template0 tablespace small')
-    const url = new URL(server)
-    url.pathname = '/small'
-    return { url: url.href }
-  } finally {
-    await client.end()
-  }
+  const { rows } = await client.query<{ data_directory: string }>('show data_directory')
+  const home = statSync(rows[0]!.data_directory)
+  const place = join(folder, 'tables')
+  mkdirSync(place)
+  chownSync(place, home.uid, home.gid)
+  await client.query(`create tablespace small location '${place}'`)
+  await client.query('create database small template template0 tablespace small')
+  const url = new URL(server)
+  url.pathname = '/small'
+  return { url: url.href }
 }

@@ -5,10 +5,7 @@ import type { SlotStore } from '../../src/receiving/queue/store.ts'
 import { postgresSlots } from '../../src/receiving/postgres/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
-const skip = !postgres && 'TEST_ENGINE leaves PostgreSQL out'
+import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 
 let home: TestDatabase
 let database: PostgresDatabase
@@ -45,7 +42,7 @@ async function newProcess(): Promise<Process> {
   }
 }
 
-test('a process gets free slots, and returns its excess when another one waits', { skip }, async () => {
+test('a process gets free slots, and returns its excess when another one waits', onPostgres, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('a', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('a', { wants: 3 }), [0, 3], 'none is free')
@@ -59,7 +56,7 @@ test('a process gets free slots, and returns its excess when another one waits',
   assert.deepEqual(await one.ask('b', { wants: 3 }), [3, 3], 'each handler has its own')
 })
 
-test('slots of a removed process, or that are not renewed, are free', { skip }, async () => {
+test('slots of a removed process, or that are not renewed, are free', onPostgres, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('c', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 999 }), [0, 3])
@@ -69,7 +66,7 @@ test('slots of a removed process, or that are not renewed, are free', { skip }, 
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_001 }), [], 'and gets no answer')
 })
 
-test('concurrent requests never get more slots than exist', { skip }, async () => {
+test('concurrent requests never get more slots than exist', onPostgres, async () => {
   const processes = await Promise.all(Array.from({ length: 8 }, newProcess))
   const held = await Promise.all(processes.map((process) => process.ask('d', { wants: 5, limit: 5 })))
   assert.equal(
@@ -78,7 +75,7 @@ test('concurrent requests never get more slots than exist', { skip }, async () =
   )
 })
 
-test('a process above a lowered limit keeps the slots of running handlers', { skip }, async () => {
+test('a process above a lowered limit keeps the slots of running handlers', onPostgres, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('e', { wants: 3, limit: 3 }), [3, 3])
   assert.deepEqual(await other.ask('e', { wants: 1, limit: 1 }), [0, 1])
@@ -87,7 +84,7 @@ test('a process above a lowered limit keeps the slots of running handlers', { sk
   assert.deepEqual(await other.ask('e', { wants: 1, limit: 1 }), [1, 1])
 })
 
-test('a process keeps no slots that have ended, because others may have them', { skip }, async () => {
+test('a process keeps no slots that have ended, because others may have them', onPostgres, async () => {
   const [one, other] = [await newProcess(), await newProcess()]
   assert.deepEqual(await one.ask('f', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('f', { wants: 3, now: 1_000 }), [3, 3])

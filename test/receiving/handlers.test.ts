@@ -7,6 +7,8 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { insertReceived } from './insert-received.ts'
+import { rowIn, rowsOf } from '../harness/rows.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 onEachEngine('handlers', (engine) => {
   let stolen = false
@@ -25,80 +27,78 @@ onEachEngine('handlers', (engine) => {
   before(async () => {
     service = await startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
-      config: {
-        receiving: {
-          sources: { github: github({ secret: 'github-secret' }) },
-          handlers: {
-            'order.paid': note('exact'),
-            'order.*': note('prefix'),
-            'order.paid.*': note('longer prefix'),
-            issues: note('kind'),
-            flaky: async (event, { tx, emit }) => {
-              await writeEffect(tx, event.id, event.attempt)
-              emit({
-                type: 'flaky.done',
-                data: { attempt: event.attempt },
-                id: `done-${event.id}-${event.attempt}`,
-              })
-              if (event.attempt < 3) throw new Error('not yet')
-            },
-            hanging: {
-              timeout: 0.3,
-              handle: async (event, { tx, signal }) => {
-                await writeEffect(tx, event.id)
-                await new Promise((resolve) => signal.addEventListener('abort', resolve))
-                abortedReason = signal.reason
-                lateQuery = writeEffect(tx, event.id)
-                lateQuery.catch(() => undefined)
-                await lateQuery
-              },
-            },
-            stolen: async (event, { tx }) => {
-              if (event.attempt === 1 && !stolen) {
-                stolen = true
-                // The lease ends and somebody else takes the event while this handler is still at work.
-                await service.database.transaction((other) =>
-                  other
-                    .updateTable('event_queue')
-                    .set({ claim: 'somebody else', leased_until: Date.now() })
-                    .where('event_id', '=', event.id)
-                    .execute(),
-                )
-              }
-              await writeEffect(tx, event.id, event.attempt)
-            },
-            waiting: () => held,
-            quick: async (event, { tx }) => writeEffect(tx, event.id),
-            odd: () => {
-              throw Object.assign(new Error(''), { message: { code: 1 }, name: 404 })
-            },
-            'never shown': () => {
-              throw Object.assign(new Error('hidden'), {
-                [inspect.custom]() {
-                  throw new Error('no')
-                },
-              })
-            },
-            'late throw': async () => {
-              await Promise.resolve()
-              throw new Error('late')
-            },
-            'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
-            conflicting: async (event, { tx }) => {
+      receiving: {
+        sources: { github: github({ secret: 'github-secret' }) },
+        handlers: {
+          'order.paid': note('exact'),
+          'order.*': note('prefix'),
+          'order.paid.*': note('longer prefix'),
+          issues: note('kind'),
+          flaky: async (event, { tx, emit }) => {
+            await writeEffect(tx, event.id, event.attempt)
+            emit({
+              type: 'flaky.done',
+              data: { attempt: event.attempt },
+              id: `done-${event.id}-${event.attempt}`,
+            })
+            if (event.attempt < 3) throw new Error('not yet')
+          },
+          hanging: {
+            timeout: 0.3,
+            handle: async (event, { tx, signal }) => {
               await writeEffect(tx, event.id)
-              calls.push(`conflicting ${event.id}`)
-              const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' })
-              // More often than the schedule has attempts.
-              if (calls.length < 5) throw new Error('wrapped by the handler', { cause: deadlock })
+              await new Promise((resolve) => signal.addEventListener('abort', resolve))
+              abortedReason = signal.reason
+              lateQuery = writeEffect(tx, event.id)
+              lateQuery.catch(() => undefined)
+              await lateQuery
             },
-            swallowed: async (_event, { tx }) => {
-              // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
-              await tx
-                .selectFrom('no_such_table')
-                .selectAll()
-                .execute()
-                .catch(() => undefined)
-            },
+          },
+          stolen: async (event, { tx }) => {
+            if (event.attempt === 1 && !stolen) {
+              stolen = true
+              // The lease ends and somebody else takes the event while this handler is still at work.
+              await service.database.transaction((other) =>
+                other
+                  .updateTable('event_queue')
+                  .set({ claim: 'somebody else', leased_until: Date.now() })
+                  .where('event_id', '=', event.id)
+                  .execute(),
+              )
+            }
+            await writeEffect(tx, event.id, event.attempt)
+          },
+          waiting: () => held,
+          quick: async (event, { tx }) => writeEffect(tx, event.id),
+          odd: () => {
+            throw Object.assign(new Error(''), { message: { code: 1 }, name: 404 })
+          },
+          'never shown': () => {
+            throw Object.assign(new Error('hidden'), {
+              [inspect.custom]() {
+                throw new Error('no')
+              },
+            })
+          },
+          'late throw': async () => {
+            await Promise.resolve()
+            throw new Error('late')
+          },
+          'bad emit': (_event, { emit }) => emit({ type: '', data: {} }),
+          conflicting: async (event, { tx }) => {
+            await writeEffect(tx, event.id)
+            calls.push(`conflicting ${event.id}`)
+            const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' })
+            // More often than the schedule has attempts.
+            if (calls.length < 5) throw new Error('wrapped by the handler', { cause: deadlock })
+          },
+          swallowed: async (_event, { tx }) => {
+            // A statement that fails ends the transaction on PostgreSQL; swallowing its error must not count as success.
+            await tx
+              .selectFrom('no_such_table')
+              .selectAll()
+              .execute()
+              .catch(() => undefined)
           },
         },
       },
@@ -110,12 +110,7 @@ onEachEngine('handlers', (engine) => {
     await service.close()
   })
 
-  const entryOf = (eventId: string) =>
-    service.database.reader
-      .selectFrom('event_queue')
-      .selectAll()
-      .where('event_id', '=', eventId)
-      .executeTakeFirstOrThrow()
+  const entryOf = (eventId: string) => rowIn(service, 'event_queue', { event_id: eventId })
   const effectsOf = async (eventId: string) =>
     (await readEffects(service.database)).filter((id) => id === eventId).length
 
@@ -170,11 +165,7 @@ onEachEngine('handlers', (engine) => {
     assert.equal(entry.status, 'processed')
     assert.equal(entry.attempts, 3)
     assert.equal(await effectsOf('flaky'), 1)
-    const emitted = await service.database.reader
-      .selectFrom('events')
-      .select('event_id')
-      .where('type', '=', 'flaky.done')
-      .execute()
+    const emitted = await rowsOf(service, 'events', { type: 'flaky.done' })
     assert.deepEqual(
       emitted.map(({ event_id }) => event_id),
       ['done-flaky-3'],
@@ -190,11 +181,7 @@ onEachEngine('handlers', (engine) => {
     assert.equal(await effectsOf('hanging'), 0)
     assert.match(String(abortedReason), /did not end within 300 ms/)
     await assert.rejects(lateQuery!, /already/)
-    const failures = await service.database.reader
-      .selectFrom('handler_failures')
-      .select('error')
-      .where('event', '=', failed.event)
-      .execute()
+    const failures = await rowsOf(service, 'handler_failures', { event: failed.event })
     assert.match(failures[0]!.error, /HandlerTimeout/)
   })
 
@@ -241,9 +228,7 @@ onEachEngine('handlers', (engine) => {
       await settled(service.database)
       const { status, attempts } = await entryOf(type)
       assert.deepEqual([status, attempts], ['failed', 3])
-      const { data } = (await (await service.admin(`/events/failed?type=${type}`)).json()) as {
-        data: { error: string }[]
-      }
+      const data = await dataOf<{ error: string }>(service, `/events/failed?type=${type}`)
       assert.match(data[0]!.error, error)
     }
   })
@@ -275,21 +260,17 @@ onEachEngine('handlers', (engine) => {
 
 onEachEngine('stopping', (engine) => {
   test('unfinished events are released, and processed by the next process', async () => {
-    const home = await engine.createMigratedDatabase()
+    await using home = await engine.createMigratedDatabase()
     let begun = false
     const first = await startTestService(engine, {
       databaseUrl: home.url,
-      config: {
-        receiving: {
-          handlers: {
-            slow: async (event, { tx, signal }) => {
-              await writeEffect(tx, event.id, event.attempt)
-              begun = true
-              await new Promise((_, reject) =>
-                signal.addEventListener('abort', () => reject(signal.reason as Error)),
-              )
-            },
-          },
+      handlers: {
+        slow: async (event, { tx, signal }) => {
+          await writeEffect(tx, event.id, event.attempt)
+          begun = true
+          await new Promise((_, reject) =>
+            signal.addEventListener('abort', () => reject(signal.reason as Error)),
+          )
         },
       },
     })
@@ -298,23 +279,15 @@ onEachEngine('stopping', (engine) => {
     await eventually(() => begun)
     await first.stop(50)
 
-    const second = await startTestService(engine, {
+    await using second = await startTestService(engine, {
       databaseUrl: home.url,
       config: {
         receiving: { handlers: { slow: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },
       },
     })
-    try {
-      await settled(second.database)
-      const entry = await second.database.reader
-        .selectFrom('event_queue')
-        .selectAll()
-        .executeTakeFirstOrThrow()
-      assert.equal(entry.attempts, 1, 'the interrupted attempt does not count')
-      assert.deepEqual(await readEffects(second.database), ['interrupted'])
-    } finally {
-      await second.close()
-      await home.drop()
-    }
+    await settled(second.database)
+    const entry = await rowIn(second, 'event_queue')
+    assert.equal(entry.attempts, 1, 'the interrupted attempt does not count')
+    assert.deepEqual(await readEffects(second.database), ['interrupted'])
   })
 })

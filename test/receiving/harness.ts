@@ -10,16 +10,17 @@ export function sign(body: string | Uint8Array, secret = webhookSecret): string 
   return createHmac('sha256', secret).update(body).digest('hex')
 }
 
-/** Posts a signed webhook to the source `provider`; `headers` replace what is sent by default, null leaves one out. */
+/** Posts a signed webhook to a source; `headers` replace what is sent by default, null leaves one out. */
 export function postWebhook(
   service: Pick<TestService, 'fetch'>,
   body: string | Uint8Array | object,
   headers: Record<string, string | null> = {},
+  source = 'provider',
 ): Promise<Response> {
   const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
   const all = { 'content-type': 'application/json', 'x-signature': sign(bytes), ...headers }
   const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null)
-  return service.fetch('/webhooks/provider', {
+  return service.fetch(`/webhooks/${source}`, {
     method: 'POST',
     // Bytes, so that fetch adds no content type of its own.
     body: Buffer.from(bytes as string),

@@ -249,16 +249,14 @@ onEachEngine('identity', (engine) => {
   const payloads = new Map<string, { type: string; payload: unknown; raw: string }[]>()
   const service = started(() =>
     startTestService(engine, {
-      config: {
-        receiving: {
-          sources: { ...sources, gitlab: presets.gitlab({ secret: [shared, 'plain-token'] }) },
-          handlers: {
-            '*': ({ source, type, payload, raw }) =>
-              void payloads.set(source, [
-                ...(payloads.get(source) ?? []),
-                { type, payload, raw: raw.toString() },
-              ]),
-          },
+      receiving: {
+        sources: { ...sources, gitlab: presets.gitlab({ secret: [shared, 'plain-token'] }) },
+        handlers: {
+          '*': ({ source, type, payload, raw }) =>
+            void payloads.set(source, [
+              ...(payloads.get(source) ?? []),
+              { type, payload, raw: raw.toString() },
+            ]),
         },
       },
     }),

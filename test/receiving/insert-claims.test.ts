@@ -8,13 +8,11 @@ import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { openLink } from '../harness/link.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-const skip = !postgres && 'TEST_ENGINE leaves PostgreSQL out'
 const now = 1_800_000_000_000
 
 const incoming = (eventId: string, more: Partial<IncomingEvent> = {}): IncomingEvent => ({
@@ -31,7 +29,7 @@ const incoming = (eventId: string, more: Partial<IncomingEvent> = {}): IncomingE
   ...more,
 })
 
-describe('an insert that claims', { skip }, () => {
+describe('an insert that claims', onPostgres, () => {
   let home: TestDatabase
   let database: PostgresDatabase
   let queue: EventQueue
@@ -118,7 +116,7 @@ describe('an insert that claims', { skip }, () => {
   })
 })
 
-describe('a process with quick handlers', { skip }, () => {
+describe('a process with quick handlers', onPostgres, () => {
   let home: TestDatabase
   let direct: PostgresDatabase
   let link: Awaited<ReturnType<typeof openLink>>
@@ -132,14 +130,10 @@ describe('a process with quick handlers', { skip }, () => {
     service = await startTestService(postgres!, {
       databaseUrl: link.url,
       env: { HANDLER_TIMEOUT: '600' },
-      config: {
-        receiving: {
-          handlers: {
-            async work(event, { tx }) {
-              payloads.push(event.payload)
-              await writeEffect(tx, event.id)
-            },
-          },
+      handlers: {
+        async work(event, { tx }) {
+          payloads.push(event.payload)
+          await writeEffect(tx, event.id)
         },
       },
     })

@@ -6,6 +6,7 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
+import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('emit after the handler has returned', (engine) => {
   test('throws and is logged, before and after the commit', async () => {
@@ -32,33 +33,25 @@ onEachEngine('emit after the handler has returned', (engine) => {
         },
       },
     })
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       config,
       parts: { log: createLog('error', { write: (line) => void lines.push(line) }) },
     })
-    try {
-      await postWebhook(service, { id: 'soon', type: 'forgotten.soon' })
-      await postWebhook(service, { id: 'late', type: 'forgotten.late' })
-      await settled(service.database)
-      committed()
-      await eventually(() => errors.length === 2)
-      for (const type of ['lost.soon', 'lost.late']) {
-        assert.ok(
-          errors.some((error) => (error as Error).message.includes(`"${type}" after its handler had ended`)),
-        )
-        assert.ok(lines.some((line) => line.includes(type) && line.includes('was not emitted')))
-      }
-      const emitted = await service.database.reader
-        .selectFrom('events')
-        .select('type')
-        .where('direction', '=', 'emitted')
-        .execute()
-      assert.deepEqual(
-        emitted.map(({ type }) => type),
-        ['in.time'],
+    await postWebhook(service, { id: 'soon', type: 'forgotten.soon' })
+    await postWebhook(service, { id: 'late', type: 'forgotten.late' })
+    await settled(service.database)
+    committed()
+    await eventually(() => errors.length === 2)
+    for (const type of ['lost.soon', 'lost.late']) {
+      assert.ok(
+        errors.some((error) => (error as Error).message.includes(`"${type}" after its handler had ended`)),
       )
-    } finally {
-      await service.close()
+      assert.ok(lines.some((line) => line.includes(type) && line.includes('was not emitted')))
     }
+    const emitted = await rowsOf(service, 'events', { direction: 'emitted' })
+    assert.deepEqual(
+      emitted.map(({ type }) => type),
+      ['in.time'],
+    )
   })
 })

@@ -6,6 +6,7 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { engines, onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { rowIn, rowsOf } from '../harness/rows.ts'
 
 interface Payload {
   id: string
@@ -38,10 +39,7 @@ onEachEngine('events in order', (engine) => {
     assert.equal((await postWebhook(service, { id, type, key })).status, 200)
   }
   const statuses = async (): Promise<Record<string, string>> => {
-    const rows = await service.database.reader
-      .selectFrom('event_queue')
-      .select(['event_id', 'status'])
-      .execute()
+    const rows = await rowsOf(service, 'event_queue')
     return Object.fromEntries(rows.map(({ event_id, status }) => [event_id, status]))
   }
   const failAlways = (): never => {
@@ -118,11 +116,7 @@ onEachEngine('events in order', (engine) => {
     await eventually(() => done.includes('second'))
     broken = false
     await post('third', 'k')
-    const { id } = await service.database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('event_id', '=', 'first')
-      .executeTakeFirstOrThrow()
+    const { id } = await rowIn(service, 'events', { event_id: 'first' })
     const answer = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
     assert.equal(answer.status, 202)
     assert.equal(((await answer.json()) as { status: string }).status, 'blocked')

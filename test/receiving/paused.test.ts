@@ -6,6 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 interface Handler {
   id: string
@@ -147,9 +148,7 @@ onEachEngine('a paused handler', (engine) => {
     assert.equal(resumed.paused, null)
     for (const id of ['o1', 'o2', 'o3', 'both', 'both exact']) await handles(id)
     assert.equal((await call('/handlers/order.*/resume', 'POST')).paused, null, 'again')
-    const { data } = (await (await service.admin('/audit?action=handler.paused')).json()) as {
-      data: unknown[]
-    }
+    const data = await dataOf<unknown>(service, '/audit?action=handler.paused')
     assert.equal(data.length, 1, 'one entry for the change')
   })
 

@@ -18,6 +18,8 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, settled } from './harness.ts'
+import { rowIn } from '../harness/rows.ts'
+import { expectJson } from '../emitting/harness.ts'
 
 const secret = 'sender-secret'
 
@@ -26,26 +28,24 @@ onEachEngine('senders with challenges, signed addresses or other formats than JS
 
   const service = started(() =>
     startTestService(engine, {
-      config: {
-        receiving: {
-          sources: {
-            slack: slack({ secret }),
-            meta: meta({ secret, verifyToken: 'known' }),
-            dropbox: dropbox({ secret }),
-            intercom: intercom({ secret }),
-            graph: microsoftGraph({ secret }),
-            square: square({ secret }),
-            twilio: twilio({ secret }),
-            feed: hmac({
-              header: 'x-sig',
-              secret,
-              id: 'digest',
-              type: { always: 'feed' },
-              mediaTypes: ['application/xml'],
-            }),
-          },
-          handlers: { '*': (event) => void seen.push(event) },
+      receiving: {
+        sources: {
+          slack: slack({ secret }),
+          meta: meta({ secret, verifyToken: 'known' }),
+          dropbox: dropbox({ secret }),
+          intercom: intercom({ secret }),
+          graph: microsoftGraph({ secret }),
+          square: square({ secret }),
+          twilio: twilio({ secret }),
+          feed: hmac({
+            header: 'x-sig',
+            secret,
+            id: 'digest',
+            type: { always: 'feed' },
+            mediaTypes: ['application/xml'],
+          }),
         },
+        handlers: { '*': (event) => void seen.push(event) },
       },
     }),
   )
@@ -121,14 +121,8 @@ onEachEngine('senders with challenges, signed addresses or other formats than JS
     const event = await eventually(() => seen.find(({ type }) => type === 'slash_command.deploy'))
     assert.equal((event.payload as Record<string, string>)['command'], '/deploy')
     assert.match(event.raw.toString(), /^command=%2Fdeploy&/)
-    const { id } = await service.database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('type', '=', 'slash_command.deploy')
-      .executeTakeFirstOrThrow()
-    const { payloadBase64 } = (await (await service.admin(`/events/${id}`)).json()) as {
-      payloadBase64: string
-    }
+    const { id } = await rowIn(service, 'events', { type: 'slash_command.deploy' })
+    const { payloadBase64 } = await expectJson<{ payloadBase64: string }>(service, 200, `/events/${id}`)
     assert.deepEqual(Buffer.from(payloadBase64, 'base64'), event.raw)
   })
 

@@ -7,6 +7,8 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from './harness.ts'
+import { rowIn } from '../harness/rows.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 const state = 'client-state-0123456789-secret'
 const secret = 'slack-signing-secret-0123456789'
@@ -15,23 +17,17 @@ onEachEngine('credentials of senders', (engine) => {
   const handled = new Map<string, { payload: unknown; headers: Readonly<Record<string, string>> }>()
   const service = started(() =>
     startTestService(engine, {
-      config: {
-        receiving: {
-          sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
-          handlers: {
-            '*': ({ source, payload, headers }) => void handled.set(source, { payload, headers }),
-          },
+      receiving: {
+        sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
+        handlers: {
+          '*': ({ source, payload, headers }) => void handled.set(source, { payload, headers }),
         },
       },
     }),
   )
 
   const textOf = async (source: string): Promise<string> => {
-    const { id } = await service.database.reader
-      .selectFrom('events')
-      .select('id')
-      .where('source', '=', source)
-      .executeTakeFirstOrThrow()
+    const { id } = await rowIn(service, 'events', { source })
     return (await service.admin(`/events/${id}`)).text()
   }
 
@@ -66,12 +62,7 @@ onEachEngine('credentials of senders', (engine) => {
 
   test('of Graph are not shown with an event, but its handler gets them', async () => {
     const body = `{"value":[{"clientState":"${state}","subscriptionId":"s1","n":12345678901234567890}],"validationTokens":["eyJ0.eyJ1.sig"]}`
-    const response = await service.fetch('/webhooks/graph', {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json' },
-    })
-    assert.equal(response.status, 200)
+    assert.equal((await postWebhook(service, body, {}, 'graph')).status, 200)
     await eventually(() => handled.get('graph'))
     const text = await textOf('graph')
     assert.match(
@@ -87,16 +78,12 @@ onEachEngine('credentials of senders', (engine) => {
     const body = new URLSearchParams({ payload, token: 'credential-1234' }).toString()
     const time = String(Math.floor(Date.now() / 1000))
     const signature = createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')
-    const response = await service.fetch('/webhooks/slack', {
-      method: 'POST',
-      body,
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        'x-slack-request-timestamp': time,
-        'x-slack-signature': `v0=${signature}`,
-      },
-    })
-    assert.equal(response.status, 200)
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      'x-slack-request-timestamp': time,
+      'x-slack-signature': `v0=${signature}`,
+    }
+    assert.equal((await postWebhook(service, body, headers, 'slack')).status, 200)
     await eventually(() => handled.get('slack'))
     const { payloadBase64 } = JSON.parse(await textOf('slack')) as { payloadBase64: string }
     const shown = new URLSearchParams(Buffer.from(payloadBase64, 'base64').toString())
@@ -107,15 +94,9 @@ onEachEngine('credentials of senders', (engine) => {
 
   test('of a refused request are not stored, also in lists and truncated bodies', async () => {
     const body = `{"value":[{"clientState":"credential-1234"}],"validationTokens":["credential-1234"],"x_functions_key":"credential-1234","rest":"${'x'.repeat(100)}"`
-    await service.fetch('/webhooks/graph', {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', 'x-functions-key': 'credential-1234' },
-    })
+    await postWebhook(service, body, { 'x-functions-key': 'credential-1234' }, 'graph')
     const kept = await eventually(async () => {
-      const { data } = (await (await service.admin('/rejected-webhooks?source=graph')).json()) as {
-        data: object[]
-      }
+      const data = await dataOf<object>(service, '/rejected-webhooks?source=graph')
       return data[0]
     })
     assert.doesNotMatch(JSON.stringify(kept), /credential-1234/)

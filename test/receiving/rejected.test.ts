@@ -35,25 +35,19 @@ onEachEngine('rejected webhooks', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { WEBHOOK_BODY_LIMIT: '20000' },
-      config: {
-        receiving: {
-          sources: {
-            stripe: stripe({ secret: stripeSecret }),
-            feed: hmac({ header: 'X-Feed', secret: feedSecret }),
-            graph: microsoftGraph({ secret: 'client-state-1234' }),
-            over: hmac({ header: 'x-signature', secret: [{ secret: 's', until: '2020-01-01T00:00:00Z' }] }),
-          },
+      receiving: {
+        sources: {
+          stripe: stripe({ secret: stripeSecret }),
+          feed: hmac({ header: 'X-Feed', secret: feedSecret }),
+          graph: microsoftGraph({ secret: 'client-state-1234' }),
+          over: hmac({ header: 'x-signature', secret: [{ secret: 's', until: '2020-01-01T00:00:00Z' }] }),
         },
       },
     }),
   )
 
   const post = (source: string, body: string, headers: Record<string, string>): Promise<Response> =>
-    service.fetch(`/webhooks/${source}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: Buffer.from(body),
-    })
+    postWebhook(service, body, { 'x-signature': null, ...headers }, source)
   const list = async (query: string): Promise<Rejected[]> =>
     ((await (await service.admin(`/rejected-webhooks?${query}`)).json()) as { data: Rejected[] }).data
   const newest = (source: string, reason: string): Promise<Rejected> =>

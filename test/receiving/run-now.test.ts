@@ -6,7 +6,9 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { createEffects, eventually, postWebhook, readEffects, sign, writeEffect } from './harness.ts'
+import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+import { findRow } from '../harness/rows.ts'
+import { dataOf } from '../emitting/harness.ts'
 
 /** Far longer than any test: what runs earlier does so because somebody said so. */
 const hour = 3600
@@ -27,7 +29,6 @@ interface DryRun {
 
 onEachEngine('an event whose handler failed', (engine) => {
   const broken = new Set<string>()
-  const dryRuns: string[] = []
   let running = 0
   let mostRunning = 0
   let held: PromiseWithResolvers<void> | undefined
@@ -38,26 +39,23 @@ onEachEngine('an event whose handler failed', (engine) => {
       hmac({ header: 'x-signature', secret: webhookSecret, ...(forwardTo !== undefined && { forwardTo }) })
     return startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: `0,${hour},${hour}`, HANDLER_TIMEOUT: '5' },
-      config: {
-        receiving: {
-          sources: { onward: source(`${receiver.url}?token=of-the-operator`) },
-          handlers: {
-            'order.*': async (event, { tx, emit, dryRun }) => {
-              if (dryRun) dryRuns.push(event.id)
-              running += 1
-              mostRunning = Math.max(mostRunning, running)
-              try {
-                // Before the transaction: on SQLite it keeps others from writing.
-                if (event.type === 'order.held') await held?.promise
-                await writeEffect(tx, event.id, event.attempt)
-                emit({ type: 'shop.told', data: { of: event.id } })
-                if (broken.has(event.type)) throw new Error('the shop is closed')
-              } finally {
-                running -= 1
-              }
-            },
-            'order.unsent': (_event, { emit }) => emit({ type: 'not told', data: 1n }),
+      receiving: {
+        sources: { onward: source(`${receiver.url}?token=of-the-operator`) },
+        handlers: {
+          'order.*': async (event, { tx, emit }) => {
+            running += 1
+            mostRunning = Math.max(mostRunning, running)
+            try {
+              // Before the transaction: on SQLite it keeps others from writing.
+              if (event.type === 'order.held') await held?.promise
+              await writeEffect(tx, event.id, event.attempt)
+              emit({ type: 'shop.told', data: { of: event.id } })
+              if (broken.has(event.type)) throw new Error('the shop is closed')
+            } finally {
+              running -= 1
+            }
           },
+          'order.unsent': (_event, { emit }) => emit({ type: 'not told', data: 1n }),
         },
       },
     })
@@ -66,12 +64,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     await createEffects(service.database)
   })
 
-  const rowOf = (eventId: string) =>
-    service.database.reader
-      .selectFrom('event_queue')
-      .selectAll()
-      .where('event_id', '=', eventId)
-      .executeTakeFirst()
+  const rowOf = (eventId: string) => findRow(service, 'event_queue', { event_id: eventId })
   async function failed(id: string, type: string): Promise<number> {
     broken.add(type)
     await postWebhook(service, { id, type })
@@ -157,31 +150,6 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal((await rowOf('held'))!.attempts, 1)
   })
 
-  test('shows in a dry run what it would do, and rolls it back', async () => {
-    const before = await readEffects(service.database)
-    const event = await failed('dry', 'order.dry')
-    const lost = await dryRun(event)
-    assert.equal(lost.outcome, 'failed')
-    assert.match(lost.error!, /the shop is closed/)
-    assert.deepEqual([lost.emitted, lost.emittedTotal], [[], 0])
-    broken.clear()
-    const told = await dryRun(event)
-    assert.deepEqual([told.outcome, told.error, told.forwardTo], ['processed', null, null])
-    assert.deepEqual(told.emitted, [{ type: 'shop.told', data: { of: 'dry' } }])
-    assert.ok(dryRuns.includes('dry'), 'the handler could know')
-    assert.deepEqual(await readEffects(service.database), before)
-    const detail = await detailOf(event)
-    assert.deepEqual([detail.status, detail.processing.attempts, detail.emitted], ['retrying', 1, []])
-    const row = (await rowOf('dry'))!
-    assert.deepEqual([row.claim, row.leased_until], [null, null])
-    await reprocess(event)
-    await isProcessed('dry')
-    assert.deepEqual(
-      (await readEffects(service.database)).filter((id) => id === 'dry'),
-      ['dry'],
-    )
-  })
-
   test('reports in a dry run if its emitted events could not be stored', async () => {
     const event = await failed('unsent', 'order.unsent')
     broken.clear()
@@ -206,27 +174,9 @@ onEachEngine('an event whose handler failed', (engine) => {
     assert.equal(mostRunning, 1)
   })
 
-  test('ends a dry run that takes longer than a handler may', async () => {
-    const event = await failed('slow', 'order.held')
-    held = Promise.withResolvers()
-    const told = await dryRun(event)
-    assert.equal(told.outcome, 'failed')
-    assert.match(told.error!, /HandlerTimeout/)
-    held.resolve()
-    await eventually(() => running === 0)
-    broken.clear()
-    await reprocess(event)
-    await isProcessed('slow')
-  })
-
   test('of a forwarding source: a dry run names the target and sends nothing', async () => {
-    const body = JSON.stringify({ id: 'onward', type: 'a' })
     const calls = receiver.calls.length
-    await service.fetch('/webhooks/onward', {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', 'x-signature': sign(body) },
-    })
+    await postWebhook(service, { id: 'onward', type: 'a' }, {}, 'onward')
     const event = await eventually(async () => (await rowOf('onward'))?.event)
     await isProcessed('onward')
     assert.equal(receiver.calls.length, calls + 1)
@@ -252,9 +202,11 @@ onEachEngine('an event whose handler failed', (engine) => {
       await failed(id, type)
     broken.delete('order.many')
     const list = async (query: string): Promise<string[]> => {
-      const { data } = (await (await service.admin(`/events/failed?${query}`)).json()) as {
-        data: { eventId: string; status: string; nextAttemptAt: string | null }[]
-      }
+      const path = `/events/failed?${query}`
+      const data = await dataOf<{ eventId: string; status: string; nextAttemptAt: string | null }>(
+        service,
+        path,
+      )
       assert.ok(data.every(({ status, nextAttemptAt }) => status === 'retrying' && nextAttemptAt !== null))
       return data.map(({ eventId }) => eventId)
     }

@@ -15,36 +15,28 @@ onEachEngine('the second run of a handler', (engine) => {
   test('has a whole lease, whatever the first one used of it', async () => {
     let runs = 0
     let left = 0
-    const service = await startTestService(engine, {
+    await using service = await startTestService(engine, {
       env: { HANDLER_TIMEOUT: '10' },
-      config: {
-        receiving: {
-          handlers: {
-            async holding(event, { tx, signal }) {
-              runs += 1
-              if (runs === 1) {
-                await wait(firstRun)
-                await writeEffect(tx, event.id)
-                await new Promise((resolve) => signal.addEventListener('abort', resolve))
-                return
-              }
-              const queue = service.database.reader.selectFrom('event_queue').select('leased_until')
-              const { leased_until: until } = await queue.executeTakeFirstOrThrow()
-              left = until! - Date.now()
-              await writeEffect(tx, event.id)
-            },
-          },
+      handlers: {
+        async holding(event, { tx, signal }) {
+          runs += 1
+          if (runs === 1) {
+            await wait(firstRun)
+            await writeEffect(tx, event.id)
+            await new Promise((resolve) => signal.addEventListener('abort', resolve))
+            return
+          }
+          const queue = service.database.reader.selectFrom('event_queue').select('leased_until')
+          const { leased_until: until } = await queue.executeTakeFirstOrThrow()
+          left = until! - Date.now()
+          await writeEffect(tx, event.id)
         },
       },
     })
-    try {
-      await createEffects(service.database)
-      await postWebhook(service, { id: 'one', type: 'holding' })
-      await eventually(async () => (await readEffects(service.database)).length === 1)
-      assert.equal(runs, 2)
-      assert.ok(left > wholeLease - firstRun, `${left} ms are left of the lease`)
-    } finally {
-      await service.close()
-    }
+    await createEffects(service.database)
+    await postWebhook(service, { id: 'one', type: 'holding' })
+    await eventually(async () => (await readEffects(service.database)).length === 1)
+    assert.equal(runs, 2)
+    assert.ok(left > wholeLease - firstRun, `${left} ms are left of the lease`)
   })
 })

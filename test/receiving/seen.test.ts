@@ -6,7 +6,8 @@ import { hmac, linear, stripe } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { eventually, sign } from './harness.ts'
+import { eventually, postWebhook, sign } from './harness.ts'
+import { findRow } from '../harness/rows.ts'
 
 interface Detail {
   id: number
@@ -28,30 +29,28 @@ onEachEngine('the detail of an event', (engine) => {
   const service = started(() =>
     startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      config: {
-        receiving: {
-          sources: {
-            stripe: stripe({ secret: ['whsec_old', 'whsec_new'] }),
-            linear: linear({ secret: 'l' }),
-            feed: hmac({
-              header: 'x-feed',
-              secret: 'f',
-              mediaTypes: ['text/xml'],
-              id: 'digest',
-              type: { always: 'feed' },
-            }),
-            own: { ...own, verify: () => ({ id: 'own', type: 'unhandled' }) },
+      receiving: {
+        sources: {
+          stripe: stripe({ secret: ['whsec_old', 'whsec_new'] }),
+          linear: linear({ secret: 'l' }),
+          feed: hmac({
+            header: 'x-feed',
+            secret: 'f',
+            mediaTypes: ['text/xml'],
+            id: 'digest',
+            type: { always: 'feed' },
+          }),
+          own: { ...own, verify: () => ({ id: 'own', type: 'unhandled' }) },
+        },
+        handlers: {
+          'charge.ok': (event, { emit }) => {
+            seenHeaders.push(event.headers)
+            emit({ type: 'order.paid', id: `${event.id}-paid`, data: 1 })
+            emit({ type: 'order.sent', id: `${event.id}-sent`, data: 2 })
           },
-          handlers: {
-            'charge.ok': (event, { emit }) => {
-              seenHeaders.push(event.headers)
-              emit({ type: 'order.paid', id: `${event.id}-paid`, data: 1 })
-              emit({ type: 'order.sent', id: `${event.id}-sent`, data: 2 })
-            },
-            'charge.late': (event, { emit }) => {
-              emit({ type: 'order.late', id: `late-${event.attempt}`, data: 1 })
-              if (event.attempt === 1) throw new Error('not yet')
-            },
+          'charge.late': (event, { emit }) => {
+            emit({ type: 'order.late', id: `late-${event.attempt}`, data: 1 })
+            if (event.attempt === 1) throw new Error('not yet')
           },
         },
       },
@@ -59,19 +58,9 @@ onEachEngine('the detail of an event', (engine) => {
   )
 
   const post = (source: string, body: string, headers: Record<string, string>, type = 'application/json') =>
-    service.fetch(`/webhooks/${source}`, {
-      method: 'POST',
-      headers: { 'content-type': type, ...headers },
-      body: Buffer.from(body),
-    })
+    postWebhook(service, body, { 'content-type': type, 'x-signature': null, ...headers }, source)
   const detailOf = async (eventId: string): Promise<Detail> => {
-    const { id } = await eventually(() =>
-      service.database.reader
-        .selectFrom('events')
-        .select('id')
-        .where('event_id', '=', eventId)
-        .executeTakeFirst(),
-    )
+    const { id } = await eventually(() => findRow(service, 'events', { event_id: eventId }))
     return (await (await service.fetch(`/events/${id}`)).json()) as Detail
   }
   const processed = (eventId: string): Promise<Detail> =>
@@ -145,13 +134,7 @@ onEachEngine('the detail of an event', (engine) => {
     const xml = '<feed>é</feed>'
     const hex = createHmac('sha256', 'f').update(xml).digest('hex')
     assert.equal((await post('feed', xml, { 'x-feed': hex }, 'text/xml')).status, 200)
-    const row = await eventually(() =>
-      service.database.reader
-        .selectFrom('events')
-        .select('event_id')
-        .where('source', '=', 'feed')
-        .executeTakeFirst(),
-    )
+    const row = await eventually(() => findRow(service, 'events', { source: 'feed' }))
     const feed = await detailOf(row.event_id)
     assert.deepEqual(feed.verification, { scheme: 'hmac', secret: 1, signedAt: null })
     assert.equal(feed.headers['x-feed'], undefined)

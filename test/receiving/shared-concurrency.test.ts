@@ -5,12 +5,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { defineConfig } from '../../src/index.ts'
 import type { DeclaredHandler } from '../../src/receiving/config.ts'
-import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 
 // On SQLite one process works on a file.
-const postgres = engines.find(({ name }) => name === 'postgres')
 
 /** Counts what is under way in each process, and together. */
 class Overlaps {
@@ -30,7 +29,7 @@ class Overlaps {
   }
 }
 
-describe('concurrency of a handler over two processes', { skip: !postgres }, () => {
+describe('concurrency of a handler over two processes', onPostgres, () => {
   const engine = postgres as Engine
   let home: TestDatabase
   let services: TestService[]

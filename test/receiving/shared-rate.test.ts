@@ -2,16 +2,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { defineConfig, hmac } from '../../src/index.ts'
+import { hmac } from '../../src/index.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
-import { sign } from './harness.ts'
+import { postWebhook } from './harness.ts'
 
 // One process works on an SQLite file.
-const postgres = engines.find(({ name }) => name === 'postgres')
 
-describe('the rate of a source over two processes', { skip: !postgres }, () => {
+describe('the rate of a source over two processes', onPostgres, () => {
   const engine = postgres as Engine
   let home: TestDatabase
   let services: TestService[]
@@ -26,17 +25,15 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
       services.push(
         await startTestService(engine, {
           databaseUrl: home.url,
-          config: defineConfig({
-            receiving: {
-              sources: {
-                five: source(5),
-                many: source(100),
-                away: source(3),
-                cold: source(40),
-                free: source(),
-              },
+          receiving: {
+            sources: {
+              five: source(5),
+              many: source(100),
+              away: source(3),
+              cold: source(40),
+              free: source(),
             },
-          }),
+          },
           parts: { clock: { ...systemClock, now: () => now } },
         }),
       )
@@ -45,11 +42,8 @@ describe('the rate of a source over two processes', { skip: !postgres }, () => {
     await Promise.all(services.map((service) => service.close()))
     await home.drop()
   })
-  const post = async (source: string, process: number): Promise<Response> => {
-    const body = JSON.stringify({ id: `event-${(sent += 1)}`, type: 'a' })
-    const headers = { 'content-type': 'application/json', 'x-signature': sign(body) }
-    return services[process]!.fetch(`/webhooks/${source}`, { method: 'POST', headers, body })
-  }
+  const post = (source: string, process: number): Promise<Response> =>
+    postWebhook(services[process]!, { id: `event-${(sent += 1)}`, type: 'a' }, {}, source)
   async function accepted(source: string, count: number): Promise<number> {
     let accepted = 0
     for (let index = 0; index < count; index += 1) {

@@ -54,25 +54,23 @@ test('each preset has steps, a link to documentation and the type of a typical e
 onEachEngine('sources', (engine) => {
   const service = started(() =>
     startTestService(engine, {
-      config: {
-        receiving: {
-          sources: {
-            shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }),
-            code: github({ secret: 'secret-of-the-code-0123456789' }),
-            chat: discord({ secret: 'ab'.repeat(32) }),
-            other: hmac({ header: 'x-other', secret: 'secret-of-another-0123456789' }),
-            timed: hmac({
-              header: 'X-Sum',
-              secret: 'secret-of-a-timed-0123456789',
-              algorithm: 'sha512',
-              encoding: 'base64',
-              prefix: 'v=',
-              timestampHeader: 'X-Time',
-              signed: '{timestamp}.{body}',
-            }),
-          },
-          handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
+      receiving: {
+        sources: {
+          shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }),
+          code: github({ secret: 'secret-of-the-code-0123456789' }),
+          chat: discord({ secret: 'ab'.repeat(32) }),
+          other: hmac({ header: 'x-other', secret: 'secret-of-another-0123456789' }),
+          timed: hmac({
+            header: 'X-Sum',
+            secret: 'secret-of-a-timed-0123456789',
+            algorithm: 'sha512',
+            encoding: 'base64',
+            prefix: 'v=',
+            timestampHeader: 'X-Time',
+            signed: '{timestamp}.{body}',
+          }),
         },
+        handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
       },
     }),
   )

@@ -6,11 +6,9 @@ import { checkSpool } from '../../src/diagnostics/spool.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { backUpSqlite } from '../../src/storage/sqlite/backup.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from './harness.ts'
-
-const engine = engines.find(({ name }) => name === 'sqlite')
 
 /** Damages a page behind the first one, which an open of the file does not read. */
 function damagePages(file: string): void {
@@ -36,7 +34,7 @@ function damagePages(file: string): void {
   closeSync(handle)
 }
 
-describe('a damaged spool beside SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
+describe('a damaged spool beside SQLite', onSqlite, () => {
   let database: TestDatabase
   let service: TestService
   let file: string
@@ -97,17 +95,9 @@ describe('a damaged spool beside SQLite', { skip: !engine && 'TEST_ENGINE leaves
   })
 })
 
-test(
-  'the doctor finds damaged pages of a spool',
-  { skip: !engine && 'TEST_ENGINE leaves SQLite out' },
-  async () => {
-    const database = await engine!.createMigratedDatabase()
-    try {
-      damagePages(`${database.url.slice('sqlite:'.length)}-spool`)
-      const [found] = await checkSpool({ databaseUrl: database.url })
-      assert.equal(found?.state, 'fault')
-    } finally {
-      await database.drop()
-    }
-  },
-)
+test('the doctor finds damaged pages of a spool', onSqlite, async () => {
+  await using database = await engine!.createMigratedDatabase()
+  damagePages(`${database.url.slice('sqlite:'.length)}-spool`)
+  const [found] = await checkSpool({ databaseUrl: database.url })
+  assert.equal(found?.state, 'fault')
+})

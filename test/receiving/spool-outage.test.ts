@@ -11,13 +11,12 @@ import type { Spool } from '../../src/receiving/spool/spool.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
 
 interface Scene {
   home: TestDatabase
@@ -53,15 +52,11 @@ async function stage(parameters = ''): Promise<Scene> {
         HANDLER_RETRY_SCHEDULE: '0,0,0,0,0',
         ...env,
       },
-      config: {
-        receiving: {
-          handlers: {
-            work: (event, { tx }) => writeEffect(tx, event.id),
-            ordered: {
-              orderBy: () => 'one',
-              handle: (event, { tx }) => writeEffect(tx, event.id),
-            },
-          },
+      handlers: {
+        work: (event, { tx }) => writeEffect(tx, event.id),
+        ordered: {
+          orderBy: () => 'one',
+          handle: (event, { tx }) => writeEffect(tx, event.id),
         },
       },
     })
@@ -114,119 +109,105 @@ async function startProcess(databaseUrl: string, file: string): Promise<Process>
 const drained = (service: TestService): Promise<boolean> =>
   eventually(async () => (await readinessOf(service))[1].spool?.events === 0, 'the spool is empty')
 
-describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+describe('a spool in a file', onPostgres, () => {
   test('an outage of the database under load: every webhook is acknowledged, and has one effect', async () => {
-    const { link, direct, service, file, close } = await stage()
-    try {
-      const acknowledged: string[] = []
-      const send = async (round: string, count: number): Promise<void> => {
-        const one = async (id: string): Promise<void> => {
-          const { status } = await postWebhook(service, { id, type: id.endsWith('7') ? 'ordered' : 'work' })
-          assert.equal(status, 200, id)
-          acknowledged.push(id)
-        }
-        await Promise.all(Array.from({ length: count }, (_, index) => one(`${round}-${index}`)))
+    await using staged = scoped(await stage())
+    const { link, direct, service, file } = staged
+    const acknowledged: string[] = []
+    const send = async (round: string, count: number): Promise<void> => {
+      const one = async (id: string): Promise<void> => {
+        const { status } = await postWebhook(service, { id, type: id.endsWith('7') ? 'ordered' : 'work' })
+        assert.equal(status, 200, id)
+        acknowledged.push(id)
       }
-      for (let outage = 0; outage < 2; outage += 1) {
-        const sending = send(`cut-${outage}`, 50)
-        link.cut()
-        await sending
-        await send(`away-${outage}`, 50)
-        // What was stored before comes again.
-        assert.equal((await postWebhook(service, { id: `away-${outage}-1`, type: 'work' })).status, 200)
-
-        const [status, ready] = await readinessOf(service)
-        assert.equal(status, 503)
-        assert.ok(ready.spool!.events! >= 50)
-        const [forWebhooks, spooling] = await readinessOf(service, '/readyz?for=webhooks')
-        assert.equal(forWebhooks, 200)
-        assert.equal(spooling.status, 'spooling')
-        assert.equal(statSync(file).mode & 0o777, 0o600)
-        const metrics = await (await service.admin('/metrics')).text()
-        assert.match(metrics, /^postern_spool_events [1-9]\d*$/m)
-        assert.match(metrics, /^postern_spool_away 1$/m)
-
-        link.mend()
-        await send(`back-${outage}`, 20)
-        await eventually(async () => (await readinessOf(service))[0] === 200, 'it is ready')
-        await drained(service)
-      }
-      await settled(direct)
-      assert.deepEqual(await readEffects(direct), acknowledged.toSorted())
-      const [status, ready] = await readinessOf(service, '/readyz?for=webhooks')
-      assert.deepEqual(
-        [status, ready.status, ready.spool],
-        [200, 'ready', { status: 'ok', events: 0, oldestSeconds: 0 }],
-      )
-    } finally {
-      await close()
+      await Promise.all(Array.from({ length: count }, (_, index) => one(`${round}-${index}`)))
     }
+    for (let outage = 0; outage < 2; outage += 1) {
+      const sending = send(`cut-${outage}`, 50)
+      link.cut()
+      await sending
+      await send(`away-${outage}`, 50)
+      // What was stored before comes again.
+      assert.equal((await postWebhook(service, { id: `away-${outage}-1`, type: 'work' })).status, 200)
+
+      const [status, ready] = await readinessOf(service)
+      assert.equal(status, 503)
+      assert.ok(ready.spool!.events! >= 50)
+      const [forWebhooks, spooling] = await readinessOf(service, '/readyz?for=webhooks')
+      assert.equal(forWebhooks, 200)
+      assert.equal(spooling.status, 'spooling')
+      assert.equal(statSync(file).mode & 0o777, 0o600)
+      const metrics = await (await service.admin('/metrics')).text()
+      assert.match(metrics, /^postern_spool_events [1-9]\d*$/m)
+      assert.match(metrics, /^postern_spool_away 1$/m)
+
+      link.mend()
+      await send(`back-${outage}`, 20)
+      await eventually(async () => (await readinessOf(service))[0] === 200, 'it is ready')
+      await drained(service)
+    }
+    await settled(direct)
+    assert.deepEqual(await readEffects(direct), acknowledged.toSorted())
+    const [status, ready] = await readinessOf(service, '/readyz?for=webhooks')
+    assert.deepEqual(
+      [status, ready.status, ready.spool],
+      [200, 'ready', { status: 'ok', events: 0, oldestSeconds: 0 }],
+    )
   })
 
   test('a slow commit is spooled and ended at the server, and gives one event', async () => {
-    const { home, direct, service, close } = await stage()
-    const blocking = new pg.Client({ connectionString: home.url })
+    await using staged = scoped(await stage())
+    const { home, direct, service } = staged
+    await using blocking = scoped(new pg.Client({ connectionString: home.url }))
     await blocking.connect()
-    try {
-      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-      await settled(direct)
-      await blocking.query('begin; lock table event_queue in exclusive mode')
-      const ids = Array.from({ length: 30 }, (_, index) => `slow-${index}`)
-      const answers = await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
-      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-      // Else it could still succeed, beside the event of the spool.
-      await eventually(async () => {
-        const waiting = await blocking.query(
-          `select 1 from pg_locks where not granted and relation = 'event_queue'::regclass`,
-        )
-        return waiting.rowCount === 0
-      }, 'no statement of the service waits for the lock any more')
-      await blocking.query('commit')
-      await drained(service)
-      await settled(direct)
-      assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
-    } finally {
-      await blocking.end()
-      await close()
-    }
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    await settled(direct)
+    await blocking.query('begin; lock table event_queue in exclusive mode')
+    const ids = Array.from({ length: 30 }, (_, index) => `slow-${index}`)
+    const answers = await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+    // Else it could still succeed, beside the event of the spool.
+    await eventually(async () => {
+      const waiting = await blocking.query(
+        `select 1 from pg_locks where not granted and relation = 'event_queue'::regclass`,
+      )
+      return waiting.rowCount === 0
+    }, 'no statement of the service waits for the lock any more')
+    await blocking.query('commit')
+    await drained(service)
+    await settled(direct)
+    assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
   })
 
   test('all connections become silent: webhooks are acknowledged, and a stop ends within its limit', async () => {
-    const { link, direct, service, start, close } = await stage()
-    try {
-      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-      link.silence('new')
-      const ids = Array.from({ length: 40 }, (_, index) => `silent-${index}`)
-      const sentAt = Date.now()
-      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200, id)
-      const answeredAt = Date.now()
-      const [status, { status: readiness }] = await readinessOf(service, '/readyz?for=webhooks')
-      assert.deepEqual([status, readiness], [200, 'spooling'])
-      const stopping = performance.now()
-      await service.stop(2_000)
-      const took = performance.now() - stopping
-      // A statement would wait for ten seconds.
-      assert.ok(took < 9_500, `the stop took ${took} ms`)
+    await using staged = scoped(await stage())
+    const { link, direct, service, start } = staged
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    link.silence('new')
+    const ids = Array.from({ length: 40 }, (_, index) => `silent-${index}`)
+    const sentAt = Date.now()
+    for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200, id)
+    const answeredAt = Date.now()
+    const [status, { status: readiness }] = await readinessOf(service, '/readyz?for=webhooks')
+    assert.deepEqual([status, readiness], [200, 'spooling'])
+    const stopping = performance.now()
+    await service.stop(2_000)
+    const took = performance.now() - stopping
+    // A statement would wait for ten seconds.
+    assert.ok(took < 9_500, `the stop took ${took} ms`)
 
-      link.mend()
-      const next = await start()
-      try {
-        await drained(next)
-        await settled(direct)
-        assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
-        const times = await direct.reader
-          .selectFrom('events')
-          .select('created_at')
-          .where('event_id', '!=', 'before')
-          .execute()
-        for (const { created_at: at } of times)
-          assert.ok(at >= sentAt && at <= answeredAt, 'an event is of the time of its receipt')
-      } finally {
-        await next.stop()
-      }
-    } finally {
-      await close()
-    }
+    link.mend()
+    await using next = await start()
+    await drained(next)
+    await settled(direct)
+    assert.deepEqual(await readEffects(direct), ['before', ...ids].toSorted())
+    const times = await direct.reader
+      .selectFrom('events')
+      .select('created_at')
+      .where('event_id', '!=', 'before')
+      .execute()
+    for (const { created_at: at } of times)
+      assert.ok(at >= sentAt && at <= answeredAt, 'an event is of the time of its receipt')
   })
 
   test('a process is killed during the outage: the next one recovers all acknowledged webhooks', async () => {
@@ -267,66 +248,55 @@ describe('a spool in a file', { skip: !postgres && 'TEST_ENGINE leaves PostgreSQ
   })
 
   test('events that the database refuses are set aside, and delay no others', async () => {
-    const { home, link, direct, service, file, close } = await stage()
-    const admin = new pg.Client({ connectionString: home.url })
+    await using staged = scoped(await stage())
+    const { home, link, direct, service, file } = staged
+    await using admin = scoped(new pg.Client({ connectionString: home.url }))
     await admin.connect()
-    try {
-      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-      await admin.query(
-        `alter table event_queue add constraint refusing check (event_id <> 'refused') not valid`,
-      )
-      link.cut()
-      const ids = ['one', 'refused', 'two', 'three']
-      for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
-      link.mend()
-      await drained(service)
-      await settled(direct)
-      assert.deepEqual(await readEffects(direct), ['before', 'one', 'three', 'two'])
-      await service.stop()
-      const spool = new SqliteConnection(file, { readOnly: true })
-      assert.deepEqual(
-        spool.all<{ event_id: string }>('select event_id from set_aside').map(({ event_id }) => event_id),
-        ['refused'],
-      )
-      spool.close()
-    } finally {
-      await admin.end()
-      await close()
-    }
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    await admin.query(
+      `alter table event_queue add constraint refusing check (event_id <> 'refused') not valid`,
+    )
+    link.cut()
+    const ids = ['one', 'refused', 'two', 'three']
+    for (const id of ids) assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
+    link.mend()
+    await drained(service)
+    await settled(direct)
+    assert.deepEqual(await readEffects(direct), ['before', 'one', 'three', 'two'])
+    await service.stop()
+    const spool = new SqliteConnection(file, { readOnly: true })
+    assert.deepEqual(
+      spool.all<{ event_id: string }>('select event_id from set_aside').map(({ event_id }) => event_id),
+      ['refused'],
+    )
+    spool.close()
   })
 })
 
-test(
-  'without a database, and with a full or removed spool, webhooks get 503',
-  { skip: !postgres },
-  async () => {
-    const { link, service, file, close } = await stage('?max_bytes=134217728')
-    try {
-      link.cut()
-      assert.equal((await postWebhook(service, { id: 'spooled', type: 'work' })).status, 200)
-      renameSync(file, `${file}.moved`)
-      const refused = await postWebhook(service, { id: 'refused', type: 'work' })
-      assert.equal(refused.status, 503)
-      assert.ok(Number(refused.headers.get('retry-after')) > 0)
-      renameSync(`${file}.moved`, file)
-      assert.equal((await postWebhook(service, { id: 'again', type: 'work' })).status, 200)
-      link.mend()
-      await drained(service)
-      const metrics = await (await service.admin('/metrics')).text()
-      assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 2$/m)
-      assert.match(metrics, /^postern_spool_webhooks_total\{outcome="refused"\} 1$/m)
-      assert.ok(statSync(file).size < 65_536, 'the disk has its room back')
-    } finally {
-      await close()
-    }
-  },
-)
+test('without a database, and with a full or removed spool, webhooks get 503', onPostgres, async () => {
+  await using scene = scoped(await stage('?max_bytes=134217728'))
+  const { link, service, file } = scene
+  link.cut()
+  assert.equal((await postWebhook(service, { id: 'spooled', type: 'work' })).status, 200)
+  renameSync(file, `${file}.moved`)
+  const refused = await postWebhook(service, { id: 'refused', type: 'work' })
+  assert.equal(refused.status, 503)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
+  renameSync(`${file}.moved`, file)
+  assert.equal((await postWebhook(service, { id: 'again', type: 'work' })).status, 200)
+  link.mend()
+  await drained(service)
+  const metrics = await (await service.admin('/metrics')).text()
+  assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 2$/m)
+  assert.match(metrics, /^postern_spool_webhooks_total\{outcome="refused"\} 1$/m)
+  assert.ok(statSync(file).size < 65_536, 'the disk has its room back')
+})
 
-describe('a custom spool of the configuration', { skip: !postgres }, () => {
+describe('a custom spool of the configuration', onPostgres, () => {
   test('acknowledges webhooks while PostgreSQL is unavailable, also when the process ends meanwhile', async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const link = await openLink(home.url)
-    const direct = await openDatabase(home.url)
+    await using home = await postgres!.createMigratedDatabase()
+    await using link = await openLink(home.url)
+    await using direct = scoped(await openDatabase(home.url))
     const spool = new MemorySpool()
     const start = (): Promise<TestService> =>
       startTestService(postgres!, {
@@ -365,63 +335,49 @@ describe('a custom spool of the configuration', { skip: !postgres }, () => {
       assert.deepEqual(await readEffects(direct), ['before', 'one', 'two'])
     } finally {
       await service.close()
-      link.close()
-      await direct.close()
-      await home.drop()
     }
   })
 })
 
-test('an unusable spool stops the start', { skip: !postgres }, async () => {
-  const home = await postgres!.createMigratedDatabase()
+test('an unusable spool stops the start', onPostgres, async () => {
+  await using home = await postgres!.createMigratedDatabase()
   const start = (spool: string): Promise<TestService> =>
     startTestService(postgres!, { databaseUrl: home.url, env: { SPOOL_URL: spool } })
-  try {
-    await assert.rejects(start('file:/proc/no-such-folder/spool.db'), /SPOOL_URL cannot be used/)
-    await assert.rejects(start('redis://user:swordfish@host'), (error: Error) => {
-      assert.match(error.message, /SPOOL_URL is wrong/)
-      assert.doesNotMatch(error.message, /swordfish/)
-      return true
-    })
-    await assert.rejects(start('nats://one:4222'), /SPOOL_URL is wrong: .*examples\/spool-nats/)
-    const spool = new MemorySpool()
-    const custom = (given: Spool, env: Record<string, string> = {}): Promise<TestService> =>
-      startTestService(postgres!, { databaseUrl: home.url, env, config: { receiving: { spool: given } } })
-    await assert.rejects(custom(spool, { SPOOL_URL: 'file:spool.db' }), /both set: remove one/)
-    await assert.rejects(
-      custom({ size: () => spool.size() } as Spool),
-      /receiving\.spool lacks .*append, read, remove/,
-    )
-  } finally {
-    await home.drop()
-  }
+  await assert.rejects(start('file:/proc/no-such-folder/spool.db'), /SPOOL_URL cannot be used/)
+  await assert.rejects(start('redis://user:swordfish@host'), (error: Error) => {
+    assert.match(error.message, /SPOOL_URL is wrong/)
+    assert.doesNotMatch(error.message, /swordfish/)
+    return true
+  })
+  await assert.rejects(start('nats://one:4222'), /SPOOL_URL is wrong: .*examples\/spool-nats/)
+  const spool = new MemorySpool()
+  const custom = (given: Spool, env: Record<string, string> = {}): Promise<TestService> =>
+    startTestService(postgres!, { databaseUrl: home.url, env, config: { receiving: { spool: given } } })
+  await assert.rejects(custom(spool, { SPOOL_URL: 'file:spool.db' }), /both set: remove one/)
+  await assert.rejects(
+    custom({ size: () => spool.size() } as Spool),
+    /receiving\.spool lacks .*append, read, remove/,
+  )
 })
 
-const sqlite = engines.find(({ name }) => name === 'sqlite')
-
-test('on SQLite, too: the file of the database is missing for a while', { skip: !sqlite }, async () => {
-  const home = await sqlite!.createMigratedDatabase()
+test('on SQLite, too: the file of the database is missing for a while', onSqlite, async () => {
+  await using home = await sqlite!.createMigratedDatabase()
   const file = home.url.slice('sqlite:'.length)
-  const service = await startTestService(sqlite!, {
+  await using service = await startTestService(sqlite!, {
     databaseUrl: home.url,
     env: { SPOOL_URL: `file:${file}-away`, HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' },
-    config: { receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id) } } },
+    handlers: { work: (event, { tx }) => writeEffect(tx, event.id) },
   })
-  try {
-    await createEffects(service.database)
-    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-    await settled(service.database)
-    renameSync(file, `${file}.moved`)
-    for (const id of ['one', 'two', 'one'])
-      assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
-    renameSync(`${file}.moved`, file)
-    await drained(service)
-    await settled(service.database)
-    const metrics = await (await service.admin('/metrics')).text()
-    assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 3$/m)
-    assert.deepEqual(await readEffects(service.database), ['before', 'one', 'two'])
-  } finally {
-    await service.close()
-    await home.drop()
-  }
+  await createEffects(service.database)
+  assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+  await settled(service.database)
+  renameSync(file, `${file}.moved`)
+  for (const id of ['one', 'two', 'one'])
+    assert.equal((await postWebhook(service, { id, type: 'work' })).status, 200)
+  renameSync(`${file}.moved`, file)
+  await drained(service)
+  await settled(service.database)
+  const metrics = await (await service.admin('/metrics')).text()
+  assert.match(metrics, /^postern_spool_webhooks_total\{outcome="stored"\} 3$/m)
+  assert.deepEqual(await readEffects(service.database), ['before', 'one', 'two'])
 })

@@ -1,19 +1,18 @@
 // The write lock of SQLite and acknowledgements: a handler that holds its transaction for seconds delays nobody.
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { defineConfig } from '../../src/index.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onSqlite, sqlite as engine } from '../harness/engines.ts'
+import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import { findRow } from '../harness/rows.ts'
+import { started } from '../harness/started.ts'
 
-const engine = engines.find(({ name }) => name === 'sqlite')
-
-describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
-  let service: TestService
+describe('the spool of SQLite', onSqlite, () => {
   let holding = false
   let begun = 0
   let release: () => void
@@ -22,33 +21,31 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
     held = new Promise((resolve) => (release = resolve))
   }
 
-  before(async () => {
-    service = await startTestService(engine!, {
+  const service = started(() =>
+    startTestService(engine!, {
       // However slow the machine is: the transactions are to be open while events come.
       env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
-      config: {
-        receiving: {
-          handlers: {
-            holding: async (event, { tx }) => {
-              await writeEffect(tx, event.id)
-              begun += 1
-              holding = true
-              await held
-              holding = false
-            },
-            failing: async (event, { tx }) => {
-              await writeEffect(tx, event.id)
-              begun += 1
-              holding = true
-              await held
-              holding = false
-              throw new Error('rolled back')
-            },
-            quick: (event, { tx }) => writeEffect(tx, event.id),
-          },
+      handlers: {
+        holding: async (event, { tx }) => {
+          await writeEffect(tx, event.id)
+          begun += 1
+          holding = true
+          await held
+          holding = false
         },
+        failing: async (event, { tx }) => {
+          await writeEffect(tx, event.id)
+          begun += 1
+          holding = true
+          await held
+          holding = false
+          throw new Error('rolled back')
+        },
+        quick: (event, { tx }) => writeEffect(tx, event.id),
       },
-    })
+    }),
+  )
+  before(async () => {
     await createEffects(service.database)
     // Once they have held up others, they get transactions of their own: those are the ones that are long.
     for (const type of ['holding', 'failing']) {
@@ -63,15 +60,10 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
     await service.database.transaction((tx) => sql`delete from events`.execute(tx))
     holding = false
   })
-  after(() => service.close())
 
   const statusOf = async (id: string): Promise<string | undefined> => {
     const { reader } = service.database
-    const row = await reader
-      .selectFrom('event_queue')
-      .select('status')
-      .where('event_id', '=', id)
-      .executeTakeFirst()
+    const row = await findRow({ database: { reader } }, 'event_queue', { event_id: id })
     return row?.status
   }
   const eventIds = async (): Promise<string[]> => {
@@ -151,38 +143,30 @@ describe('the spool of SQLite', { skip: !engine && 'TEST_ENGINE leaves SQLite ou
   })
 })
 
-test(
-  'a spooled event that the database refuses is set aside, and delays no other',
-  { skip: !engine },
-  async () => {
-    const service = await startTestService(engine!, {
-      config: { receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } } },
-    })
-    try {
-      await createEffects(service.database)
-      const { file } = service.database as SqliteDatabase
-      const foreign = new SqliteConnection(file)
-      foreign.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
+test('a spooled event that the database refuses is set aside, and delays no other', onSqlite, async () => {
+  await using service = await startTestService(engine!, {
+    handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) },
+  })
+  await createEffects(service.database)
+  const { file } = service.database as SqliteDatabase
+  const foreign = new SqliteConnection(file)
+  foreign.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
       begin select raise(abort, 'not this one'); end`)
-      foreign.exec('begin immediate')
-      for (const id of ['before', 'refused', 'behind'])
-        assert.equal((await postWebhook(service, { id, type: 'quick' })).status, 200)
-      foreign.exec('rollback')
-      foreign.close()
-      await eventually(async () => (await readEffects(service.database)).length === 2)
-      assert.equal((await postWebhook(service, { id: 'later', type: 'quick' })).status, 200)
-      await eventually(async () => (await readEffects(service.database)).includes('later'))
-      const spool = new SqliteConnection(`${file}-spool`, { readOnly: true })
-      assert.deepEqual(spool.all('select event_id, reason from set_aside').length, 1)
-      spool.close()
-    } finally {
-      await service.close()
-    }
-  },
-)
+  foreign.exec('begin immediate')
+  for (const id of ['before', 'refused', 'behind'])
+    assert.equal((await postWebhook(service, { id, type: 'quick' })).status, 200)
+  foreign.exec('rollback')
+  foreign.close()
+  await eventually(async () => (await readEffects(service.database)).length === 2)
+  assert.equal((await postWebhook(service, { id: 'later', type: 'quick' })).status, 200)
+  await eventually(async () => (await readEffects(service.database)).includes('later'))
+  const spool = new SqliteConnection(`${file}-spool`, { readOnly: true })
+  assert.deepEqual(spool.all('select event_id, reason from set_aside').length, 1)
+  spool.close()
+})
 
-test('spooled events are recovered once at the start', { skip: !engine }, async () => {
-  const home = await engine!.createMigratedDatabase()
+test('spooled events are recovered once at the start', onSqlite, async () => {
+  await using home = await engine!.createMigratedDatabase()
   const config = defineConfig({
     receiving: { handlers: { quick: (event, { tx }) => writeEffect(tx, event.id) } },
   })
@@ -212,13 +196,8 @@ test('spooled events are recovered once at the start', { skip: !engine }, async 
   )
   spool.close()
 
-  const second = await startTestService(engine!, { databaseUrl: home.url, config })
-  try {
-    await eventually(async () => (await readEffects(second.database)).length === 2)
-    await settled(second.database)
-    assert.deepEqual(await readEffects(second.database), ['left behind', 'spooled'])
-  } finally {
-    await second.close()
-    await home.drop()
-  }
+  await using second = await startTestService(engine!, { databaseUrl: home.url, config })
+  await eventually(async () => (await readEffects(second.database)).length === 2)
+  await settled(second.database)
+  assert.deepEqual(await readEffects(second.database), ['left behind', 'spooled'])
 })

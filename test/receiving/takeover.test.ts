@@ -11,12 +11,10 @@ import { openEventQueue } from '../../src/receiving/store-events.ts'
 import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres as engine } from '../harness/engines.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects } from './harness.ts'
-
-const engine = engines.find(({ name }) => name === 'postgres')
-const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
+import { scoped } from '../harness/scoped.ts'
 
 interface Process {
   child: ChildProcess
@@ -47,10 +45,10 @@ async function start(databaseUrl: string): Promise<Process> {
 
 test(
   'events of a killed process are taken over; a process that lost its session keeps its events',
-  { skip },
+  onPostgres,
   async () => {
-    const home = await engine!.createMigratedDatabase()
-    const database = (await openDatabase(home.url)) as PostgresDatabase
+    await using home = await engine!.createMigratedDatabase()
+    await using database = scoped((await openDatabase(home.url)) as PostgresDatabase)
     await createEffects(database)
     const processes: Process[] = []
     try {
@@ -80,28 +78,21 @@ test(
       assert.equal(claimers.rowCount, 1, 'the dead one is off the list')
     } finally {
       for (const { child } of processes) child.kill('SIGKILL')
-      await database.close()
-      await home.drop()
     }
   },
 )
 
-test('after a stop, other processes wait for no lease', { skip }, async () => {
-  const home = await engine!.createMigratedDatabase()
-  const database = (await openDatabase(home.url)) as PostgresDatabase
+test('after a stop, other processes wait for no lease', onPostgres, async () => {
+  await using home = await engine!.createMigratedDatabase()
+  await using database = scoped((await openDatabase(home.url)) as PostgresDatabase)
   await createEffects(database)
   const config = { receiving: { handlers: {} } }
-  try {
-    const service = await startTestService(engine!, { databaseUrl: home.url, config })
-    await eventually(
-      async () => (await database.pool.query('select id from event_queue_claimers')).rowCount === 1,
-    )
-    await service.close()
-    assert.equal((await database.pool.query('select id from event_queue_claimers')).rowCount, 0)
-  } finally {
-    await database.close()
-    await home.drop()
-  }
+  const service = await startTestService(engine!, { databaseUrl: home.url, config })
+  await eventually(
+    async () => (await database.pool.query('select id from event_queue_claimers')).rowCount === 1,
+  )
+  await service.close()
+  assert.equal((await database.pool.query('select id from event_queue_claimers')).rowCount, 0)
 })
 
 const late: IncomingEvent = {
@@ -132,7 +123,7 @@ async function dying(
     claimed: () => Promise<string[]>
   }) => Promise<void>,
 ): Promise<void> {
-  const home = await engine!.createMigratedDatabase()
+  await using home = await engine!.createMigratedDatabase()
   const [first, second] = (await Promise.all([openDatabase(home.url), openDatabase(home.url)])) as [
     PostgresDatabase,
     PostgresDatabase,
@@ -175,13 +166,12 @@ async function dying(
     await alive.releaseSession(true)
     await alive.close()
     await Promise.all([first.close(), second.close()])
-    await home.drop()
   }
 }
 
 const claimAll = 'update event_queue set claim = $1, leased_until = $2'
 
-test('a claim of a dead process that commits after the takeover is taken over, too', { skip }, () =>
+test('a claim of a dead process that commits after the takeover is taken over, too', onPostgres, () =>
   dying(['late'], async ({ client, claim, insert, die, freed, claimed }) => {
     await insert()
     await client.query('begin')
@@ -196,7 +186,7 @@ test('a claim of a dead process that commits after the takeover is taken over, t
 
 test(
   'a takeover waits for no event: waiting in another order than its process would be a deadlock',
-  { skip },
+  onPostgres,
   () =>
     dying(['locked', 'free'], async ({ client, claim, insert, die, freed, claimed }) => {
       await insert()

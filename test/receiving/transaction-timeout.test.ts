@@ -1,99 +1,81 @@
 // SQLite has one writer: a handler that keeps its transaction open while it waits must not keep the others from writing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { engines } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+import { rowIn, rowsOf } from '../harness/rows.ts'
 
-const engine = engines.find(({ name }) => name === 'sqlite')
-const skip = !engine && 'TEST_ENGINE leaves SQLite out'
-
-test('a transaction timeout rolls back at once, with a hint', { skip }, async () => {
+test('a transaction timeout rolls back at once, with a hint', onSqlite, async () => {
   let open = 0
   let most = 0
   let rolledBack = 0
-  const service = await startTestService(engine!, {
+  await using service = await startTestService(engine!, {
     env: { HANDLER_RETRY_SCHEDULE: '0,0', HANDLER_TRANSACTION_TIMEOUT: '1' },
-    config: {
-      receiving: {
-        handlers: {
-          holding: async (event, { tx, signal }) => {
-            await writeEffect(tx, event.id)
-            most = Math.max(most, ++open)
-            // Not even interested in its signal.
-            await new Promise((resolve) => signal.addEventListener('abort', resolve))
-            open -= 1
-            rolledBack += 1
-          },
-          slowly: async (event, { tx }) => {
-            // The second of these began after this handler: it lasts longer than a transaction may.
-            const before = rolledBack
-            await eventually(() => rolledBack >= before + 2)
-            await writeEffect(tx, event.id)
-          },
-          quick: (event, { tx }) => writeEffect(tx, event.id),
-        },
+    handlers: {
+      holding: async (event, { tx, signal }) => {
+        await writeEffect(tx, event.id)
+        most = Math.max(most, ++open)
+        // Not even interested in its signal.
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        open -= 1
+        rolledBack += 1
       },
+      slowly: async (event, { tx }) => {
+        // The second of these began after this handler: it lasts longer than a transaction may.
+        const before = rolledBack
+        await eventually(() => rolledBack >= before + 2)
+        await writeEffect(tx, event.id)
+      },
+      quick: (event, { tx }) => writeEffect(tx, event.id),
     },
   })
-  try {
-    await createEffects(service.database)
-    // First, so that enough of the others are rolled back after it began.
-    await postWebhook(service, { id: 'slowly', type: 'slowly' })
-    for (let index = 0; index < 4; index += 1)
-      await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
-    await eventually(() => open > 0)
-    await postWebhook(service, { id: 'quick', type: 'quick' })
-    const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
-    assert.equal(emitted.status, 202)
-    await eventually(async () => {
-      const rows = await service.database.reader
-        .selectFrom('event_queue')
-        .select('event')
-        .where('status', '=', 'failed')
-        .execute()
-      return rows.length === 4
-    })
-    assert.equal(most, 1)
-    assert.deepEqual(await readEffects(service.database), ['quick', 'slowly'])
-    const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
-    assert.equal(failures.length, 8)
-    for (const { error } of failures)
-      assert.match(error, /open for more than 1000 ms.*before the first use of tx/)
-  } finally {
-    await service.close()
-  }
+  await createEffects(service.database)
+  // First, so that enough of the others are rolled back after it began.
+  await postWebhook(service, { id: 'slowly', type: 'slowly' })
+  for (let index = 0; index < 4; index += 1)
+    await postWebhook(service, { id: `holding-${index}`, type: 'holding' })
+  await eventually(() => open > 0)
+  await postWebhook(service, { id: 'quick', type: 'quick' })
+  const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
+  assert.equal(emitted.status, 202)
+  await eventually(async () => {
+    const rows = await rowsOf(service, 'event_queue', { status: 'failed' })
+    return rows.length === 4
+  })
+  assert.equal(most, 1)
+  assert.deepEqual(await readEffects(service.database), ['quick', 'slowly'])
+  const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
+  assert.equal(failures.length, 8)
+  for (const { error } of failures)
+    assert.match(error, /open for more than 1000 ms.*before the first use of tx/)
 })
 
 test(
   'an attempt whose transaction could not begin in time is repeated and does not count',
-  { skip },
+  onSqlite,
   async () => {
     const alone = Promise.withResolvers<void>()
     let held = 0
     let release = (): void => undefined
     let begun = 0
     let reason: unknown
-    const service = await startTestService(engine!, {
+    await using service = await startTestService(engine!, {
       env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
-      config: {
-        receiving: {
-          handlers: {
-            holding: async (event, { tx }) => {
-              await writeEffect(tx, event.id)
-              // The first time it holds up those with whom it shares a transaction, and is run again in one of its own.
-              if (++held === 2) alone.resolve()
-              await new Promise<void>((resolve) => (release = resolve))
-            },
-            waiting: {
-              timeout: 5,
-              handle: async (event, { tx, signal }) => {
-                begun += 1
-                signal.addEventListener('abort', () => (reason = signal.reason))
-                await alone.promise
-                await writeEffect(tx, event.id)
-              },
-            },
+      handlers: {
+        holding: async (event, { tx }) => {
+          await writeEffect(tx, event.id)
+          // The first time it holds up those with whom it shares a transaction, and is run again in one of its own.
+          if (++held === 2) alone.resolve()
+          await new Promise<void>((resolve) => (release = resolve))
+        },
+        waiting: {
+          timeout: 5,
+          handle: async (event, { tx, signal }) => {
+            begun += 1
+            signal.addEventListener('abort', () => (reason = signal.reason))
+            await alone.promise
+            await writeEffect(tx, event.id)
           },
         },
       },
@@ -109,35 +91,26 @@ test(
       release()
       await eventually(async () => (await readEffects(service.database)).length === 2)
       assert.equal(begun, 2)
-      const { attempts, status } = await service.database.reader
-        .selectFrom('event_queue')
-        .select(['attempts', 'status'])
-        .where('event_id', '=', 'waiter')
-        .executeTakeFirstOrThrow()
+      const { attempts, status } = await rowIn(service, 'event_queue', { event_id: 'waiter' })
       assert.deepEqual({ attempts, status }, { attempts: 1, status: 'processed' })
       const failures = await service.database.reader.selectFrom('handler_failures').select('error').execute()
       assert.deepEqual(failures, [])
     } finally {
       release()
-      await service.close()
     }
   },
 )
 
-test('readiness reports that writes are impossible', { skip }, async () => {
+test('readiness reports that writes are impossible', onSqlite, async () => {
   let release = (): void => undefined
   let held = false
-  const service = await startTestService(engine!, {
+  await using service = await startTestService(engine!, {
     env: { HANDLER_TRANSACTION_TIMEOUT: '60' },
-    config: {
-      receiving: {
-        handlers: {
-          holding: async (event, { tx }) => {
-            await writeEffect(tx, event.id)
-            held = true
-            await new Promise<void>((resolve) => (release = resolve))
-          },
-        },
+    handlers: {
+      holding: async (event, { tx }) => {
+        await writeEffect(tx, event.id)
+        held = true
+        await new Promise<void>((resolve) => (release = resolve))
       },
     },
   })
@@ -151,6 +124,5 @@ test('readiness reports that writes are impossible', { skip }, async () => {
     await eventually(async () => (await service.fetch('/readyz')).status === 200)
   } finally {
     release()
-    await service.close()
   }
 })

@@ -8,7 +8,7 @@ import { hmac } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
-import { eventually, postWebhook, settled, sign } from './harness.ts'
+import { eventually, postWebhook, settled } from './harness.ts'
 import { insertReceived } from './insert-received.ts'
 
 const minute = 60_000
@@ -17,7 +17,7 @@ onEachEngine('events without a handler in this process', (engine) => {
   test('wait for one that has it, then are unhandled, or failed if they failed before', async () => {
     let time = 1_700_000_000_000
     const clock = { ...systemClock, now: () => time }
-    const home = await engine.createMigratedDatabase()
+    await using home = await engine.createMigratedDatabase()
     const handled: string[] = []
     const start = (handlers: Record<string, () => void>) =>
       startTestService(engine, {
@@ -66,72 +66,62 @@ onEachEngine('events without a handler in this process', (engine) => {
       await eventually(() => handled.length === 9)
     } finally {
       await service.close()
-      await home.drop()
     }
   })
 })
 
 onEachEngine('an event that no handler takes', (engine) => {
   test('is unhandled in lists, its page, search and metrics, also at a source without handlers; a forwarded one is processed', async () => {
-    const receiver = await startReceiver(200)
+    await using receiver = await startReceiver(200)
     const source = (forwardTo?: string) =>
       hmac({ header: 'x-signature', secret: webhookSecret, ...(forwardTo !== undefined && { forwardTo }) })
-    const service = await startTestService(engine, {
-      config: {
-        receiving: {
-          sources: { idle: source(), onward: source(receiver.url) },
-          handlers: { 'order.payed': () => undefined },
-        },
+    await using service = await startTestService(engine, {
+      receiving: {
+        sources: { idle: source(), onward: source(receiver.url) },
+        handlers: { 'order.payed': () => undefined },
       },
     })
-    try {
-      const post = async (to: string, id: string, type: string): Promise<void> => {
-        const body = JSON.stringify({ id, type })
-        const headers = { 'content-type': 'application/json', 'x-signature': sign(body) }
-        assert.equal((await service.fetch(`/webhooks/${to}`, { method: 'POST', body, headers })).status, 200)
-      }
-      await post('provider', 'mistyped', 'order.paid')
-      await post('provider', 'matched', 'order.payed')
-      await post('idle', 'idle', 'anything')
-      await post('onward', 'forwarded', 'anything')
-      await post('provider', 'mistyped', 'order.paid')
-      await settled(service.database)
-      const read = async <Answer>(path: string): Promise<Answer> =>
-        (await (await service.admin(path)).json()) as Answer
-      interface Item {
-        id: number
-        eventId: string
-        status: string
-      }
-      const { data } = await read<{ data: Item[] }>('/events')
-      assert.deepEqual(Object.fromEntries(data.map(({ eventId, status }) => [eventId, status])), {
-        mistyped: 'unhandled',
-        matched: 'processed',
-        idle: 'unhandled',
-        forwarded: 'processed',
-      })
-      const { id } = data.find(({ eventId }) => eventId === 'mistyped')!
-      const detail = await read<Item & { processing: { attempts: number; processedAt: string | null } }>(
-        `/events/${id}`,
-      )
-      assert.equal(detail.status, 'unhandled')
-      assert.equal(detail.processing.attempts, 0)
-      assert.ok(detail.processing.processedAt, 'the marker is written')
-      const searched = await (await service.admin('/events/search?text=order.&status=unhandled')).text()
-      assert.match(searched, /"eventId":"mistyped"[^\n]*"status":"unhandled"/)
-      assert.doesNotMatch(searched, /matched/)
-      const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
-      assert.equal(again.status, 409)
-      assert.match(((await again.json()) as { detail: string }).detail, /^No handler took the event/)
-      const metrics = await (await service.admin('/metrics')).text()
-      assert.match(metrics, /^postern_webhooks_unhandled_total\{source="idle"\} 1$/m)
-      assert.match(metrics, /^postern_webhooks_unhandled_total\{source="provider"\} 2$/m)
-      assert.doesNotMatch(metrics, /^postern_webhooks_unhandled_total\{source="onward"\}/m)
-      assert.match(metrics, /^postern_handler_attempts_total\{outcome="processed"\} 2$/m)
-    } finally {
-      await service.close()
-      await receiver.close()
+    const post = async (to: string, id: string, type: string): Promise<void> => {
+      assert.equal((await postWebhook(service, { id, type }, {}, to)).status, 200)
     }
+    await post('provider', 'mistyped', 'order.paid')
+    await post('provider', 'matched', 'order.payed')
+    await post('idle', 'idle', 'anything')
+    await post('onward', 'forwarded', 'anything')
+    await post('provider', 'mistyped', 'order.paid')
+    await settled(service.database)
+    const read = async <Answer>(path: string): Promise<Answer> =>
+      (await (await service.admin(path)).json()) as Answer
+    interface Item {
+      id: number
+      eventId: string
+      status: string
+    }
+    const { data } = await read<{ data: Item[] }>('/events')
+    assert.deepEqual(Object.fromEntries(data.map(({ eventId, status }) => [eventId, status])), {
+      mistyped: 'unhandled',
+      matched: 'processed',
+      idle: 'unhandled',
+      forwarded: 'processed',
+    })
+    const { id } = data.find(({ eventId }) => eventId === 'mistyped')!
+    const detail = await read<Item & { processing: { attempts: number; processedAt: string | null } }>(
+      `/events/${id}`,
+    )
+    assert.equal(detail.status, 'unhandled')
+    assert.equal(detail.processing.attempts, 0)
+    assert.ok(detail.processing.processedAt, 'the marker is written')
+    const searched = await (await service.admin('/events/search?text=order.&status=unhandled')).text()
+    assert.match(searched, /"eventId":"mistyped"[^\n]*"status":"unhandled"/)
+    assert.doesNotMatch(searched, /matched/)
+    const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
+    assert.equal(again.status, 409)
+    assert.match(((await again.json()) as { detail: string }).detail, /^No handler took the event/)
+    const metrics = await (await service.admin('/metrics')).text()
+    assert.match(metrics, /^postern_webhooks_unhandled_total\{source="idle"\} 1$/m)
+    assert.match(metrics, /^postern_webhooks_unhandled_total\{source="provider"\} 2$/m)
+    assert.doesNotMatch(metrics, /^postern_webhooks_unhandled_total\{source="onward"\}/m)
+    assert.match(metrics, /^postern_handler_attempts_total\{outcome="processed"\} 2$/m)
   })
 })
 

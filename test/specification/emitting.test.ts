@@ -135,10 +135,10 @@ onEachEngine('Emitted webhooks', (engine) => {
         !Number.isNaN(Date.parse(attempt.at)) && attempt.durationMs >= 0 && attempt.responseHeaders !== null,
       )
     }
-    const rotated = (await expectJson(service, 200, `/subscribers/${id}/rotate-secret`, {
+    const rotated = await expectJson<{ secret: string }>(service, 200, `/subscribers/${id}/rotate-secret`, {
       method: 'POST',
       json: { overlapSeconds: 60 },
-    })) as { secret: string }
+    })
     assert.notEqual(rotated.secret, secret)
     await expectJson(service, 202, `/deliveries/${dead.id}/replay`, { method: 'POST' })
     const call = (await receiver.waitFor(3))[2]!

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { sql } from 'kysely'
 import { subscribe } from '../emitting/harness.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService, type TestServiceOptions } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, writeEffect } from '../receiving/harness.ts'
@@ -12,7 +12,6 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { leastConnections } from '../../src/storage/postgres/pool/connection-counts.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
 type Handlers = NonNullable<NonNullable<NonNullable<TestServiceOptions['config']>['receiving']>['handlers']>
 
 /** A service with the fewest connections, on a database of its own, which is seen from outside as well. */
@@ -66,7 +65,7 @@ async function lastingSessions(server: pg.Client, atMost: number): Promise<Sessi
   return lasting
 }
 
-describe('connections of a process', { skip: !postgres }, () => {
+describe('connections of a process', onPostgres, () => {
   test('are at most DATABASE_CONNECTIONS, including one session to listen and one to claim', async () => {
     await using stack = new AsyncDisposableStack()
     const { receiver, service, server, effects } = await start(stack, {

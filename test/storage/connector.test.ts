@@ -1,18 +1,16 @@
 // The connector makes all connections to PostgreSQL, and checks each session before its first use.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { describe, test } from 'node:test'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { endClient } from '../../src/storage/postgres/driver/session-client.ts'
 import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
+import { started } from '../harness/started.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
 const answerWithin = 60_000
 
-describe('the connector', { skip: !postgres }, () => {
-  let database: TestDatabase
-  before(async () => (database = await postgres!.createDatabase()))
-  after(() => database.drop())
+describe('the connector', onPostgres, () => {
+  const database = started(() => postgres!.createDatabase())
 
   const pool = (connector: Connector, onError: (error: Error) => void = assert.ifError) =>
     openPool(connector, { max: 2, answerWithin, onError })

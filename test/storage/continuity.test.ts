@@ -5,14 +5,13 @@ import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { asAdmin, engines, type TestDatabase } from '../harness/engines.ts'
+import { asAdmin, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { copyDatabase } from '../harness/set-back.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
 
 /** Numbers of events that are given out now. */
 async function give(database: PostgresDatabase, count: number): Promise<number[]> {
@@ -37,7 +36,7 @@ async function again<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-describe('continuity of the numbers', { skip: !postgres }, () => {
+describe('continuity of the numbers', onPostgres, () => {
   let home: TestDatabase
   const opened: PostgresDatabase[] = []
 
@@ -97,7 +96,7 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
     seeing.onSetBack(() => told.push('seeing'))
     ignorant.onSetBack(() => told.push('ignorant'))
     await give(ignorant, 1)
-    const earlier = await copyDatabase(home.url)
+    await using earlier = scoped(await copyDatabase(home.url))
     try {
       const lost = await again(() => give(seeing, 1_000))
       await earlier.restore()
@@ -122,7 +121,6 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
       assert.ok(rows[0]!.deliveries > 1_000_000 && rows[0]!.audit > 1_000_000 && rows[0]!.claimers > 10_000)
     } finally {
       await closeAll()
-      await earlier.drop()
     }
   })
 
@@ -144,45 +142,40 @@ describe('continuity of the numbers', { skip: !postgres }, () => {
 
 test(
   'restored files of a server, and a promoted standby: numbers continue above all that were seen',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const server = await startOwnPostgres()
+    await using server = scoped(await startOwnPostgres())
     const copy = `${server.data}-copy`
     const migrating = openPostgres(server.url)
-    const database = openPostgres(server.url)
+    await using database = scoped(openPostgres(server.url))
     let setBacks = 0
     database.onSetBack(() => (setBacks += 1))
-    try {
-      await migrate(migrating)
-      await migrating.close()
-      await give(database, 10)
-      await server.crash()
-      await promisify(execFile)('cp', ['-a', server.data, copy])
-      await server.restart()
-      const lost = (await again(() => give(database, 1_000))).at(-1)!
-      assert.equal(setBacks, 1, 'a restart may have lost commits, too')
+    await migrate(migrating)
+    await migrating.close()
+    await give(database, 10)
+    await server.crash()
+    await promisify(execFile)('cp', ['-a', server.data, copy])
+    await server.restart()
+    const lost = (await again(() => give(database, 1_000))).at(-1)!
+    assert.equal(setBacks, 1, 'a restart may have lost commits, too')
 
-      await server.crash()
-      rmSync(server.data, { recursive: true })
-      renameSync(copy, server.data)
-      const { uid, gid } = statSync(server.data)
-      const signal = join(server.data, 'standby.signal')
-      writeFileSync(signal, '')
-      chownSync(signal, uid, gid)
-      await server.restart()
-      // This session lives through the promotion, and was never checked.
-      const client = await again(() => database.pool.connect())
-      const recovering = await client.query<{ on: boolean }>('select pg_is_in_recovery() as on')
-      assert.deepEqual(recovering.rows, [{ on: true }])
-      await database.seeks.query('select pg_promote()')
-      await assert.rejects(client.query(`select nextval('events_id_seq')`), { code: '25006' })
-      client.release(true)
-      const [next] = await again(() => give(database, 1))
-      assert.ok(next! > lost, `${next} and ${lost}`)
-      assert.equal(setBacks, 2)
-    } finally {
-      await database.close()
-      await server.stop()
-    }
+    await server.crash()
+    rmSync(server.data, { recursive: true })
+    renameSync(copy, server.data)
+    const { uid, gid } = statSync(server.data)
+    const signal = join(server.data, 'standby.signal')
+    writeFileSync(signal, '')
+    chownSync(signal, uid, gid)
+    await server.restart()
+    // This session lives through the promotion, and was never checked.
+    const client = await again(() => database.pool.connect())
+    const recovering = await client.query<{ on: boolean }>('select pg_is_in_recovery() as on')
+    assert.deepEqual(recovering.rows, [{ on: true }])
+    await database.seeks.query('select pg_promote()')
+    await assert.rejects(client.query(`select nextval('events_id_seq')`), { code: '25006' })
+    client.release(true)
+    const [next] = await again(() => give(database, 1))
+    assert.ok(next! > lost, `${next} and ${lost}`)
+    assert.equal(setBacks, 2)
   },
 )

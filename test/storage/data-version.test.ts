@@ -6,11 +6,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { eventually } from '../receiving/harness.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine, type TestDatabase } from '../harness/engines.ts'
 
-const engine = engines.find(({ name }) => name === 'sqlite')
-
-describe('the data version', { skip: !engine && 'TEST_ENGINE leaves SQLite out' }, () => {
+describe('the data version', onSqlite, () => {
   let home: TestDatabase
   let database: SqliteDatabase
 

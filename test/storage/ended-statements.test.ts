@@ -6,14 +6,12 @@ import pg from 'pg'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 import type { Tx } from '../../src/storage/database.ts'
 import type { EndedBy } from '../../src/storage/shared-transactions.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres as engine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
-
-describe('statements that reach a limit', { skip: !engine && 'TEST_ENGINE leaves PostgreSQL out' }, () => {
+describe('statements that reach a limit', onPostgres, () => {
   const home = started(() => engine!.createMigratedDatabase())
   const database = started(async () =>
     openPostgres(home.url, { connections: 16, handlerAnswerWithin: 2_000, answerWithin: 60_000 }),
@@ -121,35 +119,27 @@ describe('statements that reach a limit', { skip: !engine && 'TEST_ENGINE leaves
 
   test('HANDLER_TIMEOUT', async () => {
     let timedOut = false
-    const service = await startTestService(engine!, {
+    await using service = await startTestService(engine!, {
       env: { HANDLER_RETRY_SCHEDULE: '' },
-      config: {
-        receiving: {
-          handlers: {
-            endless: {
-              timeout: 0.2,
-              handle: async (_event, { tx, signal }) => {
-                signal.addEventListener('abort', () => (timedOut = true))
-                await sql`select pg_sleep(600)`.execute(tx)
-              },
-            },
+      handlers: {
+        endless: {
+          timeout: 0.2,
+          handle: async (_event, { tx, signal }) => {
+            signal.addEventListener('abort', () => (timedOut = true))
+            await sql`select pg_sleep(600)`.execute(tx)
           },
         },
       },
     })
-    try {
-      const running = async () => {
-        const { rows } = await sql`select pid from pg_stat_activity
+    const running = async () => {
+      const { rows } = await sql`select pid from pg_stat_activity
           where datname = current_database() and query like '%pg_sleep(600)' and state <> 'idle'`.execute(
-          service.database.reader,
-        )
-        return rows.length
-      }
-      await postWebhook(service, { id: 'endless', type: 'endless' })
-      await eventually(() => timedOut)
-      await eventually(async () => (await running()) === 0, 'the statement has ended', 5_000)
-    } finally {
-      await service.close()
+        service.database.reader,
+      )
+      return rows.length
     }
+    await postWebhook(service, { id: 'endless', type: 'endless' })
+    await eventually(() => timedOut)
+    await eventually(async () => (await running()) === 0, 'the statement has ended', 5_000)
   })
 })

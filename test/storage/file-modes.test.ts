@@ -10,10 +10,10 @@ import { exposedFiles } from '../../src/storage/sqlite/file-modes.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { postern } from '../cli/command.ts'
-import { engines } from '../harness/engines.ts'
+import { sqlite as engine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
+import { scoped } from '../harness/scoped.ts'
 
-const engine = engines.find(({ name }) => name === 'sqlite')
 const skip =
   (process.platform === 'win32' && 'Windows has no such permissions') ||
   (!engine && 'TEST_ENGINE leaves SQLite out')
@@ -42,44 +42,38 @@ describe('files of an SQLite database', { skip }, () => {
 
   test('are readable by their owner only, in a folder that everybody can read, with umask 022', async () => {
     const data = folder('service')
-    const service = await startTestService(engine!, { databaseUrl: `sqlite:${join(data, 'postern.db')}` })
-    try {
-      await service.admin('/subscribers', { method: 'POST', json: { url: 'http://127.0.0.1:9/' } })
-      const names = readdirSync(data).toSorted()
-      for (const name of ['postern.db', 'postern.db-owner', 'postern.db-shm', 'postern.db-wal'])
-        assert.ok(names.includes(name), `${name} among ${names.join()}`)
-      for (const name of names) assert.equal(mode(join(data, name)), '600', name)
-      assert.equal(mode(data), '755', 'the folder is left as it was')
-      assert.deepEqual(exposedFiles(join(data, 'postern.db')), [])
-    } finally {
-      await service.close()
-    }
+    await using service = await startTestService(engine!, {
+      databaseUrl: `sqlite:${join(data, 'postern.db')}`,
+    })
+    await service.admin('/subscribers', { method: 'POST', json: { url: 'http://127.0.0.1:9/' } })
+    const names = readdirSync(data).toSorted()
+    for (const name of ['postern.db', 'postern.db-owner', 'postern.db-shm', 'postern.db-wal'])
+      assert.ok(names.includes(name), `${name} among ${names.join()}`)
+    for (const name of names) assert.equal(mode(join(data, name)), '600', name)
+    assert.equal(mode(data), '755', 'the folder is left as it was')
+    assert.deepEqual(exposedFiles(join(data, 'postern.db')), [])
   })
 
-  test('so are the spool and its log', () => {
+  test('so are the spool and its log', async () => {
     const data = folder('spool')
-    const spool = new SpoolFile(join(data, 'postern.db-spool'))
-    try {
-      spool.add([
-        {
-          source: 'provider',
-          eventId: 'e1',
-          type: 't',
-          contentType: 'application/json',
-          payload: Buffer.from('{}'),
-          headers: '{}',
-          receivedAt: 1,
-          status: 'pending',
-          dueAt: 1,
-          orderKey: null,
-        },
-      ])
-      const names = readdirSync(data)
-      assert.ok(names.length >= 2, names.join())
-      for (const name of names) assert.equal(mode(join(data, name)), '600', name)
-    } finally {
-      spool.close()
-    }
+    await using spool = scoped(new SpoolFile(join(data, 'postern.db-spool')))
+    spool.add([
+      {
+        source: 'provider',
+        eventId: 'e1',
+        type: 't',
+        contentType: 'application/json',
+        payload: Buffer.from('{}'),
+        headers: '{}',
+        receivedAt: 1,
+        status: 'pending',
+        dueAt: 1,
+        orderKey: null,
+      },
+    ])
+    const names = readdirSync(data)
+    assert.ok(names.length >= 2, names.join())
+    for (const name of names) assert.equal(mode(join(data, name)), '600', name)
   })
 
   test('a folder that the service creates is accessible to its owner only', async () => {

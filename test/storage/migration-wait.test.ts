@@ -5,15 +5,12 @@ import { migrationLock } from '../../src/storage/advisory-locks.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres as engine } from '../harness/engines.ts'
 import { ManualClock } from '../harness/manual-clock.ts'
 import { eventually } from '../receiving/harness.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
-const skip = !engine && 'TEST_ENGINE leaves PostgreSQL out'
-
-test('a process that waits for the migration of another one says so once', { skip }, async () => {
-  const home = await engine!.createMigratedDatabase()
+test('a process that waits for the migration of another one says so once', onPostgres, async () => {
+  await using home = await engine!.createMigratedDatabase()
   const [database, other] = [await openDatabase(home.url), await openDatabase(home.url)]
   assert.ok(database.engine === 'postgres' && other.engine === 'postgres')
   const clock = new ManualClock()
@@ -41,6 +38,5 @@ test('a process that waits for the migration of another one says so once', { ski
   } finally {
     await database.close()
     await other.close()
-    await home.drop()
   }
 })

@@ -11,7 +11,7 @@ import type { Migration } from '../../src/storage/migrations/migration.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { engines, onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { subscribe } from '../emitting/harness.ts'
@@ -23,8 +23,7 @@ import {
   settled,
   writeEffect,
 } from '../receiving/harness.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
 
 const breaking: Migration = {
   number: 9_001,
@@ -47,18 +46,14 @@ onEachEngine('a migration by a newer version', (engine) => {
     return startTestService(engine, {
       databaseUrl: home.url,
       env: { ALLOW_PRIVATE_NETWORK: 'true', HANDLER_TIMEOUT: '600' },
-      config: { receiving: { handlers: { work: handle } } },
+      handlers: { work: handle },
       parts: { log: createLog('warn', { write: (line) => void lines.push(line) }) },
     })
   }
 
   async function applyNewer(...newer: Migration[]): Promise<void> {
-    const database = await openDatabase(home.url)
-    try {
-      await migrate(database, [...migrations, ...newer])
-    } finally {
-      await database.close()
-    }
+    await using database = scoped(await openDatabase(home.url))
+    await migrate(database, [...migrations, ...newer])
   }
 
   test('does not affect an older process if it is not breaking', async () => {
@@ -182,63 +177,55 @@ onEachEngine('a migration by a newer version', (engine) => {
 
 test(
   'an older process cannot mark events that it claimed before the migration, and claims no more',
-  { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
+  onPostgres,
   async () => {
-    const home = await postgres!.createDatabase()
-    const database = await openDatabase(home.url)
-    const newer = await openDatabase(home.url)
+    await using home = await postgres!.createDatabase()
+    await using database = scoped(await openDatabase(home.url))
+    await using newer = scoped(await openDatabase(home.url))
     const unexpected = (error: unknown): never => assert.fail(String(error))
     const parts = { database, clock: systemClock, onError: unexpected, onClaimerError: unexpected }
-    try {
-      await migrate(database)
-      const queue = openEventQueue(parts)
-      await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
-      const now = Date.now()
-      const kind = { source: 'provider', type: 'work' }
-      const incoming = (eventId: string): IncomingEvent => ({
-        ...kind,
-        eventId,
-        contentType: 'application/json',
-        payload: Buffer.from('{}'),
-        headers: '{}',
-        receivedAt: now,
-        status: 'pending',
-        orderKey: null,
-        dueAt: now,
-      })
-      const claim = (): Promise<ClaimedEvent[]> =>
-        queue.claim([{ ...kind, count: 9, until: now + 600_000 }], queue.newClaim(), now)
-      await queue.insert([incoming('before')])
-      const [before] = await claim()
-      await migrate(newer, [...migrations, breaking])
-      await queue.insert([incoming('after')])
-      assert.deepEqual(await claim(), [])
+    await migrate(database)
+    const queue = openEventQueue(parts)
+    await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
+    const now = Date.now()
+    const kind = { source: 'provider', type: 'work' }
+    const incoming = (eventId: string): IncomingEvent => ({
+      ...kind,
+      eventId,
+      contentType: 'application/json',
+      payload: Buffer.from('{}'),
+      headers: '{}',
+      receivedAt: now,
+      status: 'pending',
+      orderKey: null,
+      dueAt: now,
+    })
+    const claim = (): Promise<ClaimedEvent[]> =>
+      queue.claim([{ ...kind, count: 9, until: now + 600_000 }], queue.newClaim(), now)
+    await queue.insert([incoming('before')])
+    const [before] = await claim()
+    await migrate(newer, [...migrations, breaking])
+    await queue.insert([incoming('after')])
+    assert.deepEqual(await claim(), [])
 
-      const sharing = database.share((tx, marks: readonly ProcessedMarker[]) =>
-        queue.markProcessed(tx, marks),
-      )
-      const options = { timeLimit: 9_000, turnLimit: 9_000, onEnd: () => undefined, group: 'test' }
-      const part = sharing.begin({ alone: true, ...options })
-      const { event, claim: held } = before!
-      const { committed } = await part.release({ event, claim: held, orderKey: null, at: now })
-      await assert.rejects(committed, ClaimLost)
-      const rows = await newer.reader
-        .selectFrom('event_queue')
-        .select(['event_id', 'claim'])
-        .orderBy('event')
-        .execute()
-      const [id] = held.split(':')
-      assert.deepEqual(rows, [
-        // Others take it over when the session of its claimer is gone.
-        { event_id: 'before', claim: `${id}:before-migration` },
-        { event_id: 'after', claim: null },
-      ])
-      await queue.releaseSession(true)
-      await queue.close()
-    } finally {
-      await newer.close()
-      await database.close()
-      await home.drop()
-    }
+    const sharing = database.share((tx, marks: readonly ProcessedMarker[]) => queue.markProcessed(tx, marks))
+    const options = { timeLimit: 9_000, turnLimit: 9_000, onEnd: () => undefined, group: 'test' }
+    const part = sharing.begin({ alone: true, ...options })
+    const { event, claim: held } = before!
+    const { committed } = await part.release({ event, claim: held, orderKey: null, at: now })
+    await assert.rejects(committed, ClaimLost)
+    const rows = await newer.reader
+      .selectFrom('event_queue')
+      .select(['event_id', 'claim'])
+      .orderBy('event')
+      .execute()
+    const [id] = held.split(':')
+    assert.deepEqual(rows, [
+      // Others take it over when the session of its claimer is gone.
+      { event_id: 'before', claim: `${id}:before-migration` },
+      { event_id: 'after', claim: null },
+    ])
+    await queue.releaseSession(true)
+    await queue.close()
   },
 )

@@ -9,18 +9,15 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 /** The table of the other program, by its schema. */
 type Own = { 'public.users': { id: number; email: string } }
 
 onEachEngine('a database with tables of another program', (engine) => {
   const run = async <T>(url: string, work: (database: Database) => Promise<T>): Promise<T> => {
-    const database = await openDatabase(url)
-    try {
-      return await work(database)
-    } finally {
-      await database.close()
-    }
+    await using database = scoped(await openDatabase(url))
+    return await work(database)
   }
   const statement = async (url: string, text: string): Promise<void> =>
     run(url, async (database) => {
@@ -28,13 +25,9 @@ onEachEngine('a database with tables of another program', (engine) => {
     })
 
   const withTable = async (table: string, use: (url: string) => Promise<void>): Promise<void> => {
-    const home = await engine.createDatabase()
-    try {
-      await statement(home.url, `create table ${table}`)
-      await use(home.url)
-    } finally {
-      await home.drop()
-    }
+    await using home = await engine.createDatabase()
+    await statement(home.url, `create table ${table}`)
+    await use(home.url)
   }
 
   const failureOf = async (url: string, work: (database: Database) => Promise<unknown>): Promise<Error> =>
@@ -70,35 +63,27 @@ onEachEngine('a database with tables of another program', (engine) => {
     () =>
       withTable('users (id integer, email text)', async (url) => {
         await statement(url, 'create schema postern')
-        const service = await startTestService(engine, {
+        await using service = await startTestService(engine, {
           databaseUrl: `${url}?options=-csearch_path%3Dpostern`,
-          config: {
-            receiving: {
-              handlers: {
-                'user.made': async (event, { tx, emit }) => {
-                  await tx
-                    .withTables<Own>()
-                    .insertInto('public.users')
-                    .values({ id: 1, email: event.id })
-                    .execute()
-                  emit({ type: 'user.stored', data: {} })
-                },
-              },
+          handlers: {
+            'user.made': async (event, { tx, emit }) => {
+              await tx
+                .withTables<Own>()
+                .insertInto('public.users')
+                .values({ id: 1, email: event.id })
+                .execute()
+              emit({ type: 'user.stored', data: {} })
             },
           },
         })
-        try {
-          assert.equal((await postWebhook(service, { id: 'evt_1', type: 'user.made' })).status, 200)
-          const rows = await eventually(async () => {
-            const found = await run(url, (own) =>
-              sql<{ email: string }>`select email from public.users`.execute(own.reader),
-            )
-            return found.rows.length > 0 && found.rows
-          }, 'the row of the handler')
-          assert.deepEqual(rows, [{ email: 'evt_1' }])
-        } finally {
-          await service.close()
-        }
+        assert.equal((await postWebhook(service, { id: 'evt_1', type: 'user.made' })).status, 200)
+        const rows = await eventually(async () => {
+          const found = await run(url, (own) =>
+            sql<{ email: string }>`select email from public.users`.execute(own.reader),
+          )
+          return found.rows.length > 0 && found.rows
+        }, 'the row of the handler')
+        assert.deepEqual(rows, [{ email: 'evt_1' }])
       }),
   )
 })

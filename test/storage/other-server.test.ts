@@ -8,43 +8,38 @@ import { engines } from '../harness/engines.ts'
 import { openLink } from '../harness/link.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { eventually } from '../receiving/harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 test(
   'a request to the old server fails as soon as another server is known',
   { skip: engines.every(({ name }) => name !== 'postgres') && 'TEST_ENGINE leaves PostgreSQL out' },
   async () => {
-    const server = await startOwnPostgres()
-    const link = await openLink(server.url)
+    await using server = scoped(await startOwnPostgres())
+    await using link = await openLink(server.url)
     const before = await openDatabase(server.url)
     await migrate(before)
     await before.close()
-    const database = (await openDatabase(link.url)) as PostgresDatabase
-    try {
-      const client = await database.pool.connect()
-      let failed: Error | undefined
-      const waiting = client
-        .query('select pg_sleep(600)')
-        .catch((error: Error) => (failed = error))
-        .finally(() => client.release(true))
-      link.silence()
-      await server.crash()
-      await server.restart()
-      await eventually(
-        () =>
-          database.pool.query('select 1').then(
-            () => true,
-            () => false,
-          ),
-        'new connections are made',
-        60_000,
-      )
-      await eventually(() => failed, 'the statement fails', 60_000)
-      await waiting
-      assert.match(failed!.message, /terminated/)
-    } finally {
-      await database.close()
-      link.close()
-      await server.stop()
-    }
+    await using database = scoped((await openDatabase(link.url)) as PostgresDatabase)
+    const client = await database.pool.connect()
+    let failed: Error | undefined
+    const waiting = client
+      .query('select pg_sleep(600)')
+      .catch((error: Error) => (failed = error))
+      .finally(() => client.release(true))
+    link.silence()
+    await server.crash()
+    await server.restart()
+    await eventually(
+      () =>
+        database.pool.query('select 1').then(
+          () => true,
+          () => false,
+        ),
+      'new connections are made',
+      60_000,
+    )
+    await eventually(() => failed, 'the statement fails', 60_000)
+    await waiting
+    assert.match(failed!.message, /terminated/)
   },
 )

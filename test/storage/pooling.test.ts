@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { postern } from '../cli/command.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { hasPgbouncer, startPgbouncer } from '../harness/pgbouncer.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
@@ -14,21 +14,16 @@ import { startTransactionPooler, type Pooler } from '../harness/transaction-pool
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { UnsuitablePooler } from '../../src/storage/postgres/pool/pooler-check.ts'
+import { scoped } from '../harness/scoped.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('poolers', { skip: !postgres }, () => {
+describe('poolers', onPostgres, () => {
   const database = started(() => postgres!.createDatabase())
   const pooler = started(() => startTransactionPooler(database.url))
 
   async function check(databaseUrl: string, databaseSessionUrl?: string): Promise<void> {
-    const opened = await openDatabase({ databaseUrl, databaseSessionUrl })
+    await using opened = scoped(await openDatabase({ databaseUrl, databaseSessionUrl }))
     assert.equal(opened.engine, 'postgres')
-    try {
-      await (opened.engine === 'postgres' && opened.checkPooling())
-    } finally {
-      await opened.close()
-    }
+    await (opened.engine === 'postgres' && opened.checkPooling())
   }
 
   test('a database without a pooler, and a pooler with a session URL, pass', async () => {
@@ -40,42 +35,35 @@ describe('poolers', { skip: !postgres }, () => {
   for (const order of ['last', 'turn'] as const)
     for (const sessions of [1, 2, 3, 7])
       test(`a pooler that changes sessions is detected: ${sessions}, ${order === 'last' ? 'the latest first' : 'round robin'}`, async () => {
-        const changing = await startTransactionPooler(database.url, { sessions, order })
-        try {
-          await assert.rejects(check(changing.url), (error: Error) => {
-            assert.ok(error instanceof UnsuitablePooler)
-            assert.match(
-              error.message,
-              /^DATABASE_URL leads to a connection pooler .*pool_mode = session.*DATABASE_SESSION_URL/,
-            )
-            return true
-          })
-          await assert.rejects(
-            check(database.url, changing.url),
-            /^UnsuitablePooler: DATABASE_SESSION_URL leads to a/,
+        await using changing = scoped(await startTransactionPooler(database.url, { sessions, order }))
+        await assert.rejects(check(changing.url), (error: Error) => {
+          assert.ok(error instanceof UnsuitablePooler)
+          assert.match(
+            error.message,
+            /^DATABASE_URL leads to a connection pooler .*pool_mode = session.*DATABASE_SESSION_URL/,
           )
-        } finally {
-          await changing.close()
-        }
+          return true
+        })
+        await assert.rejects(
+          check(database.url, changing.url),
+          /^UnsuitablePooler: DATABASE_SESSION_URL leads to a/,
+        )
       })
 
   test('the two addresses must lead to one database', async () => {
-    const other = await postgres!.createDatabase()
+    await using other = await postgres!.createDatabase()
     await assert.rejects(check(pooler.url, other.url), /DATABASE_SESSION_URL leads to another database/)
-    await other.drop()
   })
 
   test('the default formats of pooled sessions must be readable', async () => {
-    const home = await postgres!.createDatabase()
+    await using home = await postgres!.createDatabase()
     const client = new pg.Client({ connectionString: home.url })
     await client.connect()
     await client.query(`alter database ${new URL(home.url).pathname.slice(1)} set datestyle = 'German'`)
     await client.end()
-    const behind = await startTransactionPooler(home.url)
+    await using behind = scoped(await startTransactionPooler(home.url))
     await assert.rejects(check(behind.url, home.url), /run alter role \S+ set datestyle = 'ISO, MDY'$/)
     await check(home.url)
-    await behind.close()
-    await home.drop()
   })
 
   test('the start of a service is refused, without changing settings of the sessions of the pooler', async () => {
@@ -109,27 +97,21 @@ describe('poolers', { skip: !postgres }, () => {
   })
 
   test('postern doctor changes no setting of the sessions of a pooler before the standby', async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const behind = await startTransactionPooler(home.url)
-    const client = new pg.Client({ connectionString: behind.url })
-    try {
-      const { stdout } = await postern(tmpdir(), ['doctor'], {
-        POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
-        DATABASE_URL: home.url,
-        DATABASE_SESSION_URL: home.url,
-        DATABASE_REPLICA_URL: behind.url,
-      })
-      assert.match(stdout, /^! standby: .*no standby/m)
-      await client.connect()
-      const { rows } = await client.query<{ bound: string }>(
-        "select current_setting('statement_timeout') as bound",
-      )
-      assert.deepEqual(rows, [{ bound: '0' }])
-    } finally {
-      await client.end()
-      await behind.close()
-      await home.drop()
-    }
+    await using home = await postgres!.createMigratedDatabase()
+    await using behind = scoped(await startTransactionPooler(home.url))
+    await using client = scoped(new pg.Client({ connectionString: behind.url }))
+    const { stdout } = await postern(tmpdir(), ['doctor'], {
+      POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
+      DATABASE_URL: home.url,
+      DATABASE_SESSION_URL: home.url,
+      DATABASE_REPLICA_URL: behind.url,
+    })
+    assert.match(stdout, /^! standby: .*no standby/m)
+    await client.connect()
+    const { rows } = await client.query<{ bound: string }>(
+      "select current_setting('statement_timeout') as bound",
+    )
+    assert.deepEqual(rows, [{ bound: '0' }])
   })
 
   test('with a session URL, two services receive, handle, emit and deliver through it', async () => {
@@ -137,36 +119,36 @@ describe('poolers', { skip: !postgres }, () => {
   })
 
   test('connections through a pooler are replaced and checked after a direct session ended', async () => {
-    const opened = await openDatabase({ databaseUrl: pooler.url, databaseSessionUrl: database.url })
+    await using opened = scoped(
+      await openDatabase({ databaseUrl: pooler.url, databaseSessionUrl: database.url }),
+    )
     assert.ok(opened.engine === 'postgres')
     let checked = 0
     opened.addCheck(async (client) => {
       if (client.port === Number(new URL(pooler.url).port)) checked += 1
     })
-    try {
-      await opened.pool.query('select 1')
-      await opened.pool.query('select 1')
-      assert.equal(checked, 1)
-      opened.onSignal('jobs', () => undefined)
-      const end = `select pg_terminate_backend(pid) from pg_stat_activity
+    await opened.pool.query('select 1')
+    await opened.pool.query('select 1')
+    assert.equal(checked, 1)
+    opened.onSignal('jobs', () => undefined)
+    const end = `select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'postern-listen' and datname = current_database()`
-      await eventually(async () => (await opened.pool.query(end)).rows.length === 1, 'a direct session ended')
-      await eventually(async () => {
-        await opened.pool.query('select 1')
-        return checked >= 2
-      }, 'the connections are replaced')
-      const before = checked
+    await eventually(async () => (await opened.pool.query(end)).rows.length === 1, 'a direct session ended')
+    await eventually(async () => {
       await opened.pool.query('select 1')
-      assert.equal(checked, before)
-    } finally {
-      await opened.close()
-    }
+      return checked >= 2
+    }, 'the connections are replaced')
+    const before = checked
+    await opened.pool.query('select 1')
+    assert.equal(checked, before)
   })
 
   describe('PgBouncer', { skip: !hasPgbouncer && 'PgBouncer is not installed' }, () => {
     for (const inTurn of [false, true])
       test(`is refused if it changes sessions${inTurn ? ', round robin' : ''}`, async () => {
-        const changing = await startPgbouncer(database.url, { mode: 'transaction', sessions: 5, inTurn })
+        await using changing = scoped(
+          await startPgbouncer(database.url, { mode: 'transaction', sessions: 5, inTurn }),
+        )
         await assert.rejects(
           check(changing.url),
           /^UnsuitablePooler: DATABASE_URL leads to a .*DATABASE_SESSION_URL/,
@@ -176,7 +158,6 @@ describe('poolers', { skip: !postgres }, () => {
           check(database.url, changing.url),
           /: DATABASE_SESSION_URL leads to a connection pooler/,
         )
-        await changing.close()
       })
 
     test('is refused in statement mode, and accepted in session mode', async () => {
@@ -187,10 +168,9 @@ describe('poolers', { skip: !postgres }, () => {
         /without transactions .*pool_mode = transaction or session/,
       )
       await split.close()
-      const keeping = await startPgbouncer(database.url, { mode: 'session', sessions: 20 })
+      await using keeping = scoped(await startPgbouncer(database.url, { mode: 'session', sessions: 20 }))
       await check(keeping.url)
       await check(keeping.url, keeping.url)
-      await keeping.close()
     })
 
     test('serves two services with a session URL', async () => {
@@ -200,22 +180,18 @@ describe('poolers', { skip: !postgres }, () => {
 
   /** Two services on a database of their own, whose transactions go through a pooler. */
   async function serveThrough(startPooler: (url: string) => Promise<Pooler>): Promise<void> {
-    const home = await postgres!.createDatabase()
-    const behind = await startPooler(home.url)
-    const direct = await openDatabase(home.url)
-    const receiver = await startReceiver()
+    await using home = await postgres!.createDatabase()
+    await using behind = scoped(await startPooler(home.url))
+    await using direct = scoped(await openDatabase(home.url))
+    await using receiver = await startReceiver()
     const start = () =>
       startTestService(postgres!, {
         databaseUrl: behind.url,
         env: { DATABASE_SESSION_URL: home.url, ALLOW_PRIVATE_NETWORK: 'true' },
-        config: {
-          receiving: {
-            handlers: {
-              work: async (event, { tx, emit }) => {
-                await writeEffect(tx, event.id)
-                emit({ type: 'work.done', data: event.id })
-              },
-            },
+        handlers: {
+          work: async (event, { tx, emit }) => {
+            await writeEffect(tx, event.id)
+            emit({ type: 'work.done', data: event.id })
           },
         },
       })
@@ -251,10 +227,6 @@ describe('poolers', { skip: !postgres }, () => {
       assert.deepEqual(behind.misplaced, [])
     } finally {
       for (const service of services) await service.close()
-      await direct.close()
-      await receiver.close()
-      await behind.close()
-      await home.drop()
     }
   }
 })

@@ -13,6 +13,7 @@ import {
 } from '../../src/storage/product-migrations.ts'
 import { engines } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
+import { scoped } from '../harness/scoped.ts'
 
 for (const engine of engines)
   describe(`migrations of the product's own tables (${engine.name})`, () => {
@@ -50,16 +51,12 @@ for (const engine of engines)
 
     test('concurrent processes apply each file once', async () => {
       write('0020-concurrent.sql', 'create table concurrent (id text primary key)')
-      const other = await openDatabase(home.url)
-      try {
-        const applied = await Promise.all([
-          applyProductMigrations(database, read()),
-          applyProductMigrations(other, read()),
-        ])
-        assert.deepEqual(applied.flat(), ['0020-concurrent'])
-      } finally {
-        await other.close()
-      }
+      await using other = scoped(await openDatabase(home.url))
+      const applied = await Promise.all([
+        applyProductMigrations(database, read()),
+        applyProductMigrations(other, read()),
+      ])
+      assert.deepEqual(applied.flat(), ['0020-concurrent'])
     })
 
     test('a file for one engine is not applied on the other', async () => {

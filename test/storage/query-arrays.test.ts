@@ -7,10 +7,8 @@ import { encodeArrays, type Column } from '../../src/storage/postgres/driver/arr
 import { queryArrays } from '../../src/storage/postgres/driver/queries.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { openPool, type OpenPool } from '../../src/storage/postgres/pool/open-pool.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
 
 interface Row {
   text: string | null
@@ -33,7 +31,7 @@ const columns: readonly Column<Row>[] = [
 ]
 const timeout = 10_000
 
-describe('batches as binary arrays', { skip: !postgres }, () => {
+describe('batches as binary arrays', onPostgres, () => {
   let database: TestDatabase
   let opened: OpenPool
   let client: PoolClient

@@ -4,12 +4,11 @@ import type { PoolClient } from 'pg'
 import { queryBatch } from '../../src/storage/postgres/driver/queries.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { openPool, type OpenPool } from '../../src/storage/postgres/pool/open-pool.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
 const insert = { text: 'insert into things (id, name) values ($1, $2)', name: 'insert_thing' }
 
-describe('one statement with several lists of values', { skip: !postgres }, () => {
+describe('one statement with several lists of values', onPostgres, () => {
   let database: TestDatabase
   let opened: OpenPool
   let client: PoolClient

@@ -4,12 +4,10 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
-import { engines } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
-
-const engine = engines.find(({ name }) => name === 'sqlite')
 
 /** Takes seconds. */
 const slowRead = sql<{ count: number }>`
@@ -34,7 +32,7 @@ const pages = [
   '/subscribers',
 ]
 
-describe('reads aside', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () => {
+describe('reads aside', onSqlite, () => {
   const service = started(() => startTestService(engine!))
 
   test('a slow read holds up no acknowledgement, and pages wait for it in its thread', async () => {
@@ -77,11 +75,10 @@ describe('reads aside', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () =
 
   test('reports the errors of statements, and that the database is closed', async () => {
     await assert.rejects(sql`select one from nowhere`.execute(service.database.readerAside), /nowhere/)
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const database = openSqlite(home.url.slice('sqlite:'.length))
     await sql`select 1`.execute(database.readerAside)
     await database.close()
     await assert.rejects(sql`select 1`.execute(database.readerAside), StorageUnavailable)
-    await home.drop()
   })
 })

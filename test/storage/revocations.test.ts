@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { engines } from '#test/harness/engines.ts'
+import { onPostgres, postgres } from '#test/harness/engines.ts'
 import { started } from '#test/harness/started.ts'
 import { openLink } from '#test/harness/link.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('revocations (PostgreSQL)', { skip: !postgres }, () => {
+describe('revocations (PostgreSQL)', onPostgres, () => {
   const database = started(() => postgres!.createDatabase())
 
   async function until(condition: () => boolean): Promise<void> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
@@ -10,8 +10,8 @@ import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
+import { started } from '../harness/started.ts'
 
 /** The URL with other hosts, each as `host:port`. */
 function withHosts(url: string, hosts: readonly string[], parameters = ''): string {
@@ -23,19 +23,13 @@ function withHosts(url: string, hosts: readonly string[], parameters = ''): stri
 const hostOf = (url: string): string => new URL(url).host
 
 async function run(url: string, ...statements: string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url })
+  await using client = scoped(new pg.Client({ connectionString: url }))
   await client.connect()
-  try {
-    for (const statement of statements) await client.query(statement)
-  } finally {
-    await client.end()
-  }
+  for (const statement of statements) await client.query(statement)
 }
 
-describe('several hosts', { skip: !postgres }, () => {
-  let database: TestDatabase
-  before(async () => (database = await postgres!.createDatabase()))
-  after(() => database.drop())
+describe('several hosts', onPostgres, () => {
+  const database = started(() => postgres!.createDatabase())
 
   test('a service continues with the next host if the first is unreachable or silent', async () => {
     const [first, second] = await Promise.all([openLink(database.url), openLink(database.url)])
@@ -100,7 +94,9 @@ describe('several hosts', { skip: !postgres }, () => {
         hostOf(database.url),
       ])
       const connector = new Connector(url)
-      const opened = openPool(connector, { max: 4, answerWithin: 60_000, onError: () => undefined })
+      await using opened = scoped(
+        openPool(connector, { max: 4, answerWithin: 60_000, onError: () => undefined }),
+      )
       const ask = async (): Promise<boolean> => {
         const { rows } = await opened.pool.query<{ other: boolean }>(isOther)
         return rows[0]!.other
@@ -125,7 +121,6 @@ describe('several hosts', { skip: !postgres }, () => {
         await client.end()
       } finally {
         await setReadOnly(database.url, 'off')
-        await opened.close()
       }
     })
 

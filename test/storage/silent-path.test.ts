@@ -3,132 +3,113 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { openLink } from '../harness/link.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
 
 test(
   'all connections become silent, new ones work: work continues, and each event has one effect',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const link = await openLink(home.url)
-    const direct = await openDatabase(home.url)
-    const receiver = await startReceiver()
-    const service = await startTestService(postgres!, {
+    await using home = await postgres!.createMigratedDatabase()
+    await using link = await openLink(home.url)
+    await using direct = scoped(await openDatabase(home.url))
+    await using receiver = await startReceiver()
+    await using service = await startTestService(postgres!, {
       databaseUrl: link.url,
       env: { ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          handlers: { work: { timeout: 60, handle: (event, { tx }) => writeEffect(tx, event.id) } },
-        },
+      receiving: {
+        handlers: { work: { timeout: 60, handle: (event, { tx }) => writeEffect(tx, event.id) } },
       },
     })
-    try {
-      await createEffects(direct)
-      await subscribe(service, { url: receiver.url })
-      const acknowledged = new Set<string>()
-      const emitted = new Set<string>()
-      let loading = true
-      const load = async (): Promise<void> => {
-        for (let n = 0; loading; n += 1) {
-          const id = `event-${n}`
-          const work = [
-            postWebhook(service, { id, type: 'work' }).then(({ status }) => {
-              if (status === 200) acknowledged.add(id)
+    await createEffects(direct)
+    await subscribe(service, { url: receiver.url })
+    const acknowledged = new Set<string>()
+    const emitted = new Set<string>()
+    let loading = true
+    const load = async (): Promise<void> => {
+      for (let n = 0; loading; n += 1) {
+        const id = `event-${n}`
+        const work = [
+          postWebhook(service, { id, type: 'work' }).then(({ status }) => {
+            if (status === 200) acknowledged.add(id)
+            else assert.equal(status, 503)
+          }),
+          service
+            .admin('/events', { method: 'POST', json: { id, type: 'went.out', data: n } })
+            .then(({ status }) => {
+              if (status === 202) emitted.add(id)
               else assert.equal(status, 503)
             }),
-            service
-              .admin('/events', { method: 'POST', json: { id, type: 'went.out', data: n } })
-              .then(({ status }) => {
-                if (status === 202) emitted.add(id)
-                else assert.equal(status, 503)
-              }),
-          ]
-          await Promise.race([Promise.all(work), new Promise((resolve) => setTimeout(resolve, 20))])
-        }
+        ]
+        await Promise.race([Promise.all(work), new Promise((resolve) => setTimeout(resolve, 20))])
       }
-      const loaded = load()
-      await eventually(() => acknowledged.size > 20 && emitted.size > 20)
-      link.silence()
-      const before = {
-        acknowledged: acknowledged.size,
-        emitted: emitted.size,
-        arrived: receiver.calls.length,
-      }
-      await eventually(
-        () =>
-          acknowledged.size > before.acknowledged + 50 &&
-          emitted.size > before.emitted + 50 &&
-          receiver.calls.length > before.arrived + 50,
-        'work goes on',
-      )
-      loading = false
-      await loaded
-      const arrived = (): Set<unknown> => new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))
-      await eventually(async () => {
-        const effects = new Set(await readEffects(direct))
-        return (
-          [...acknowledged].every((id) => effects.has(id)) && [...emitted].every((id) => arrived().has(id))
-        )
-      }, 'everything that was acknowledged is done')
-      const effects = await readEffects(direct)
-      assert.equal(effects.length, new Set(effects).size)
-      // The check may be the first to use a silent connection, and then waits for its deadline.
-      await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-    } finally {
-      await service.close()
-      link.close()
-      await direct.close()
-      await receiver.close()
-      await home.drop()
     }
+    const loaded = load()
+    await eventually(() => acknowledged.size > 20 && emitted.size > 20)
+    link.silence()
+    const before = {
+      acknowledged: acknowledged.size,
+      emitted: emitted.size,
+      arrived: receiver.calls.length,
+    }
+    await eventually(
+      () =>
+        acknowledged.size > before.acknowledged + 50 &&
+        emitted.size > before.emitted + 50 &&
+        receiver.calls.length > before.arrived + 50,
+      'work goes on',
+    )
+    loading = false
+    await loaded
+    const arrived = (): Set<unknown> => new Set(receiver.calls.map(({ headers }) => headers['webhook-id']))
+    await eventually(async () => {
+      const effects = new Set(await readEffects(direct))
+      return [...acknowledged].every((id) => effects.has(id)) && [...emitted].every((id) => arrived().has(id))
+    }, 'everything that was acknowledged is done')
+    const effects = await readEffects(direct)
+    assert.equal(effects.length, new Set(effects).size)
+    // The check may be the first to use a silent connection, and then waits for its deadline.
+    await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
   },
 )
 
 test(
   'everything becomes silent: not ready, calls get 503, and a stop ends within its limit',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const link = await openLink(home.url)
-    const service = await startTestService(postgres!, { databaseUrl: link.url })
-    try {
-      assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
-      await emit(service, { type: 'went.out', data: 1 })
-      link.silence('new')
-      const asked = performance.now()
-      assert.equal((await service.fetch('/readyz')).status, 503)
-      assert.ok(performance.now() - asked < 15_000)
-      const refused = await postWebhook(service, { id: 'meanwhile', type: 'work' })
-      assert.equal(refused.status, 503)
-      assert.ok(Number(refused.headers.get('retry-after')) > 0)
-      const stopping = performance.now()
-      await service.stop(2_000)
-      const took = performance.now() - stopping
-      // A statement would wait for ten seconds.
-      assert.ok(took < 9_500, `the stop took ${took} ms`)
-    } finally {
-      await service.close()
-      link.close()
-      await home.drop()
-    }
+    await using home = await postgres!.createMigratedDatabase()
+    await using link = await openLink(home.url)
+    await using service = await startTestService(postgres!, { databaseUrl: link.url })
+    assert.equal((await postWebhook(service, { id: 'before', type: 'work' })).status, 200)
+    await emit(service, { type: 'went.out', data: 1 })
+    link.silence('new')
+    const asked = performance.now()
+    assert.equal((await service.fetch('/readyz')).status, 503)
+    assert.ok(performance.now() - asked < 15_000)
+    const refused = await postWebhook(service, { id: 'meanwhile', type: 'work' })
+    assert.equal(refused.status, 503)
+    assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    const stopping = performance.now()
+    await service.stop(2_000)
+    const took = performance.now() - stopping
+    // A statement would wait for ten seconds.
+    assert.ok(took < 9_500, `the stop took ${took} ms`)
   },
 )
 
 test(
   'idle connections become silent: handlers with a long timeout do not wait for them',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const link = await openLink(home.url)
-    const direct = await openDatabase(home.url)
+    await using home = await postgres!.createMigratedDatabase()
+    await using link = await openLink(home.url)
+    await using direct = scoped(await openDatabase(home.url))
     const config = defineConfig({
       receiving: {
         handlers: {
@@ -142,61 +123,46 @@ test(
         },
       },
     })
-    const service = await startTestService(postgres!, { databaseUrl: link.url, config })
+    await using service = await startTestService(postgres!, { databaseUrl: link.url, config })
     // Its path stays as it is.
-    const other = await startTestService(postgres!, {
+    await using other = await startTestService(postgres!, {
       databaseUrl: home.url,
       config,
       parts: { roles: { http: true, workers: false } },
     })
-    try {
-      await createEffects(direct)
-      const done = async (): Promise<number> => (await readEffects(direct)).length
-      // At once, so that their transactions have a connection each.
-      const ids = Array.from({ length: 24 }, (_, n) => `before-${n}`)
-      await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
-      await eventually(async () => (await done()) === 24, 'all is done')
-      link.silence()
-      for (let n = 0; n < 3; n += 1)
-        assert.equal((await postWebhook(other, { id: `after-${n}`, type: 'work' })).status, 200)
-      await eventually(async () => (await done()) === 27, 'what came later is done')
-    } finally {
-      await service.close()
-      await other.close()
-      link.close()
-      await direct.close()
-      await home.drop()
-    }
+    await createEffects(direct)
+    const done = async (): Promise<number> => (await readEffects(direct)).length
+    // At once, so that their transactions have a connection each.
+    const ids = Array.from({ length: 24 }, (_, n) => `before-${n}`)
+    await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
+    await eventually(async () => (await done()) === 24, 'all is done')
+    link.silence()
+    for (let n = 0; n < 3; n += 1)
+      assert.equal((await postWebhook(other, { id: `after-${n}`, type: 'work' })).status, 200)
+    await eventually(async () => (await done()) === 27, 'what came later is done')
   },
 )
 
 test(
   'a session finds the path silent: the idle connections of the pool are not used any more',
-  { skip: !postgres },
+  onPostgres,
   async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const link = await openLink(home.url)
-    const direct = (await openDatabase(home.url)) as PostgresDatabase
-    const service = await startTestService(postgres!, { databaseUrl: link.url })
-    try {
-      const { pool } = service.database as PostgresDatabase
-      const claims = async (): Promise<number> => {
-        const { rows } = await direct.pool.query<{ pid: number }>(
-          `select pid from pg_stat_activity where datname = current_database() and application_name = 'postern-claims'`,
-        )
-        return rows[0]?.pid ?? 0
-      }
-      const first = await eventually(claims, 'the session is there')
-      await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(0.3)')))
-      link.silence()
-      await eventually(async () => ![0, first].includes(await claims()), 'the session is remade')
-      await Promise.all(Array.from({ length: 8 }, () => service.database.ping()))
-      await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-    } finally {
-      await service.close()
-      link.close()
-      await direct.close()
-      await home.drop()
+    await using home = await postgres!.createMigratedDatabase()
+    await using link = await openLink(home.url)
+    await using direct = scoped((await openDatabase(home.url)) as PostgresDatabase)
+    await using service = await startTestService(postgres!, { databaseUrl: link.url })
+    const { pool } = service.database as PostgresDatabase
+    const claims = async (): Promise<number> => {
+      const { rows } = await direct.pool.query<{ pid: number }>(
+        `select pid from pg_stat_activity where datname = current_database() and application_name = 'postern-claims'`,
+      )
+      return rows[0]?.pid ?? 0
     }
+    const first = await eventually(claims, 'the session is there')
+    await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(0.3)')))
+    link.silence()
+    await eventually(async () => ![0, first].includes(await claims()), 'the session is remade')
+    await Promise.all(Array.from({ length: 8 }, () => service.database.ping()))
+    await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
   },
 )

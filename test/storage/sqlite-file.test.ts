@@ -6,36 +6,29 @@ import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { engines } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 
-const engine = engines.find(({ name }) => name === 'sqlite')
-const skip = !engine && 'TEST_ENGINE leaves SQLite out'
-
-describe('one SQLite file belongs to one service', { skip }, () => {
+describe('one SQLite file belongs to one service', onSqlite, () => {
   test('a second service is refused, and can start once the first has stopped', async () => {
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const first = await startTestService(engine!, { databaseUrl: home.url })
     await assert.rejects(startTestService(engine!, { databaseUrl: home.url }), { name: 'FileInUse' })
     assert.equal((await first.fetch('/readyz')).status, 200, 'the first goes on')
     await first.close()
-    const second = await startTestService(engine!, { databaseUrl: home.url })
-    await second.close()
-    await home.drop()
+    await using _second = await startTestService(engine!, { databaseUrl: home.url })
   })
 
   test('other programs can open the file', async () => {
-    const home = await engine!.createDatabase()
-    const service = await startTestService(engine!, { databaseUrl: home.url })
+    await using home = await engine!.createDatabase()
+    await using _service = await startTestService(engine!, { databaseUrl: home.url })
     const beside = openSqlite(home.url.slice('sqlite:'.length))
     await beside.batch('work', (connection) => connection.run('delete from posts'))
     await beside.close()
-    await service.close()
-    await home.drop()
   })
 
   test('a wait for their lock ends, also when the clock is set back', async ({ mock }) => {
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)
     const database = openSqlite(file)
     const other = new SqliteConnection(file)
@@ -51,26 +44,22 @@ describe('one SQLite file belongs to one service', { skip }, () => {
     other.exec('rollback')
     other.close()
     await database.close()
-    await home.drop()
   })
 
   test('a failed start releases the file, the port and the thread', async () => {
-    const home = await engine!.createDatabase()
-    const other = await startTestService(engine!)
+    await using home = await engine!.createDatabase()
+    await using other = await startTestService(engine!)
     const taken = new URL(other.baseUrl).port
     await assert.rejects(startTestService(engine!, { databaseUrl: home.url, env: { PORT: taken } }), {
       code: 'EADDRINUSE',
     })
-    const second = await startTestService(engine!, { databaseUrl: home.url })
-    await second.close()
-    await other.close()
-    await home.drop()
+    await using _second = await startTestService(engine!, { databaseUrl: home.url })
   })
 })
 
-describe('a file that is removed under a running service', { skip }, () => {
+describe('a file that is removed under a running service', onSqlite, () => {
   test('is detected before an event is acknowledged into it', async () => {
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)
     const database = openSqlite(file)
     await migrate(database)
@@ -87,11 +76,10 @@ describe('a file that is removed under a running service', { skip }, () => {
     renameSync(`${file}.away`, file)
     await write()
     await database.close()
-    await home.drop()
   })
 
   test('a thread that starts meanwhile creates no new one, and so does not delete the log', async () => {
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)
     const database = openSqlite(file)
     await migrate(database)
@@ -119,26 +107,20 @@ describe('a file that is removed under a running service', { skip }, () => {
       ['after', 'before'],
     )
     other.close()
-    await home.drop()
   })
 
   test('webhooks get 503 with Retry-After until it is back', async () => {
     const { postWebhook } = await import('../receiving/harness.ts')
-    const home = await engine!.createDatabase()
+    await using home = await engine!.createDatabase()
     const file = home.url.slice('sqlite:'.length)
-    const service = await startTestService(engine!, { databaseUrl: home.url })
-    try {
-      assert.equal((await postWebhook(service, { id: 'before', type: 't' })).status, 200)
-      renameSync(file, `${file}.away`)
-      const refused = await postWebhook(service, { id: 'meanwhile', type: 't' })
-      assert.equal(refused.status, 503)
-      assert.ok(refused.headers.get('retry-after'))
-      assert.equal((await service.fetch('/readyz')).status, 503)
-      renameSync(`${file}.away`, file)
-      assert.equal((await postWebhook(service, { id: 'meanwhile', type: 't' })).status, 200)
-    } finally {
-      await service.close()
-      await home.drop()
-    }
+    await using service = await startTestService(engine!, { databaseUrl: home.url })
+    assert.equal((await postWebhook(service, { id: 'before', type: 't' })).status, 200)
+    renameSync(file, `${file}.away`)
+    const refused = await postWebhook(service, { id: 'meanwhile', type: 't' })
+    assert.equal(refused.status, 503)
+    assert.ok(refused.headers.get('retry-after'))
+    assert.equal((await service.fetch('/readyz')).status, 503)
+    renameSync(`${file}.away`, file)
+    assert.equal((await postWebhook(service, { id: 'meanwhile', type: 't' })).status, 200)
   })
 })

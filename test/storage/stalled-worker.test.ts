@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { scoped } from '../harness/scoped.ts'
 
 interface Readiness {
   status: string
@@ -18,28 +17,24 @@ interface Readiness {
 
 test(
   'stalled workers: not ready within 15 s; long queues and long handlers do not count',
-  { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' },
+  onPostgres,
   async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const receiver = await startReceiver()
+    await using home = await postgres!.createMigratedDatabase()
+    await using receiver = await startReceiver()
     const gate = Promise.withResolvers<void>()
     let begun = 0
-    const service = await startTestService(postgres!, {
+    await using service = await startTestService(postgres!, {
       databaseUrl: home.url,
       env: { HANDLER_TIMEOUT: '600', ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          handlers: {
-            async long(event, { tx }) {
-              begun += 1
-              await gate.promise
-              await writeEffect(tx, event.id)
-            },
-          },
+      handlers: {
+        async long(event, { tx }) {
+          begun += 1
+          await gate.promise
+          await writeEffect(tx, event.id)
         },
       },
     })
-    const other = new pg.Client({ connectionString: home.url })
+    await using other = scoped(new pg.Client({ connectionString: home.url }))
     await other.connect()
     const readiness = async (): Promise<Readiness & { code: number }> => {
       const response = await service.fetch('/readyz')
@@ -73,10 +68,6 @@ test(
       await eventually(async () => (await readEffects(service.database)).length === 30, 'all is done')
     } finally {
       gate.resolve()
-      await service.close()
-      await receiver.close()
-      await other.end()
-      await home.drop()
     }
   },
 )

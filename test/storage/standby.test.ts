@@ -5,16 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { postern } from '../cli/command.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startTestService } from '../harness/service.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('on a standby', { skip: !postgres }, () => {
+describe('on a standby', onPostgres, () => {
   let primary: OwnPostgres
   let standby: Standby
   let link: Link
@@ -70,29 +68,25 @@ describe('on a standby', { skip: !postgres }, () => {
   })
 
   test('a service whose address begins to lead to a standby does not use its data', async () => {
-    const service = await startTestService(postgres!, { databaseUrl: link.url })
-    try {
-      const paths = ['/events', '/events/1', '/users', '/products', '/subscribers', '/readyz']
-      const statuses = (): Promise<number[]> =>
-        Promise.all(paths.map(async (path) => (await service.admin(path)).status))
+    await using service = await startTestService(postgres!, { databaseUrl: link.url })
+    const paths = ['/events', '/events/1', '/users', '/products', '/subscribers', '/readyz']
+    const statuses = (): Promise<number[]> =>
+      Promise.all(paths.map(async (path) => (await service.admin(path)).status))
+    assert.deepEqual(
+      await statuses(),
+      paths.map(() => 200),
+    )
+    link.lead(standby.url)
+    link.cut()
+    link.mend()
+    for (let round = 0; round < 20; round += 1)
       assert.deepEqual(
         await statuses(),
-        paths.map(() => 200),
+        paths.map(() => 503),
       )
-      link.lead(standby.url)
-      link.cut()
-      link.mend()
-      for (let round = 0; round < 20; round += 1)
-        assert.deepEqual(
-          await statuses(),
-          paths.map(() => 503),
-        )
-      assert.equal((await postWebhook(service, { id: 'meanwhile', type: 'work' })).status, 503)
-      link.lead(primary.url)
-      await eventually(async () => (await statuses()).every((status) => status === 200), 'answered again')
-      assert.equal((await postWebhook(service, { id: 'after', type: 'work' })).status, 200)
-    } finally {
-      await service.close()
-    }
+    assert.equal((await postWebhook(service, { id: 'meanwhile', type: 'work' })).status, 503)
+    link.lead(primary.url)
+    await eventually(async () => (await statuses()).every((status) => status === 200), 'answered again')
+    assert.equal((await postWebhook(service, { id: 'after', type: 'work' })).status, 200)
   })
 })

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { sql } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { TransactionOver } from '../../src/storage/transaction-over.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { scoped } from '../harness/scoped.ts'
+import { started } from '../harness/started.ts'
 
 const key = (name: string) => ({
   id: name,
@@ -23,17 +24,10 @@ const key = (name: string) => ({
 })
 
 onEachEngine('transactions', (engine) => {
-  let home: TestDatabase
-  let database: Database
-
+  const home = started(() => engine.createDatabase())
+  const database = started(() => openDatabase(home.url))
   before(async () => {
-    home = await engine.createDatabase()
-    database = await openDatabase(home.url)
     await migrate(database)
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
   })
 
   const names = async (): Promise<string[]> =>
@@ -163,7 +157,7 @@ onEachEngine('transactions', (engine) => {
   })
 
   test('concurrent migrations apply once', async () => {
-    const fresh = await engine.createDatabase()
+    await using fresh = await engine.createDatabase()
     const databases = [await openDatabase(fresh.url), await openDatabase(fresh.url)]
     const applied = await Promise.all(databases.map((one) => migrate(one)))
     assert.deepEqual(
@@ -171,39 +165,34 @@ onEachEngine('transactions', (engine) => {
       [0, migrations.length],
     )
     await Promise.all(databases.map((one) => one.close()))
-    await fresh.drop()
   })
 
   test('a pending migration with a lower number than the last applied one is applied', async () => {
-    const fresh = await engine.createDatabase()
-    const one = await openDatabase(fresh.url)
+    await using fresh = await engine.createDatabase()
+    await using one = scoped(await openDatabase(fresh.url))
     const of = (number: number) => {
       const text = `create table made_${number} (n integer)`
       return { number, name: `made ${number}`, breaking: false, sqlite: text, postgres: text }
     }
     assert.deepEqual(await migrate(one, [of(1), of(4)]), ['made 1', 'made 4'])
     assert.deepEqual(await migrate(one, [of(1), of(2), of(4)]), ['made 2'])
-    await one.close()
-    await fresh.drop()
   })
 
   test('an older program refuses a database with an unknown breaking migration', async () => {
     const future = { number: 9_001, name: 'future', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
     const harmless = { ...future, number: 9_002, name: 'harmless', breaking: false }
-    const fresh = await engine.createDatabase()
-    const one = await openDatabase(fresh.url)
+    await using fresh = await engine.createDatabase()
+    await using one = scoped(await openDatabase(fresh.url))
     await migrate(one)
     await migrate(one, [...migrations, harmless])
     assert.deepEqual(await migrate(one), [], 'one that does not break is no reason to refuse')
     await migrate(one, [...migrations, future, harmless])
     await assert.rejects(migrate(one), /migration 9001 \(future\)/)
-    await one.close()
-    await fresh.drop()
   })
 
   test('a failed migration leaves nothing', async () => {
-    const fresh = await engine.createDatabase()
-    const one = await openDatabase(fresh.url)
+    await using fresh = await engine.createDatabase()
+    await using one = scoped(await openDatabase(fresh.url))
     const broken = {
       number: 1,
       name: 'broken',
@@ -213,17 +202,14 @@ onEachEngine('transactions', (engine) => {
     }
     await assert.rejects(migrate(one, [broken]))
     await assert.rejects(sql`select * from half`.execute(one.reader))
-    await one.close()
-    await fresh.drop()
   })
 })
 
 test('an unreachable database is StorageUnavailable', async () => {
-  const database = await openDatabase('postgres://nobody@127.0.0.1:1/none')
+  await using database = scoped(await openDatabase('postgres://nobody@127.0.0.1:1/none'))
   await assert.rejects(database.ping(), StorageUnavailable)
   await assert.rejects(
     database.transaction((tx) => tx.selectFrom('users').selectAll().execute()),
     StorageUnavailable,
   )
-  await database.close()
 })

@@ -21,6 +21,7 @@ import {
   settled,
   writeEffect,
 } from '../receiving/harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 /** Tables of which the service reads or returns all columns, and the queue. */
 const widened = ['event_queue', 'subscribers', 'products', 'sessions'] as const
@@ -60,18 +61,14 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     startTestService(engine, {
       databaseUrl: home.url,
       env: { ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          handlers: {
-            async work(event, { tx, emit: emitWithin }) {
-              if (event.id === 'held') {
-                started.resolve()
-                await gate.promise
-              }
-              await writeEffect(tx, event.id)
-              emitWithin({ type: 'done', data: event.id })
-            },
-          },
+      handlers: {
+        async work(event, { tx, emit: emitWithin }) {
+          if (event.id === 'held') {
+            started.resolve()
+            await gate.promise
+          }
+          await writeEffect(tx, event.id)
+          emitWithin({ type: 'done', data: event.id })
         },
       },
     })
@@ -182,15 +179,10 @@ onEachEngine('a database of an unreleased build', (engine) => {
     ...later,
   ]
   const after = async (prepare: (database: Database) => Promise<unknown>, work: typeof migrate) => {
-    const home = await engine.createDatabase()
-    const database = await openDatabase(home.url)
-    try {
-      await prepare(database)
-      return await work(database)
-    } finally {
-      await database.close()
-      await home.drop()
-    }
+    await using home = await engine.createDatabase()
+    await using database = scoped(await openDatabase(home.url))
+    await prepare(database)
+    return await work(database)
   }
   const isRejected = async (prepare: (database: Database) => Promise<unknown>): Promise<void> => {
     for (const work of [migrate, pendingMigrations])
@@ -225,7 +217,7 @@ onEachEngine('a database of an unreleased build', (engine) => {
   })
 
   test('stops the start, also without migrating', async () => {
-    const home = await engine.createDatabase()
+    await using home = await engine.createDatabase()
     const database = await openDatabase(home.url)
     await migrate(
       database,
@@ -237,6 +229,5 @@ onEachEngine('a database of an unreleased build', (engine) => {
         startTestService(engine, { databaseUrl: home.url, parts: { migrate: migrating } }),
         UnreleasedDatabase,
       )
-    await home.drop()
   })
 })

@@ -3,12 +3,10 @@ import { after, before, describe, test } from 'node:test'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
-
-const engine = engines.find(({ name }) => name === 'sqlite')
+import { onSqlite, sqlite as engine, type TestDatabase } from '../harness/engines.ts'
 
 /** The rules by which one SQLite file is shared by asynchronous transactions and synchronous batches. */
-describe('the write gate of SQLite', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () => {
+describe('the write gate of SQLite', onSqlite, () => {
   let home: TestDatabase
   let file: string
   let database: SqliteDatabase

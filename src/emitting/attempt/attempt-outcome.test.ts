@@ -17,21 +17,6 @@ const answered = (status: number | null, more: Partial<AttemptResult> = {}): Att
 const judged = (result: AttemptResult, begun = 1) =>
   evaluateAttempt(result, [0, 1000, 2000], begun, () => 0.5)
 
-test('a 2xx response is a success; any other response is retried until the schedule ends', () => {
-  assert.deepEqual(judged(answered(204)), { kind: 'delivered' })
-  assert.deepEqual(judged(answered(500)), { kind: 'retry', delay: 1000 })
-  assert.deepEqual(judged(answered(null), 2), { kind: 'retry', delay: 2000 })
-  assert.deepEqual(judged(answered(302), 3), { kind: 'dead' })
-  assert.deepEqual(judged(answered(200, { error: 'its body did not end' })), { kind: 'retry', delay: 1000 })
-})
-
-test('410 and `webhook-delivery: disable` end the delivery and disable the subscriber', () => {
-  assert.deepEqual(judged(answered(410)), { kind: 'dead', disable: 'The endpoint returned HTTP 410 Gone.' })
-  const disable = 'The subscriber answered with webhook-delivery: disable.'
-  assert.deepEqual(judged(answered(500, { directive: 'disable' })), { kind: 'dead', disable })
-  assert.deepEqual(judged(answered(200, { directive: 'disable' })), { kind: 'delivered', disable })
-})
-
 test('`webhook-delivery: abort-message` ends the attempts, and does not change a delivery that succeeded', () => {
   assert.deepEqual(judged(answered(503, { directive: 'abort-message' })), { kind: 'dead' })
   assert.deepEqual(judged(answered(200, { directive: 'abort-message' })), { kind: 'delivered' })

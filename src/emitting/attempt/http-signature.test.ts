@@ -37,15 +37,6 @@ async function verifies(changed: Partial<typeof request>, headers: Record<string
   return result === true
 }
 
-test('an independent library verifies every signature', async () => {
-  const headers = httpSignatureHeaders(keys, request, 1614265330)
-  assert.ok(await verifies({}, headers))
-  assert.match(
-    headers['signature-input']!,
-    /keyid="key-1";alg="hmac-sha256", sig2=.*keyid="key-2";alg="ed25519"$/,
-  )
-})
-
 test('a changed request does not verify', async () => {
   const headers = httpSignatureHeaders(keys, request, 1614265330)
   for (const changed of [

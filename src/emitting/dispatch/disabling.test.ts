@@ -11,15 +11,6 @@ test('a subscriber is not disabled without failures, or when the policy is off',
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: 0 }, { after: Infinity }, 1e15), undefined)
 })
 
-test('a subscriber is warned one day ahead, and disabled by a failure after one week', () => {
-  const failing = { failingSince: 0, warnedAt: null }
-  assert.equal(consequenceOf(failing, week, 6 * day - 1), undefined)
-  assert.equal(consequenceOf(failing, week, 6 * day), 'warn')
-  const warned = { failingSince: 0, warnedAt: 6 * day }
-  assert.equal(consequenceOf(warned, week, 7 * day - 1), undefined)
-  assert.equal(consequenceOf(warned, week, 7 * day), 'disable')
-})
-
 test('a subscriber whose next failure comes long after the week is warned first, with the full notice period', () => {
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: null }, week, 30 * day), 'warn')
   const warned = { failingSince: 0, warnedAt: 30 * day }

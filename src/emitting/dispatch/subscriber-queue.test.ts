@@ -41,16 +41,6 @@ function fail(queue: SubscriberQueue, ending: ResponseClass, now: number): void 
   queue.finish(ending, queue.pace.breaker.open, now)
 }
 
-test('concurrent attempts are limited by the concurrency', () => {
-  const queue = queueWith({ concurrency: 2 })
-  assert.equal(queue.capacity(0), 2)
-  begin(queue)
-  begin(queue)
-  assert.equal(queue.capacity(0), 0)
-  queue.finish('answered', false, 0)
-  assert.equal(queue.capacity(0), 1)
-})
-
 test('no attempt starts while the subscriber has to be read again', () => {
   const queue = queueWith({})
   queue.stale = true

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { groupEmits, type PendingResults } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 
@@ -34,16 +33,6 @@ function grouped(commitError?: Error) {
   return { commits, announced, emit: (data: number, type = 'a') => emits.add({ type, data }) }
 }
 
-test('events of one turn of the event loop share a commit', async () => {
-  const { commits, announced, emit } = grouped()
-  const emitted = await Promise.all([emit(0), emit(1), emit(2)])
-  assert.deepEqual(
-    emitted.map(({ eventId }) => eventId),
-    ['e-0', 'e-1', 'e-2'],
-  )
-  assert.deepEqual([commits, announced], [[[0, 1, 2]], [0, 1, 2]])
-})
-
 test('an event that is refused, or that makes the commit fail, does not affect the others', async () => {
   const { announced, emit } = grouped()
   const results = await Promise.allSettled([emit(0, 'fatal'), emit(1, 'wrong'), emit(2)])
@@ -52,11 +41,4 @@ test('an event that is refused, or that makes the commit fail, does not affect t
     ['rejected', 'rejected', 'fulfilled'],
   )
   assert.deepEqual(announced, [2])
-})
-
-test('an unavailable database fails for all events, without a retry', async () => {
-  const { commits, emit } = grouped(new StorageUnavailable(new Error('away')))
-  const results = await Promise.allSettled([emit(0), emit(1)])
-  assert.ok(results.every(({ status }) => status === 'rejected'))
-  assert.equal(commits.length, 1)
 })

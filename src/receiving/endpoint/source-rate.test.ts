@@ -3,18 +3,6 @@ import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { SharedSourceRate, SourceRate, type ReserveRate, type Reserved } from './admission.ts'
 
-test('allows a burst of one second, then the rate', () => {
-  const rate = new SourceRate(5)
-  const at = (now: number) => rate.take(now).allowed
-  assert.deepEqual(
-    Array.from({ length: 7 }, () => at(1_000)),
-    [true, true, true, true, true, false, false],
-  )
-  assert.equal(at(1_199), false)
-  assert.equal(at(1_200), true)
-  assert.equal(at(1_200), false)
-})
-
 test('a sender that waits for Retry-After is accepted, regardless of refusals in between', () => {
   const rate = new SourceRate(3)
   let now = 0
@@ -68,26 +56,6 @@ function model(): { reserve: ReserveRate; asked: () => number } {
 }
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
-
-test('several processes together accept a burst of one second, then the rate', async () => {
-  const clock = new ManualClock()
-  const { reserve } = model()
-  const processes = Array.from(
-    { length: 3 },
-    () => new SharedSourceRate('source', 5, { reserve, clock, onError: unexpected }),
-  )
-  const accepted = async (): Promise<number> => {
-    let count = 0
-    for (let index = 0; index < 12; index += 1)
-      if ((await processes[index % 3]!.take(clock.now())).allowed) count += 1
-    return count
-  }
-  assert.equal(await accepted(), 5)
-  clock.pass(199)
-  assert.equal(await accepted(), 0)
-  clock.pass(201)
-  assert.equal(await accepted(), 2)
-})
 
 test('one process with a shared rate behaves like a single process', async () => {
   const clock = new ManualClock()

@@ -42,22 +42,6 @@ test('stripe: during a rotation the header has one v1 for each secret', () => {
   assert.equal(verify(stripe({ secret: 'whsec_old' }), text, both), 'evt_1 invoice.paid')
 })
 
-test('stripe: the signed time may differ by 300 s in both directions, or by the configured tolerance', () => {
-  const scheme = stripe({ secret: 'whsec_test' })
-  for (const [offset, expected] of [
-    [-301, 'signature'],
-    [-300, 'evt_1 invoice.paid'],
-    [300, 'evt_1 invoice.paid'],
-    [301, 'signature'],
-  ] as const) {
-    assert.equal(verify(scheme, text, stripeHeader(seconds + offset)), expected, `${offset} s`)
-  }
-  assert.equal(
-    verify(stripe({ secret: 'whsec_test', tolerance: 10 }), text, stripeHeader(seconds - 11)),
-    'signature',
-  )
-})
-
 test('stripe: an incomplete header is refused', () => {
   const scheme = stripe({ secret: 'whsec_test' })
   const [t, v1] = stripeHeader(seconds)['stripe-signature'].split(',')

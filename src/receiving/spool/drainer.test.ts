@@ -83,18 +83,6 @@ test('events that arrive while the last batch is stored are moved, too', async (
   assert.deepEqual(idsIn(spool), [])
 })
 
-test('an event that the database rejects is removed with the reason, and the others are stored', async () => {
-  const spool = await spoolOf('1', '2', '3', '4', '5')
-  const stored: string[] = []
-  await drainOnce(spool, async (ids) => {
-    if (ids.includes('4')) throw Object.assign(new Error('a constraint'), { code: '23514' })
-    stored.push(...ids)
-  })
-  assert.deepEqual(stored, ['1', '2', '3', '5'])
-  assert.deepEqual([...spool.rejected], [['4', 'a constraint']])
-  assert.deepEqual(idsIn(spool), [])
-})
-
 test('a check of the database during a drain begins with the oldest events, too', async () => {
   const spool = await spoolOf('1', '2', '3')
   const stored: string[][] = []

@@ -29,17 +29,6 @@ test('wake-ups before the start have no effect', () => {
   assert.equal(passes.length, 1)
 })
 
-test('wake-ups during a pass repeat it once', async () => {
-  const { wakeUps, passes, endPass } = worker()
-  wakeUps.start()
-  for (let calls = 0; calls < 3; calls += 1) wakeUps.now()
-  assert.equal(passes.length, 1)
-  await endPass()
-  assert.equal(passes.length, 2)
-  await endPass()
-  assert.equal(passes.length, 2)
-})
-
 test('of several later wake-ups the earliest counts', async () => {
   const { clock, wakeUps, passes, endPass } = worker()
   wakeUps.start()

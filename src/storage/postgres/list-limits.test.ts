@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPostgres } from './database.ts'
+import { scoped } from '../../../test/harness/scoped.ts'
 
 /** Starts pieces of work that last until they are released. */
 function startWork(lists: (work: () => Promise<void>, isQuick: boolean) => Promise<void>) {
@@ -28,7 +29,7 @@ function startWork(lists: (work: () => Promise<void>, isQuick: boolean) => Promi
 
 test('quick lists get more connections than slow ones, and slow ones get their turn among quick ones', async () => {
   // Nothing connects: the work needs no connection.
-  const database = openPostgres('postgres://nobody@127.0.0.1:1/none', { connections: 12 })
+  await using database = scoped(openPostgres('postgres://nobody@127.0.0.1:1/none', { connections: 12 }))
   const work = startWork((run, isQuick) => database.lists(run, isQuick))
   try {
     work.begin('slow', 10)
@@ -45,6 +46,5 @@ test('quick lists get more connections than slow ones, and slow ones get their t
     assert.equal(await work.running('slow'), 2, 'the slow ones had their turn')
   } finally {
     await work.endAll()
-    await database.close()
   }
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { WritePriority } from '../database.ts'
-import { insideTransaction } from '../../runtime/call-context.ts'
 import { WriteGate } from './gate.ts'
 
 /** Asks for the gate in each priority, then opens it, and tells the order in which it was handed out. */
@@ -44,15 +43,6 @@ test('a double release does not admit two writers', async () => {
   void gate.acquire('request').then(() => (isAdmitted = true))
   await new Promise(setImmediate)
   assert.equal(isAdmitted, false)
-})
-
-test("waiting for one's own lock is an error, not a deadlock", async () => {
-  const gate = new WriteGate()
-  await gate.acquire('work')
-  await assert.rejects(
-    insideTransaction({ held: true }, () => gate.acquire('work')),
-    /use tx/,
-  )
 })
 
 test('a writer of low priority lets the event loop read sockets first', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseAddress } from './address.ts'
-import { Locator, NoServer, type ServerState } from './locator.ts'
+import { Locator, type ServerState } from './locator.ts'
 import type { SessionAttributes } from './url-parameters.ts'
 
 const primary: ServerState = { recovering: false, readOnly: false }
@@ -89,18 +89,6 @@ test('with load_balance_hosts=random, hosts are tried in random order', async ()
     [...ports].toSorted((a, b) => a - b),
     [1, 2],
   )
-})
-
-test('if no server is in the wanted state, the error has the reason of each', async () => {
-  const { locator } = locate([1, 2, 3], 'read-write', { 2: standby, 3: withoutWrites })
-  await assert.rejects(locator.find(), (error: Error) => {
-    assert.ok(error instanceof NoServer)
-    assert.equal(
-      error.message,
-      'no server is available that is read-write: 127.0.0.1:1: refused; 127.0.0.1:2 is a standby; 127.0.0.1:3 is read-only',
-    )
-    return true
-  })
 })
 
 test('all addresses of a name are asked, and a name that does not resolve is one failed server', async () => {
