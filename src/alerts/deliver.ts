@@ -61,14 +61,12 @@ function startedInWords({ since }: Line): string {
   return since === null ? '' : `Started ${isoTime(since).slice(0, 16).replace('T', ' ')} UTC`
 }
 
+/** Joins the texts that there are. */
+const joined = (separator: string, ...texts: readonly (string | undefined)[]): string =>
+  texts.filter(Boolean).join(separator)
+
 /** The receiver refused the message, and would refuse it again. */
 export class Refused extends Error {}
-
-interface DeliverParts {
-  agent: OutboundAgent
-  mail: SendMail | undefined
-  sender: Sender
-}
 
 /** Milliseconds for one request. */
 const patience = 15_000
@@ -79,7 +77,7 @@ const longestAnswer = 120
 /** Sends one message. @throws Refused if another attempt is of no use; other errors may pass */
 export type Deliver = (target: Target, message: Message) => Promise<void>
 
-export function createDeliver({ agent, mail, sender }: DeliverParts): Deliver {
+export function createDeliver(agent: OutboundAgent, mail: SendMail | undefined, sender: Sender): Deliver {
   return async (target, message) => {
     if (target.kind !== 'email') return post(agent, target.url, webhookFormats[target.kind](message, sender))
     if (!mail) throw new Refused('SMTP_URL and MAIL_FROM are not set')
@@ -159,13 +157,9 @@ const inert = {
 const slack: Format = (message, { name, link }) => {
   const { shown, rest } = shownLines(message)
   const lines = shown.map((line) =>
-    [`• ${inert.slack(line.text)}`, startedInWords(line), `<${link(line.path)}|View details>`]
-      .filter(Boolean)
-      .join(' — '),
+    joined(' — ', `• ${inert.slack(line.text)}`, startedInWords(line), `<${link(line.path)}|View details>`),
   )
-  const text = [`*${inert.slack(message.subject)}*`, ...lines, rest, inert.slack(name)]
-    .filter(Boolean)
-    .join('\n')
+  const text = joined('\n', `*${inert.slack(message.subject)}*`, ...lines, rest, inert.slack(name))
   return { text, unfurl_links: false, unfurl_media: false }
 }
 
@@ -181,15 +175,18 @@ const discordLimits = { title: 256, description: 4_096 }
 const discord: Format = (message, { name, link }) => {
   const { shown, rest } = shownLines(message)
   const lines = shown.map((line) =>
-    [`- ${inert.discord(line.text)}`, startedInWords(line), `[View details](${link(line.path)})`]
-      .filter(Boolean)
-      .join(' — '),
+    joined(
+      ' — ',
+      `- ${inert.discord(line.text)}`,
+      startedInWords(line),
+      `[View details](${link(line.path)})`,
+    ),
   )
   const embed = {
     title: cut(inert.discord(message.subject), discordLimits.title),
     url: link(overview),
     color: colours[message.what],
-    description: cut([...lines, rest].filter(Boolean).join('\n'), discordLimits.description),
+    description: cut(joined('\n', ...lines, rest), discordLimits.description),
     footer: { text: name },
   }
   return { embeds: [embed], allowed_mentions: { parse: [] } }
@@ -214,9 +211,7 @@ const teams: Format = (message, { name, link }) => {
     type: 'RichTextBlock',
     inlines: [{ type: 'TextRun', text, ...more }],
   })
-  const lines = shown.map((line) =>
-    block([inert.plain(line.text), startedInWords(line)].filter(Boolean).join(' — ')),
-  )
+  const lines = shown.map((line) => block(joined(' — ', inert.plain(line.text), startedInWords(line))))
   const content = {
     $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
     type: 'AdaptiveCard',
@@ -246,14 +241,12 @@ export const webhookFormats = { slack, discord, teams } as const
 export function mailOf(message: Message, { name, link }: Sender): { subject: string; text: string } {
   const { shown, rest } = shownLines(message)
   const blocks = shown.map((line) =>
-    [`${inert.plain(line.text)}.`, startedInWords(line), `Details: ${link(line.path)}`]
-      .filter(Boolean)
-      .join('\n'),
+    joined('\n', `${inert.plain(line.text)}.`, startedInWords(line), `Details: ${link(line.path)}`),
   )
   const foot = `Sent by ${name}\nAlert settings: ${link(overview)}`
   return {
     subject: `[${name}] ${inert.plain(message.subject)}`,
-    text: `${[...blocks, rest, foot].filter(Boolean).join('\n\n')}\n`,
+    text: `${joined('\n\n', ...blocks, rest, foot)}\n`,
   }
 }
 

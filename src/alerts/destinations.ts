@@ -78,7 +78,7 @@ export class Destinations {
       .selectAll()
       .where('id', '=', id)
       .executeTakeFirst()
-    if (!row) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
+    if (!row) throw noSuchDestination()
     return this.#withTarget(row)
   }
 
@@ -149,7 +149,7 @@ export class Destinations {
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirst()
-      if (!after) throw new Problem('not-found')
+      if (!after) throw noSuchDestination()
       const detail = { kind: after.kind, name: after.name, changed: changed.join(',') }
       await record(tx, { action: 'alert.changed', target: `alert:${id}`, detail, ...origin })
       return after
@@ -166,7 +166,7 @@ export class Destinations {
         .where('id', '=', id)
         .returning(['kind', 'name'])
         .executeTakeFirst()
-      if (!row) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
+      if (!row) throw noSuchDestination()
       await record(tx, { action: 'alert.deleted', target: `alert:${id}`, detail: { ...row }, ...origin })
     })
   }
@@ -218,4 +218,8 @@ export class Destinations {
       .executeTakeFirst()
     return { row, target: openTarget(keyring, row), lastSending }
   }
+}
+
+export function noSuchDestination(): Problem {
+  return new Problem('not-found', { detail: 'There is no such destination of alerts.' })
 }

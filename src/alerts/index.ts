@@ -35,7 +35,7 @@ export function createAlerts(parts: AlertParts): ServiceModule {
     },
     link: (path: string) => parts.baseUrl() + path,
   }
-  const deliver = createDeliver({ agent, mail, sender })
+  const deliver = createDeliver(agent, mail, sender)
   const rounds: AlertRounds = {
     ...parts,
     deliver,

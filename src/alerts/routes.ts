@@ -13,7 +13,7 @@ import {
 } from '../http/schemas/schemas.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
 import { pageParameters, readPageRequest } from '../paging/parameters.ts'
-import type { Destination, Destinations } from './destinations.ts'
+import { type Destination, type Destinations, noSuchDestination } from './destinations.ts'
 import type { SendingRow } from './sendings.ts'
 import { attentionKinds } from '../http/attention.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
@@ -159,7 +159,7 @@ function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
 }
 
 function readId(text: string): string {
-  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such destination of alerts.' })
+  if (!isId(text)) throw noSuchDestination()
   return text
 }
 

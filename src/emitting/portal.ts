@@ -9,15 +9,6 @@ import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
 
-interface PortalOpening {
-  /** The current session of the browser. */
-  before: PortalSession | undefined
-  /** Whether to replace a session of another owner; if not, the link stays valid. */
-  replace: boolean
-  /** Whether the session is for the page in a frame, which sends its token itself. */
-  embedded: boolean
-}
-
 /**
  * Links and sessions for the pages on which owners manage their subscribers. An admin creates a link; it starts one session and
  * then is invalid. The tokens of both are stored as hashes.
@@ -60,12 +51,15 @@ export class Portal extends AuditedStore {
   /**
    * Uses up a link and starts a session of `lasts` milliseconds, which replaces the session of the browser. If two requests open
    * the same link, one succeeds.
+   * @param opening.before the current session of the browser
+   * @param opening.replace whether to replace a session of another owner; if not, the link stays valid
+   * @param opening.embedded whether the session is for the page in a frame, which sends its token itself
    * @throws Problem `not-signed-in` for an unknown, used or expired link; `other-portal-session`
    */
   async open(
     link: string,
     origin: AuditOrigin,
-    { before, replace, embedded }: PortalOpening,
+    { before, replace, embedded }: { before: PortalSession | undefined; replace: boolean; embedded: boolean },
   ): Promise<{ token: string; session: PortalSession; lasts: number }> {
     const now = this.clock.now()
     // A cookie is not valid as a token, nor a token as a cookie.

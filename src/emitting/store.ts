@@ -1,6 +1,7 @@
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
-import type { SubscribersTable } from '../storage/tables.ts'
+import type { Selectable } from 'kysely'
+import type { DeliveriesTable, SubscribersTable } from '../storage/tables.ts'
 
 /** A position in the order in which deliveries become due. A read returns what lies behind it. */
 export interface DuePosition {
@@ -11,7 +12,6 @@ export interface DuePosition {
 /** Before all deliveries. */
 export const startPosition: DuePosition = { dueAt: -1, id: 0 }
 
-/** A request for due deliveries of one subscriber. */
 export type ReadRequest =
   | {
       subscriberId: string
@@ -56,7 +56,6 @@ export interface AttemptRecord {
   responseBody: Uint8Array | null
 }
 
-/** How an attempt ended. */
 export interface Completion {
   delivery: Pick<DueDelivery, 'id' | 'number' | 'nonce'>
   status: 'pending' | 'delivered' | 'dead'
@@ -82,9 +81,7 @@ export interface DeliveryStore {
   subscribersDue(now: number, after: string): Promise<DueSubscribers>
   /** Claims the queues of active subscribers. Returns the ids of those that this process owns now. */
   claim(subscriberIds: readonly string[]): Promise<string[]>
-  /** Releases queues that this process owns. */
   release(subscriberIds: readonly string[]): Promise<void>
-  /** The active ones of these subscribers. */
   activeSubscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
   /** Due deliveries of queues that this process owns, the oldest first for each request. */
   readDue(requests: readonly ReadRequest[], now: number): Promise<DueDelivery[]>
@@ -118,17 +115,10 @@ export interface DeliveryStore {
 /** Subscribers with pending deliveries that one call of `subscribersDue` looks at. */
 export const subscribersPerScan = 200
 
-/** A pending delivery, as read from the table. */
-export interface DeliveryRow {
-  id: number
-  event: number
-  subscriber_id: string
-  attempts: number
-  attempts_before: number
-  due_at: number
-  nonce: number | null
-  planned_at: number | null
-}
+export type DeliveryRow = Pick<
+  Selectable<DeliveriesTable>,
+  'id' | 'event' | 'subscriber_id' | 'attempts' | 'attempts_before' | 'due_at' | 'nonce' | 'planned_at'
+>
 
 export function dueDelivery(row: DeliveryRow): DueDelivery {
   const { id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at: dueAt, nonce } = row

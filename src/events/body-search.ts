@@ -107,7 +107,7 @@ const searchesPerMinute = 120
 const description = `Reads the bodies of the newest 10,000 events, 64 MB at most, and parses at most 2 MB of those that may match. Each line is an object: \`{"type":"match","event":…,"excerpt":…}\`, the newest first, and at the end \`{"type":"end","reason":…,"scanned":…,"matches":…,"at":…,"cursor":…}\` with the number of events read, the time of the oldest one, and the reason \`complete\`, or \`limit\`: repeat the request with \`cursor\` for older events. Credentials in bodies are redacted and not found. Without \`path\` and \`text\` it is rejected.`
 
 /** GET /events/search: finds events by what their bodies contain. */
-export function bodySearchRoute(app: App, { database, log }: { database: Database; log: EventLog }): void {
+export function bodySearchRoute(app: App, database: Database, log: EventLog): void {
   app.get(
     '/events/search',
     {

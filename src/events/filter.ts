@@ -109,7 +109,6 @@ export async function idAtTime(db: Queryable, table: Table, time: number): Promi
   return found[0]!.id
 }
 
-/** The statement of `idAtTime`. */
 export function idAtTimeSql(table: Table, time: number): RawBuilder<{ id: number }> {
   const rows = sql.table(table)
   const middle = sql`(low + high) / 2`

@@ -39,9 +39,9 @@ export function createEvents(parts: EventsParts): ServiceModule {
     workers: [retention],
     finders: [eventFinder(database, events)],
     routes(app) {
-      eventRoutes(app, { database, log: events })
-      bodySearchRoute(app, { database, log: events })
-      liveRoute(app, { hub, authenticate })
+      eventRoutes(app, database, events)
+      bodySearchRoute(app, database, events)
+      liveRoute(app, hub, authenticate)
     },
   }
 }

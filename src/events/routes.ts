@@ -12,11 +12,6 @@ import { type FoundPage, searchEvents } from './search.ts'
 import { pageLimits } from './store.ts'
 import { DateTime, IdParams, nullable, NullableText, optionalText } from '../http/schemas/schemas.ts'
 
-interface EventRouteParts {
-  database: Database
-  log: EventLog
-}
-
 const tags = ['events']
 
 const Page = Type.Object({
@@ -27,12 +22,12 @@ const Page = Type.Object({
   ),
 })
 
-export function eventRoutes(app: App, parts: EventRouteParts): void {
-  logRoute(app, parts)
-  detailRoute(app, parts)
+export function eventRoutes(app: App, database: Database, log: EventLog): void {
+  logRoute(app, database, log)
+  detailRoute(app, database)
 }
 
-function logRoute(app: App, { database, log }: EventRouteParts): void {
+function logRoute(app: App, database: Database, log: EventLog): void {
   app.get(
     '/events',
     {
@@ -85,7 +80,7 @@ function logRoute(app: App, { database, log }: EventRouteParts): void {
   )
 }
 
-function detailRoute(app: App, { database }: EventRouteParts): void {
+function detailRoute(app: App, database: Database): void {
   app.get(
     '/events/:id',
     {
@@ -109,7 +104,6 @@ function withNext({ rows, hasNext }: EventPage): FoundPage {
   return { rows, nextCursor: hasNext ? rows.at(-1)!.id : null }
 }
 
-/** The query string of the request with another cursor. */
 function linkQuery(query: Readonly<Record<string, string | undefined>>, cursor: number): string {
   const link = new URLSearchParams()
   if (query['limit'] !== undefined) link.set('limit', query['limit'])

@@ -1,8 +1,7 @@
-import type { Clock } from '../runtime/clock.ts'
+import type { ModuleParts } from '../http/service-module.ts'
 import { DelayedWrites } from '../runtime/delayed-writes.ts'
-import type { Database, Queryable, Tx } from '../storage/database.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
 import type { ReceivingActivityTable } from '../storage/tables.ts'
-import type { Log } from '../telemetry/log.ts'
 import { type RawBuilder, sql } from 'kysely'
 
 type ActivityKind = ReceivingActivityTable['kind']
@@ -52,24 +51,18 @@ class Count {
   }
 }
 
-interface ActivityParts {
-  database: Database
-  clock: Clock
-  log: Log
-}
-
 /**
  * Counts what sources and handlers do, for people: in memory, written once a second, so that no event waits for it. The counts of
  * the last second are lost if the process is killed.
  */
 export class Activity {
-  readonly #parts: ActivityParts
+  readonly #parts: Pick<ModuleParts, 'database' | 'clock' | 'log'>
   readonly #counts = new Map<string, { kind: ActivityKind; name: string; counter: string; count: Count }>()
   readonly #companions: Companion[] = []
   readonly #writes: DelayedWrites
   #purgeAt = 0
 
-  constructor(parts: ActivityParts) {
+  constructor(parts: Pick<ModuleParts, 'database' | 'clock' | 'log'>) {
     this.#parts = parts
     this.#writes = new DelayedWrites(parts.clock, interval, {
       write: () => this.#write(),
@@ -92,12 +85,10 @@ export class Activity {
     this.#companions.push(companion)
   }
 
-  /** Writes in a moment. */
   schedule(): void {
     this.#writes.schedule()
   }
 
-  /** Writes what is counted. */
   close(): Promise<void> {
     return this.#writes.close()
   }

@@ -88,7 +88,6 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
 }
 
-/** The worker that runs the handlers of received events. */
 function handlerWorker(parts: ReceivingParts, assembled: Assembled): HandlerWorker {
   const { activity, attempts, store, planOf, paused } = assembled
   const { configuration, database, metrics, random = Math.random } = parts
@@ -122,7 +121,6 @@ function showHandlerFrames(): void {
   Error.stackTraceLimit = Math.max(Error.stackTraceLimit, frames)
 }
 
-/** Finds sources and handlers by their names. */
 function receivingFinder(sources: Iterable<string>, handlers: Iterable<string>): Finder {
   const all: Found[] = [
     ...[...sources].map((name): Found => ({ kind: 'source', id: name, title: name, detail: null })),

@@ -30,7 +30,6 @@ export interface ReceivingParts extends ModuleParts {
 /** Cached types: senders choose them, so their number is bounded. */
 const mostCached = 1_000
 
-/** Finds the handlers of a type. */
 export class Handlers {
   readonly #exact: ReadonlyMap<string, RegisteredHandler>
   /** The longest prefix first; `*` is the empty one. */

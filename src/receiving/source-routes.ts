@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
@@ -18,9 +18,30 @@ import { signFor } from './samples/sign-for.ts'
 const pause = 25
 const looks = 40
 
-interface NamedSource {
-  name: string
-  scheme: Scheme
+/**
+ * Sends a signed sample through the verification and the storing of its source. Its handlers run as for any event.
+ * @returns `id` is null if the event is still in the spool
+ * @throws Problem `unprocessable` if no sample can be signed for this source; what rejects a webhook
+ */
+async function sendSample(
+  parts: ReceivingRouteParts,
+  name: string,
+  given: SampleOptions,
+  origin: AuditOrigin,
+): Promise<Static<typeof Sample>> {
+  const { database, record, endpoints } = parts
+  const signed = signSample(parts, name, find(parts, name), given)
+  if (!signed)
+    throw new Problem('unprocessable', {
+      detail: `No sample can be signed for the source ${name}: its sender signs with a key pair, or its scheme differs from that of the presets.`,
+    })
+  await database.transaction((tx) => record(tx, { action: 'source.sampled', target: name, ...origin }))
+  const { body, headers } = signed
+  const url = urlOf(parts, name)
+  const { eventId, type } = await endpoints
+    .get(name)!
+    .receiveSample({ rawBody: Buffer.from(body), headers, url })
+  return { id: await numberOf(parts, name, eventId), eventId, type }
 }
 
 interface SampleOptions {
@@ -28,51 +49,19 @@ interface SampleOptions {
   data?: unknown
 }
 
-interface StoredSample {
-  /** The number in the event log; null if it is still in the spool. */
-  id: number | null
-  eventId: string
-  type: string
-}
-
-/** Whether a sample of the source can be signed here. */
-function canSign(source: string, scheme: Scheme, now: number, url: string): boolean {
-  return signFor(scheme, sampleRequest({ name: source, scheme }, {}, { now, url })) !== undefined
-}
-
-/**
- * Sends a signed sample through the verification and the storing of its source. Its handlers run as for any event.
- * @throws Problem `unprocessable` if no sample can be signed for this source; what refuses a webhook
- */
-async function sendSample(
+/** Undefined if a sample of the source cannot be signed here. */
+function signSample(
   parts: ReceivingRouteParts,
-  source: NamedSource,
-  options: SampleOptions,
-  origin: AuditOrigin,
-): Promise<StoredSample> {
-  const { database, clock, record, endpoints } = parts
-  const { name, scheme } = source
-  const url = urlOf(parts, name)
-  const signed = signFor(scheme, sampleRequest(source, options, { now: clock.now(), url }))
-  if (!signed)
-    throw new Problem('unprocessable', {
-      detail: `No sample can be signed for the source ${name}: its sender signs with a key pair, or its scheme differs from that of the presets.`,
-    })
-  await database.transaction((tx) => record(tx, { action: 'source.sampled', target: name, ...origin }))
-  const { body, headers } = signed
-  const { eventId, type } = await endpoints
-    .get(name)!
-    .receiveSample({ rawBody: Buffer.from(body), headers, url })
-  return { id: await numberOf(parts, name, eventId), eventId, type }
+  name: string,
+  scheme: Scheme,
+  { type = exampleTypeOf(name, scheme), data = { sample: true } }: SampleOptions,
+) {
+  const now = parts.clock.now()
+  return signFor(scheme, { type, id: newId(now), now, data, url: urlOf(parts, name) })
 }
 
-function sampleRequest(
-  { name, scheme }: NamedSource,
-  { type, data = { sample: true } }: SampleOptions,
-  { now, url }: { now: number; url: string },
-) {
-  const chosen = type ?? setUps[scheme.name]?.exampleType ?? `${name}.sample`
-  return { type: chosen, id: newId(now), now, data, url }
+function exampleTypeOf(name: string, scheme: Scheme): string {
+  return setUps[scheme.name]?.exampleType ?? `${name}.sample`
 }
 
 async function numberOf({ database, clock }: ReceivingRouteParts, source: string, eventId: string) {
@@ -186,9 +175,7 @@ function sampleRoute(app: App, parts: ReceivingRouteParts): void {
       },
     },
     async (request, reply) => {
-      const { name } = request.params
-      const scheme = find(parts, name)
-      const stored = await sendSample(parts, { name, scheme }, request.body, auditOrigin(request))
+      const stored = await sendSample(parts, request.params.name, request.body, auditOrigin(request))
       return reply.code(201).send(stored)
     },
   )
@@ -264,19 +251,18 @@ function viewSource(
   activity: Activities | undefined,
 ) {
   const setUp = setUps[scheme.name]
-  const url = urlOf(parts, name)
   const { forwardTo } = scheme
   const lastRefused = [...(activity?.lastAt ?? [])].filter(([counter]) => isRefusal(counter))
   return {
     name,
-    url,
+    url: urlOf(parts, name),
     scheme: scheme.name,
     label: setUp?.label ?? scheme.name,
     steps: stepsOf(name, scheme),
     docs: setUp?.docs ?? null,
-    exampleType: setUp?.exampleType ?? `${name}.sample`,
+    exampleType: exampleTypeOf(name, scheme),
     hasSecret: scheme.hasSecret,
-    canSign: canSign(name, scheme, parts.clock.now(), url),
+    canSign: signSample(parts, name, scheme, {}) !== undefined,
     answersChallenges: scheme.ask !== undefined,
     forwardTo: forwardTo === undefined ? null : withoutCredentials(addressOf(forwardTo)),
     rateLimit: scheme.rateLimit ?? null,

@@ -11,7 +11,6 @@ export interface DeliveryFilter {
   until?: number
 }
 
-/** Selects deliveries of all subscribers. */
 export interface DeliverySearch extends DeliveryFilter {
   subscriberId?: string
   /** The owner of the subscriber; null: subscribers without an owner. */

@@ -131,31 +131,11 @@ const mostAttempts = 100
 /** Bytes of the payload that one response shows. */
 const payloadShown = 64 * 1024
 
-export interface DeliveryEntry {
-  id: number
-  event: number
-  event_id: string
-  type: string
-  subscriber_id: string
-  status: DeliveryStatus
-  attempts: number
-  due_at: number
-  created_at: number
-  finished_at: number | null
-  /** Of the newest recorded attempt. */
-  last_status: number | null
-  last_error: string | null
-}
-
-/** An entry of the log of all subscribers. */
-export interface OwnedEntry extends DeliveryEntry {
-  url: string
-  owner: string | null
-  owner_name: string | null
-}
+/** A delivery with its subscriber, and the response to its newest recorded attempt. */
+export type DeliveryEntry = Awaited<ReturnType<ReturnType<typeof entries>['execute']>>[number]
 
 interface DeliveryDetail {
-  entry: OwnedEntry
+  entry: DeliveryEntry
   /** The signing setting of the subscriber now. */
   signing: SigningScheme
   /** The beginning of the body that is sent: `payloadShown` bytes. */
@@ -171,7 +151,6 @@ interface DeliveryPage<Filter = DeliveryFilter> {
   cursor: string | undefined
 }
 
-/** Reads deliveries and their attempts. */
 export class DeliveryLog {
   readonly #database: Database
   readonly #cursors: Cursors
@@ -189,7 +168,7 @@ export class DeliveryLog {
     subscriberId: string,
     reach: Reach,
     { filter, limit, cursor }: DeliveryPage,
-  ): Promise<PageOfRows<OwnedEntry>> {
+  ): Promise<PageOfRows<DeliveryEntry>> {
     const { status = null, eventType = null, since = null, until = null } = filter
     const query = [subscriberId, status, eventType, since, until]
     return this.#find({ ...filter, subscriberId }, reach, { query, limit, cursor })
@@ -200,25 +179,22 @@ export class DeliveryLog {
    * of deliveries. If few of them match, it has fewer rows, and its cursor continues the search.
    * @throws Problem `invalid-cursor`
    */
-  search({ filter, limit, cursor }: DeliveryPage<DeliverySearch>): Promise<PageOfRows<OwnedEntry>> {
+  search({ filter, limit, cursor }: DeliveryPage<DeliverySearch>): Promise<PageOfRows<DeliveryEntry>> {
     const query = Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))
     return this.#find(filter, 'all', { query, limit, cursor })
   }
 
-  async #find(filter: DeliverySearch, reach: Reach, asked: AskedPage): Promise<PageOfRows<OwnedEntry>> {
+  async #find(filter: DeliverySearch, reach: Reach, asked: AskedPage): Promise<PageOfRows<DeliveryEntry>> {
     const parts = { database: this.#database, cursors: this.#cursors }
     const { rows, nextCursor } = await findPage(parts, filter, reach, asked)
     return { rows: await this.#entriesOf(rows), nextCursor }
   }
 
   /** In the order of the places. */
-  async #entriesOf(places: readonly Place[]): Promise<OwnedEntry[]> {
+  async #entriesOf(places: readonly Place[]): Promise<DeliveryEntry[]> {
     if (places.length === 0) return []
     const ids = places.map(({ id }) => id)
     const rows = await entries(this.#database.readerAside)
-      .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-      .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
-      .select(['subscribers.url', 'subscribers.owner', 'owner_names.name as owner_name'])
       .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
       .execute()
     const byId = new Map(rows.map((row) => [row.id, row]))
@@ -229,14 +205,7 @@ export class DeliveryLog {
   async get(id: number, reach: Reach): Promise<DeliveryDetail> {
     const db = this.#database.readerAside
     const found = await entries(db)
-      .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-      .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
-      .select([
-        'subscribers.url',
-        'subscribers.owner',
-        'subscribers.signing',
-        'owner_names.name as owner_name',
-      ])
+      .select('subscribers.signing')
       .select(sql<number>`octet_length(events.payload)`.as('size'))
       .select(sql<Uint8Array>`substr(events.payload, 1, ${sql.lit(payloadShown)})`.as('payload'))
       .where('deliveries.id', '=', id)
@@ -260,6 +229,8 @@ function entries(db: Queryable) {
   return db
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event')
+    .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
+    .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
     .leftJoin('attempts', (join) =>
       join
         .onRef('attempts.delivery', '=', 'deliveries.id')
@@ -278,6 +249,9 @@ function entries(db: Queryable) {
       'deliveries.finished_at',
       'attempts.status as last_status',
       'attempts.error as last_error',
+      'subscribers.url',
+      'subscribers.owner',
+      'owner_names.name as owner_name',
     ])
 }
 

@@ -112,7 +112,6 @@ function ofEvent({ db }: SourceParts, eventId: string): DeliverySource {
   }
 }
 
-/** The deliveries of the newest events of a type. */
 async function ofType(
   { db, engine }: SourceParts,
   type: string,

@@ -35,7 +35,6 @@ export async function idsBelow(
     .slice(0, range.count)
 }
 
-/** The highest id of a stream. */
 export async function highestId(
   db: Queryable,
   engine: Engine,

@@ -10,13 +10,11 @@ import type { JobsTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/audience.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
-/** Which jobs to list. */
 interface JobFilter {
   kinds: readonly ShownKind[]
   status?: JobsTable['status'] | undefined
 }
 
-/** Reads and cancels jobs that callers see. */
 export class Jobs extends AuditedStore {
   /** @throws Problem `not-found`, also outside the caller's reach */
   async get(id: string, reach: Reach): Promise<ShownJob> {

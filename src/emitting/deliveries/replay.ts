@@ -7,6 +7,7 @@ import { type AllowanceKind, holderOf, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/audience.ts'
 import type { DeliveryFilter } from './delivery-filter.ts'
 import { highestId, idsAfter } from './id-streams.ts'
+import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { lockOwner } from '../subscribers/owners.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
@@ -54,10 +55,7 @@ export class Replay extends AuditedStore {
         throw new Problem('not-found', { detail: 'There is no such delivery.' })
       if (foreign)
         throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
-      if (row.status === 'disabled')
-        throw new Problem('conflict', {
-          detail: 'The subscriber is disabled: set its status to active first.',
-        })
+      if (row.status === 'disabled') throw subscriberDisabled()
       if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
@@ -185,7 +183,6 @@ interface ReplayFilter extends DeliveryFilter {
   upTo: number
 }
 
-/** What a bulk replay would send. */
 interface Measured {
   /** The number of deliveries. */
   total: number

@@ -73,7 +73,6 @@ export class Completions {
     })
   }
 
-  /** Completions that are not committed yet. */
   get unrecorded(): number {
     return this.#unrecorded
   }

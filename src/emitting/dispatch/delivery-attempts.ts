@@ -42,7 +42,6 @@ interface DeliveryAttemptsParts extends DeliveryAttemptsOptions {
   timers: Timers
 }
 
-/** An attempt that has ended. */
 interface Ended {
   readonly delivery: DueDelivery
   readonly outcome: AttemptOutcome
@@ -57,7 +56,6 @@ const dead: AttemptOutcome = { kind: 'dead' }
 export class DeliveryAttempts {
   readonly #parts: DeliveryAttemptsParts
   readonly #inFlight = new InFlight()
-  /** Aborts the attempts in flight. */
   #abort = new AbortBroadcast()
   readonly #maySend = (): boolean => this.#parts.store.leaseValid()
 
@@ -87,7 +85,6 @@ export class DeliveryAttempts {
     this.#abort.abort(reason)
   }
 
-  /** Resolves when no attempt is in flight. */
   drained(): Promise<void> {
     return this.#inFlight.drained()
   }

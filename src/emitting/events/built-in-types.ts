@@ -6,6 +6,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import { holderOf, takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach } from './audience.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
+import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 
@@ -144,10 +145,7 @@ export class TestEvents {
     const { database, clock, emitter, subscribers, announce, record } = this.#parts
     const sent = await database.transaction(async (tx) => {
       const { status, owner } = await subscribers.get(subscriberId, reach, tx)
-      if (status === 'disabled')
-        throw new Problem('conflict', {
-          detail: 'The subscriber is disabled: set its status to active first.',
-        })
+      if (status === 'disabled') throw subscriberDisabled()
       if (!reserved) {
         const holder = holderOf({ id: subscriberId, owner })
         await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })

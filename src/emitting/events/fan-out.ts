@@ -1,4 +1,4 @@
-import { CompiledQuery, type Insertable, sql } from 'kysely'
+import { CompiledQuery, type Insertable, type Selectable, sql } from 'kysely'
 import type { RunLast, Tx } from '../../storage/database.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -7,7 +7,7 @@ import { type Condition, holds } from '../subscribers/conditions.ts'
 import { matchesType, type PreparedEvent } from './event.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import type { DeliveriesTable } from '../../storage/tables.ts'
+import type { DeliveriesTable, SubscribersTable } from '../../storage/tables.ts'
 
 interface FanOutParts {
   engine: Engine
@@ -25,13 +25,7 @@ export interface LoggedEvent {
 }
 
 /** A subscriber that may match an event. */
-interface Candidate {
-  id: string
-  event_types: string
-  conditions: string | null
-  owner: string | null
-  retry_schedule: string | null
-}
+type Candidate = Pick<SubscribersTable, 'id' | 'event_types' | 'conditions' | 'owner' | 'retry_schedule'>
 
 interface FanOutTargets {
   /** The subscribers that may match any of the events. */
@@ -164,14 +158,10 @@ const maxReturned = 1_000
 /** Rows of one statement, which has one parameter for each column. */
 const rowsPerInsert = 20_000
 
-/** A row that was inserted. */
-export interface InsertedDelivery {
-  id: number
-  event: number
-  subscriber_id: string
-  due_at: number
-  nonce: number | null
-}
+export type InsertedDelivery = Pick<
+  Selectable<DeliveriesTable>,
+  'id' | 'event' | 'subscriber_id' | 'due_at' | 'nonce'
+>
 
 const returning = 'returning id, event, subscriber_id, due_at, nonce'
 

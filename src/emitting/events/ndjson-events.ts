@@ -247,7 +247,6 @@ class NdjsonSplitter {
     return this.#number
   }
 
-  /** Returns the lines that this chunk completes. */
   push(chunk: Buffer): Line[] {
     const lines: Line[] = []
     let from = 0
@@ -266,7 +265,6 @@ class NdjsonSplitter {
     return this.#take()
   }
 
-  /** Drops the incomplete line. */
   discard(): void {
     this.#pieces = []
     this.#held = 0

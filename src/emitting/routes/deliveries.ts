@@ -14,7 +14,8 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'
-import { type DeliveryEntry, type OwnedEntry, pastSignatures } from '../deliveries/delivery-log.ts'
+import { type DeliveryEntry, pastSignatures } from '../deliveries/delivery-log.ts'
+import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
@@ -60,7 +61,7 @@ const OwnedDeliveryView = closedObject({
   ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
 })
 
-function viewOwnedDelivery(entry: OwnedEntry): Static<typeof OwnedDeliveryView> {
+function viewOwnedDelivery(entry: DeliveryEntry): Static<typeof OwnedDeliveryView> {
   return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner, ownerName: entry.owner_name }
 }
 
@@ -156,15 +157,7 @@ function viewAttemptForOwner(row: AttemptsTable, signature: string | null): Stat
 }
 
 function viewPhases(text: string): Static<typeof PhasesView> {
-  const {
-    reused,
-    dns = null,
-    connect = null,
-    tls = null,
-    firstByte = null,
-    total,
-  } = JSON.parse(text) as Phases
-  return { reused, dns, connect, tls, firstByte, total }
+  return { dns: null, connect: null, tls: null, firstByte: null, ...(JSON.parse(text) as Phases) }
 }
 
 const tags = ['deliveries']
@@ -347,10 +340,7 @@ function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, 
       const caller = area.reach(request)
       if (body.dryRun)
         return reply.code(200).send({ total: await replay.count(subscriberId, { filter, caller }) })
-      if (status === 'disabled')
-        throw new Problem('conflict', {
-          detail: 'The subscriber is disabled: set its status to active first.',
-        })
+      if (status === 'disabled') throw subscriberDisabled()
       const job = await replay.start(
         subscriberId,
         { filter, rate: body.rate ?? null, caller },

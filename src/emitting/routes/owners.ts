@@ -123,7 +123,6 @@ const OwnerView = closedObject({
   ),
 })
 
-/** The customers of the product. */
 export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
   app.get(
     '/owners',

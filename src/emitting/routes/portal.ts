@@ -275,7 +275,6 @@ export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenti
   }
 }
 
-/** The token of a frame's session. */
 function frameToken({ headers }: FastifyRequest): string | undefined {
   return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
 }

@@ -2,7 +2,6 @@ import { Problem } from '../../errors.ts'
 
 type Scalar = string | number | boolean | null
 
-/** A condition on one value in an event's data. */
 export interface Condition {
   /** A JSON pointer (RFC 6901) into the data: `/order/total`; the empty pointer selects the data itself. */
   path: string

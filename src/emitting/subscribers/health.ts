@@ -138,7 +138,6 @@ export class Health {
       .execute()
   }
 
-  /** Writes the counts and stops the timer. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#writes.close()

@@ -206,7 +206,6 @@ export async function lockOwner(engine: Database['engine'], tx: Tx, owner: strin
     await sql`select pg_advisory_xact_lock(${lockSpaces.owners}::integer, hashtext(${owner}))`.execute(tx)
 }
 
-/** The display names of owners. */
 export class OwnerNames extends AuditedStore {
   /** The names of those owners that have one. */
   async of(owners: readonly (string | null)[]): Promise<Map<string, string>> {

@@ -61,7 +61,6 @@ export class SubscriberSecrets {
     this.#keyring = keyring
   }
 
-  /** Creates new keys of the schemes. */
   async rotate(
     tx: Tx,
     subscriberId: string,

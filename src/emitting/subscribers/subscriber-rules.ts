@@ -81,3 +81,7 @@ export async function refuseTooMany(engine: Database['engine'], tx: Tx, owner: s
   if (count >= mostPerOwner)
     throw new Problem('conflict', { detail: `At most ${mostPerOwner} subscribers can be registered.` })
 }
+
+export function subscriberDisabled(): Problem {
+  return new Problem('conflict', { detail: 'The subscriber is disabled: set its status to active first.' })
+}

@@ -27,7 +27,12 @@ import type { Engine } from '../../storage/query-runner.ts'
 import { checkConditions, type Condition } from './conditions.ts'
 import { readCustomHeaders } from './custom-headers.ts'
 
-interface SubscribersParts extends SubscriberListParts {
+interface SubscribersParts {
+  database: Database
+  cursors: Cursors
+  clock: Clock
+  /** Subscribers whose last attempts are not counted in the table yet. */
+  unwritten: () => readonly string[]
   keyring: Keyring
   secrets: SubscriberSecrets
   record: RecordAudit
@@ -39,7 +44,6 @@ interface SubscribersParts extends SubscriberListParts {
   changed: (id: string) => void
 }
 
-/** Registers and changes the subscribers of emitted webhooks. */
 export class Subscribers {
   readonly #parts: SubscribersParts
 
@@ -107,8 +111,28 @@ export class Subscribers {
   }
 
   /** Newest first. @throws Problem `invalid-cursor` */
-  list(filter: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
-    return listSubscribers(this.#parts, filter, request)
+  list({ owner, state, url }: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
+    const { database, cursors, clock, unwritten } = this.#parts
+    const scope = idScope('subscribers', {
+      ...(owner !== undefined && { owner }),
+      ...(state !== undefined && { state }),
+      ...(url !== undefined && { url }),
+    })
+    let query = database.readerAside
+      .selectFrom('subscribers')
+      .selectAll()
+      .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
+      .orderBy('id', 'desc')
+    if (state !== undefined)
+      query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
+    if (url !== undefined)
+      query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
+    return cursors.readById(scope, request, (before, count) =>
+      query
+        .$if(before !== undefined, (all) => all.where('id', '<', before!))
+        .limit(count)
+        .execute(),
+    )
   }
 
   /**
@@ -235,42 +259,6 @@ interface SubscriberFilter {
   state?: SubscriberState | undefined
   /** A part of the address, in any case. */
   url?: string | undefined
-}
-
-interface SubscriberListParts {
-  database: Database
-  cursors: Cursors
-  clock: Clock
-  /** Subscribers whose last attempts are not counted in the table yet. */
-  unwritten: () => readonly string[]
-}
-
-/** A page of subscribers, newest first. @throws Problem `invalid-cursor` */
-async function listSubscribers(
-  { database, cursors, clock, unwritten }: SubscriberListParts,
-  { owner, state, url }: SubscriberFilter,
-  request: PageRequest,
-): Promise<PageOfRows<SubscribersTable>> {
-  const scope = idScope('subscribers', {
-    ...(owner !== undefined && { owner }),
-    ...(state !== undefined && { state }),
-    ...(url !== undefined && { url }),
-  })
-  let query = database.readerAside
-    .selectFrom('subscribers')
-    .selectAll()
-    .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
-    .orderBy('id', 'desc')
-  if (state !== undefined)
-    query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
-  if (url !== undefined)
-    query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
-  return cursors.readById(scope, request, (before, count) =>
-    query
-      .$if(before !== undefined, (all) => all.where('id', '<', before!))
-      .limit(count)
-      .execute(),
-  )
 }
 
 function escapeLike(text: string): string {

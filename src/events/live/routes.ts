@@ -10,18 +10,13 @@ import { readEventCursor } from '../present.ts'
 import { type LiveHub, Viewer } from './hub.ts'
 import { topics } from './topics.ts'
 
-interface LiveRouteParts {
-  hub: LiveHub
-  authenticate: Authenticate
-}
-
 const mediaType = 'text/event-stream'
 const scope = 'events:read'
 
 const description = `Messages: \`hello\` at the beginning; \`event\` for a new event or one whose status changed, as in \`GET /events\`; \`changed\` with the topics of which something changed (${topics.join(', ')}); \`gap\` when more events came than are sent one by one, after which a page reads the log again. Comments come every 15 seconds. A browser that connects again gets what it missed, by \`Last-Event-ID\`.`
 
 /** GET /live: server-sent events for pages. */
-export function liveRoute(app: App, { hub, authenticate }: LiveRouteParts): void {
+export function liveRoute(app: App, hub: LiveHub, authenticate: Authenticate): void {
   app.closing.onStart(() => hub.close())
   app.get(
     '/live',

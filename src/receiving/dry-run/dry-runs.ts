@@ -18,7 +18,7 @@ import { dryRunLimit, rehearse, type RehearseParts } from './rehearse.ts'
 import { mostShown, type WrittenTable } from './writes.ts'
 import { inspect } from 'node:util'
 import type { LogOfHandlers } from '../worker/attempt.ts'
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { readEventNumber } from '../../events/present.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
@@ -32,29 +32,6 @@ interface DryRunParts extends Omit<RehearseParts, 'log'> {
   sources: ReadonlyMap<string, Scheme>
 }
 
-/** The result of processing an event now. */
-export interface DryRunResult {
-  /** `forwarded`: the event would be posted to `forwardTo`. It was not, so the response is unknown. */
-  outcome: 'processed' | 'failed' | 'forwarded'
-  /** The ids of the handlers that match the event. */
-  handlers: string[]
-  /** The error that a handler threw, with its stack. */
-  error: string | null
-  /** The rows that the handlers wrote, by table. */
-  tables: WrittenTable[]
-  /** The first hundred events that the handlers would emit. */
-  emitted: EmittedEvent[]
-  emittedTotal: number
-  /** What they wrote to `context.log`. */
-  log: LogLine[]
-  /** What could not be seen. */
-  notes: string[]
-  /** Origin and path of the address. */
-  forwardTo: string | null
-  durationMs: number
-}
-
-/** Which dry run is wanted. */
 interface DryRunOptions {
   /** Whether a processed event may be run. */
   processed: boolean
@@ -218,12 +195,7 @@ function throwIfNotItsOwn(error: unknown): void {
     throw new Problem('overloaded', { retryAfter: 1, detail: error.message })
 }
 
-interface LogLine {
-  readonly level: 'debug' | 'info' | 'warn' | 'error'
-  readonly message: string
-  /** The fields of the line as text, if it has any. */
-  readonly fields: string | null
-}
+type LogLine = Static<typeof Line>
 
 /** Lines that are recorded, and characters of a message and of the fields. */
 const mostLines = 200
@@ -311,6 +283,8 @@ const Detailed = Type.Object({
   log: Type.Array(Line, { description: 'What the handlers wrote to `context.log`; not to `console`' }),
   notes: Type.Array(Type.String(), { description: 'What could not be seen' }),
 })
+
+export type DryRunResult = Static<typeof Detailed>
 
 /** Runs the handlers of an event without keeping their work. */
 export function dryRunRoutes(app: App, { dryRuns }: ReceivingRouteParts): void {

@@ -3,7 +3,6 @@ import type { Operation } from './changeset.ts'
 
 export type Row = Record<string, unknown>
 
-/** A row that a dry run wrote. */
 export interface WrittenRow {
   readonly operation: Operation
   /** The primary key; empty if the table has none. */
@@ -31,7 +30,6 @@ export interface Writes {
   readonly notes: string[]
 }
 
-/** Records the writes of one transaction. */
 export interface WriteRecorder {
   /** Called within the transaction, before its first statement. */
   begin(): void | Promise<void>
@@ -95,7 +93,6 @@ export class WriteList {
   }
 }
 
-/** The columns that differ, of two versions of a row. */
 export function changedColumns(before: Row, after: Row): { before: Row; after: Row } {
   const names = Object.keys(after).filter(
     (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),

@@ -49,7 +49,6 @@ const unreadReasons: Partial<Record<ProblemCode, Reason>> = {
   'too-many-requests': 'limited',
 }
 
-/** Answers all requests of one source. */
 export class WebhookEndpoint {
   readonly #parts: EndpointParts
 

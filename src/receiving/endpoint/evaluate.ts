@@ -18,7 +18,6 @@ import { type Received, receivedEvent } from '../worker/received-event.ts'
 import { isForm } from '../../http/requests/parameters.ts'
 import { form, json as jsonType, kindOf } from '../schemes/body.ts'
 
-/** A request with its whole body. */
 export interface Delivered {
   readonly rawBody: Buffer
   readonly headers: IncomingHttpHeaders

@@ -95,7 +95,6 @@ interface ReprocessFilter extends FailedFilter {
   begunAt: number
 }
 
-/** What a job would reprocess. */
 interface Measured {
   /** The number of events. */
   total: number
@@ -159,7 +158,6 @@ async function matching(
   return rows.map(({ event }) => event)
 }
 
-/** Resets the attempts of failed events. */
 async function giveAllAttempts(
   engine: Engine,
   tx: Tx,

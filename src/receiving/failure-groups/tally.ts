@@ -6,7 +6,6 @@ import { dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 
-/** Puts failures into groups. */
 export interface FailureTally {
   /** Makes sure that the group of a failure is stored when the transaction commits. Returns it. */
   enter(tx: Tx, handler: string, error: unknown, now: number): Promise<Fingerprint | undefined>

@@ -28,7 +28,6 @@ interface Backlog {
   oldestDueAt: number | undefined
 }
 
-/** Describes all handlers, or one. */
 export async function describeHandlers(parts: ReceivingRouteParts, id?: string) {
   const { database, clock, entries } = parts
   const { readerAside: reader } = database
@@ -141,7 +140,6 @@ export const mostCounted = { waiting: 1_000, failed: 10_000 }
 /** Pages of pending kinds that one call reads at most. */
 const mostPages = 3
 
-/** Pending events of a source and type. */
 interface WaitingKind extends Kind {
   /** The earliest due time, in milliseconds since 1970. */
   readonly dueAt: number
@@ -195,7 +193,6 @@ async function countFailed(
     .execute()
 }
 
-/** The paused handlers, by id. */
 async function readPaused(reader: Queryable) {
   const rows = await reader.selectFrom('paused_handlers').selectAll().execute()
   return new Map(rows.map((row) => [row.handler, row]))

@@ -64,7 +64,6 @@ const Handler = closedObject({
   ),
 })
 
-/** Shows the handlers, and pauses and resumes them. */
 export function handlerRoutes(app: App, parts: ReceivingRouteParts): void {
   listRoute(app, parts)
   detailRoute(app, parts)
@@ -98,36 +97,28 @@ function detailRoute(app: App, parts: ReceivingRouteParts): void {
   )
 }
 
-interface Switch {
-  summary: string
-  description?: string
-  change: (parts: ReceivingRouteParts, id: string, origin: AuditOrigin) => Promise<void>
-}
-
-const switches: Readonly<Record<'pause' | 'resume', Switch>> = {
+const switches = {
   pause: {
     summary: 'Pause a handler; its events wait until you resume it',
     description:
       'Within two seconds, no process starts it. Running events end. Events that other handlers match too wait for all of them. Events are still accepted.',
-    change: pause,
   },
-  resume: {
-    summary: 'Resume a paused handler',
-    change: resume,
-  },
-}
+  resume: { summary: 'Resume a paused handler' },
+} as const
 
 function switchRoute(app: App, parts: ReceivingRouteParts, name: keyof typeof switches): void {
-  const { change, ...description } = switches[name]
+  const { database, paused } = parts
   app.post(
     `/handlers/:id/${name}`,
     {
       config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: { tags, ...description, params: IdParams, body: EmptyBody, response: { 200: Handler } },
+      schema: { tags, ...switches[name], params: IdParams, body: EmptyBody, response: { 200: Handler } },
     },
     async (request, reply) => {
       const { id } = request.params
-      await change(parts, id, auditOrigin(request))
+      await (name === 'pause' ? pause : resume)(parts, id, auditOrigin(request))
+      paused.forget()
+      database.signal('event_queue')
       return reply.send(await describeOne(parts, id))
     },
   )
@@ -141,7 +132,7 @@ async function describeOne(parts: ReceivingRouteParts, id: string) {
 
 /** Pauses a handler; one that is paused already stays so. @throws Problem `not-found` */
 async function pause(parts: ReceivingRouteParts, id: string, origin: AuditOrigin): Promise<void> {
-  const { database, clock, record, paused, entries } = parts
+  const { database, clock, record, entries } = parts
   if (!entries.some(({ handler }) => handler.id === id))
     throw new Problem('not-found', { detail: 'The configuration declares no such handler.' })
   await database.transaction(async (tx) => {
@@ -152,13 +143,11 @@ async function pause(parts: ReceivingRouteParts, id: string, origin: AuditOrigin
       .executeTakeFirstOrThrow()
     if (added) await record(tx, { action: 'handler.paused', target: `handler:${id}`, ...origin })
   })
-  paused.forget()
-  database.signal('event_queue')
 }
 
 /** Resumes a handler. One that is not paused, or not declared any more, may be named. */
 async function resume(parts: ReceivingRouteParts, id: string, origin: AuditOrigin): Promise<void> {
-  const { database, record, paused } = parts
+  const { database, record } = parts
   await database.transaction(async (tx) => {
     const { numDeletedRows } = await tx
       .deleteFrom('paused_handlers')
@@ -167,6 +156,4 @@ async function resume(parts: ReceivingRouteParts, id: string, origin: AuditOrigi
     if (numDeletedRows > 0n)
       await record(tx, { action: 'handler.resumed', target: `handler:${id}`, ...origin })
   })
-  paused.forget()
-  database.signal('event_queue')
 }

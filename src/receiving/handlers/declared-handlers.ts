@@ -11,12 +11,10 @@ import type {
 
 /** Provides users' access tokens at identity providers. */
 export interface ProviderTokenSource {
-  /** Whether tokens of this provider are stored. */
   storesTokensOf(provider: string): boolean
   accessToken: ProviderToken
 }
 
-/** A handler with its limits. */
 export interface RegisteredHandler {
   /** By which people, pauses and counts name it: the key, or `forwardTo:` and the source. */
   readonly id: string

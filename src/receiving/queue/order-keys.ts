@@ -23,7 +23,6 @@ export const advanceAll = `
     where not exists (select from event_queue where order_key = wanted.key and status = 'pending')
   )`
 
-/** The distinct order keys of events. */
 export function orderKeysOf(events: Iterable<{ readonly orderKey: string | null }>): string[] {
   const keys = new Set<string>()
   for (const { orderKey } of events) if (orderKey !== null) keys.add(orderKey)

@@ -175,7 +175,6 @@ export async function insertWithClaim(
   return claimed.length
 }
 
-/** A request for slots of one handler. */
 export interface SlotRequest extends Bound {
   /** The slots that it may use until the response. */
   readonly keeps: number

@@ -20,7 +20,6 @@ const mostWaiting = 50
 /** Bytes of a body, and of the headers as JSON, that are stored. */
 const storedBodyLimit = 4 * 1024
 
-/** Records a refused request of one source. */
 export type NoteRejected = (
   reason: Reason,
   detail: string,

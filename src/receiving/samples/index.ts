@@ -35,7 +35,6 @@ function jsonSample(
   return { body, headers: headersOf(body) }
 }
 
-/** HMAC-SHA256 of a text. */
 function hmacOf(secret: string | Uint8Array, text: string, encoding: 'hex' | 'base64' = 'hex'): string {
   return createHmac('sha256', secret).update(text).digest(encoding)
 }

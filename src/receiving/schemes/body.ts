@@ -35,7 +35,6 @@ export function readJson(
   }
 }
 
-/** Parses the body as a JSON object, or returns a rejection. */
 export function readObject(rawBody: Uint8Array): { readonly object: JsonObject } | Rejected {
   const read = readJson(rawBody)
   if ('rejected' in read) return read
@@ -182,7 +181,6 @@ function integerDigits(number: string): string | undefined {
   return shown === '' ? '0' : sign + shown
 }
 
-/** Returns `kind.action`, or `kind` if there is no action. */
 export function kindAndAction(kind: unknown, action: unknown): unknown {
   return typeof kind === 'string' && kind !== '' && typeof action === 'string' && action !== ''
     ? `${kind}.${action}`

@@ -66,7 +66,6 @@ export interface Question {
   readonly now: number
 }
 
-/** The options of all presets. */
 export interface SourceOptions {
   /**
    * The shared secret. A string may contain several, separated by commas; an array is an alternative. Each of them verifies,

@@ -1,6 +1,5 @@
 import type { Scheme } from './scheme.ts'
 
-/** How to set up a sender. */
 interface SetUp {
   /** The sender's name. */
   readonly label: string

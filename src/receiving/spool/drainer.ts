@@ -51,7 +51,6 @@ export class Drainer {
     this.#running ??= this.#run()
   }
 
-  /** Starts a drain now. */
   wake(): void {
     this.#wake?.()
   }

@@ -66,7 +66,6 @@ export class Fallback implements SpoolStatus {
     return this.#away
   }
 
-  /** Begins to move spooled events. */
   start(): void {
     this.#drainer.start()
   }
@@ -91,7 +90,6 @@ export class Fallback implements SpoolStatus {
     return { events: entries, oldest: oldest?.getTime(), full }
   }
 
-  /** Stops the work in the background. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#drainer.stop()
