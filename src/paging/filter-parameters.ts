@@ -1,9 +1,6 @@
 import { Problem } from '../errors.ts'
 import { canonicalTime, InvalidTime, restorePlus } from './time.ts'
 
-/** In characters. */
-const longestText = 1_000
-
 /** Reads a parameter with a fixed set of values. @throws Problem `invalid-parameter` with the parameter's name */
 export function readChoice<T extends string>(text: string, parameter: string, values: readonly T[]): T {
   const value = values.find((one) => one === text)
@@ -16,13 +13,14 @@ export function readChoice<T extends string>(text: string, parameter: string, va
 
 /**
  * Reads a text that is compared with a column. PostgreSQL cannot store NUL or lone surrogates, so no row could match such a text.
+ * @param longest characters
  * @throws Problem `invalid-parameter` with the parameter's name
  */
-export function readText(text: string, parameter: string): string {
-  if (text.length <= longestText && !text.includes('\0') && text.isWellFormed()) return text
+export function readText(text: string, parameter: string, longest = 1_000): string {
+  if (text.length <= longest && !text.includes('\0') && text.isWellFormed()) return text
   throw new Problem('invalid-parameter', {
     parameter,
-    detail: `The parameter \`${parameter}\` must be a text of up to ${longestText} characters.`,
+    detail: `The parameter \`${parameter}\` must be a text of up to ${longest} characters.`,
   })
 }
 

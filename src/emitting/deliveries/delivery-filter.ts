@@ -40,11 +40,14 @@ interface SearchTexts extends FilterTexts {
   response?: string | undefined
 }
 
+/** Characters of the longest type, id or owner that exists. */
+const longestText = 256
+
 /** Reads the filters of a query string and ignores empty ones. @throws Problem `invalid-parameter` with the parameter's name */
 export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
   const filter: DeliveryFilter = {}
   if (texts.status) filter.status = readChoice(texts.status, 'status', deliveryStatuses)
-  if (texts.eventType) filter.eventType = readText(texts.eventType, 'eventType')
+  if (texts.eventType) filter.eventType = readText(texts.eventType, 'eventType', longestText)
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return filter
@@ -56,9 +59,10 @@ export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
  */
 export function readDeliverySearch(texts: SearchTexts): DeliverySearch {
   const search: DeliverySearch = readDeliveryFilter(texts)
-  if (texts.subscriber) search.subscriberId = readText(texts.subscriber, 'subscriber')
-  if (texts.owner !== undefined) search.owner = texts.owner === '' ? null : readText(texts.owner, 'owner')
-  if (texts.eventId) search.eventId = readText(texts.eventId, 'eventId')
+  if (texts.subscriber) search.subscriberId = readText(texts.subscriber, 'subscriber', longestText)
+  if (texts.owner !== undefined)
+    search.owner = texts.owner === '' ? null : readText(texts.owner, 'owner', longestText)
+  if (texts.eventId) search.eventId = readText(texts.eventId, 'eventId', longestText)
   if (texts.response) search.responseClass = readChoice(texts.response, 'response', responseClasses)
   return search
 }
