@@ -1,10 +1,10 @@
-import { type RawBuilder, sql, type SqlBool } from 'kysely'
+import { type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { AttemptsTable, SigningScheme } from '../../storage/tables.ts'
+import type { AttemptsTable, DeliveriesTable, SigningScheme, SubscribersTable } from '../../storage/tables.ts'
 import { isForOwner, type Reach, reaches } from '../events/audience.ts'
 import type { DeliveryFilter, DeliverySearch, ResponseClass } from './delivery-filter.ts'
 import { type DeliverySource, newest, type Place, sourceOf } from './delivery-sources.ts'
@@ -132,7 +132,17 @@ const mostAttempts = 100
 const payloadShown = 64 * 1024
 
 /** A delivery with its subscriber, and the response to its newest recorded attempt. */
-export type DeliveryEntry = Awaited<ReturnType<ReturnType<typeof entries>['execute']>>[number]
+export type DeliveryEntry = Pick<
+  Selectable<DeliveriesTable>,
+  'id' | 'event' | 'subscriber_id' | 'status' | 'attempts' | 'due_at' | 'created_at' | 'finished_at'
+> &
+  Pick<SubscribersTable, 'url' | 'owner'> & {
+    event_id: string
+    type: string
+    last_status: number | null
+    last_error: string | null
+    owner_name: string | null
+  }
 
 interface DeliveryDetail {
   entry: DeliveryEntry
