@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { commandLine } from '../../src/cli/program.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { postern, startPostern } from './command.ts'
 
 const env = { DATABASE_URL: 'sqlite:data/output.db', POSTERN_SECRET: 'x'.repeat(16) + 'abcdefghijklmnop' }
 
 describe('the output of commands', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-output-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
 
   test('--json gives one document on standard output, before and behind the command', async () => {
     writeFileSync(join(folder, 'products.ndjson'), '{"bad":1}\n')
@@ -103,8 +102,7 @@ describe('the output of commands', () => {
 })
 
 describe('postern config', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-config-'))
-  after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder()
 
   test('print shows each origin, and no secret', async () => {
     writeFileSync(join(folder, '.env'), 'PORT=4000\nHOST=127.0.0.2\nGITHUB_CLIENT_ID=abc\n')

@@ -14,9 +14,12 @@ import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
+import { type Ended, postern as runPostern } from './command.ts'
 import { rowsOf } from '#test/harness/rows.ts'
 
 describe('postern users, postern keys rotate-signing', () => {
+  const folder = temporaryFolder()
   const provider = started(startOAuthProvider)
   const service = started(async () => {
     const config = { login: { clients: [spa] } }
@@ -24,18 +27,12 @@ describe('postern users, postern keys rotate-signing', () => {
   })
 
   /** Runs a command beside the service, as an operator does. */
-  async function postern(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const env = {
-      ...childEnvironment(),
+  const postern = (...args: string[]): Promise<Ended> =>
+    runPostern(folder, args, {
       DATABASE_URL: service.databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
       WEBHOOK_SECRET: 'x',
-    }
-    return promisify(execFile)(process.execPath, [mainFile, ...args], { env }).then(
-      (output) => ({ code: 0, ...output }),
-      (error: { code: number; stdout: string; stderr: string }) => error,
-    )
-  }
+    })
   async function signedIn(id: string): Promise<Browser> {
     const browser = new Browser()
     provider.profile = { id, displayName: id }

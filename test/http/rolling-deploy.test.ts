@@ -1,7 +1,7 @@
 // Two services behind a load balancer are replaced one after the other, while clients go on. No request may fail.
 import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, test } from 'node:test'
 import { engines, type Engine } from '#test/harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
@@ -40,7 +40,7 @@ class Balancer {
           (status) => status === 200,
           () => false,
         )
-        await sleep(20)
+        await nextTurn()
       }
     })()
   }
@@ -50,7 +50,7 @@ class Balancer {
   }
 
   async until(url: string, ready: boolean): Promise<void> {
-    while (this.#backends.get(url)?.ready !== ready) await sleep(10)
+    while (this.#backends.get(url)?.ready !== ready) await nextTurn()
   }
 
   /** One client, until it is told to end: each of its requests goes to the next service that is ready. */
@@ -91,13 +91,13 @@ describe('a rolling deploy', { skip: !postgres }, () => {
       for (let roll = 0; roll < 4; roll += 1) {
         const old = running.shift()!
         const before = balancer.answers
-        while (balancer.answers < before + 50) await sleep(10)
+        while (balancer.answers < before + 50) await nextTurn()
         const noticed = new AbortController()
         const announced = old.announceStop(noticed.signal)
         await balancer.until(old.baseUrl, false)
         // The delay is over once the balancer knows, and what it had sent is answered.
         const known = balancer.answers
-        while (balancer.answers < known + 20) await sleep(10)
+        while (balancer.answers < known + 20) await nextTurn()
         noticed.abort()
         await announced
         await old.stop()
