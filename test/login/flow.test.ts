@@ -159,51 +159,24 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal((await whoAmI(service, browser))!.name, 'octocat')
   })
 
-  const misbehaviour: [string, string, NonNullable<OAuthProvider['token']>][] = [
-    [
-      'an error with status 200',
-      'provider-refused',
-      (_r, response) =>
-        response
-          .writeHead(200, { 'content-type': 'application/json' })
-          .end('{"error":"bad_verification_code"}'),
-    ],
+  type Token = NonNullable<OAuthProvider['token']>
+  const answers =
+    (status: number, body: string, headers: Record<string, string> = {}): Token =>
+    (_request, response) =>
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
+  const misbehaviour: [string, string, Token][] = [
+    ['an error with status 200', 'provider-refused', answers(200, '{"error":"bad_verification_code"}')],
     [
       'an error with status 400',
       'provider-refused',
-      (_r, response) =>
-        response
-          .writeHead(400, { 'content-type': 'application/json' })
-          .end('{"error":"invalid_grant","error_description":"<b>"}'),
+      answers(400, '{"error":"invalid_grant","error_description":"<b>"}'),
     ],
-    [
-      'a page',
-      'provider-answer-invalid',
-      (_r, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
-    ],
-    [
-      'a redirect',
-      'provider-answer-invalid',
-      (_r, response) => response.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
-    ],
-    [
-      'no access token',
-      'provider-refused',
-      (_r, response) =>
-        response.writeHead(200, { 'content-type': 'application/json' }).end('{"token_type":"bearer"}'),
-    ],
-    [
-      'an array',
-      'provider-answer-invalid',
-      (_r, response) => response.writeHead(200, { 'content-type': 'application/json' }).end('[]'),
-    ],
-    [
-      '10 MB',
-      'provider-unavailable',
-      (_r, response) =>
-        response.writeHead(200, { 'content-type': 'application/json' }).end('x'.repeat(10_000_000)),
-    ],
-    ['a broken connection', 'provider-unavailable', (_r, response) => response.destroy()],
+    ['a page', 'provider-answer-invalid', answers(200, '<html>', { 'content-type': 'text/html' })],
+    ['a redirect', 'provider-answer-invalid', answers(302, '', { location: 'http://169.254.169.254/' })],
+    ['no access token', 'provider-refused', answers(200, '{"token_type":"bearer"}')],
+    ['an array', 'provider-answer-invalid', answers(200, '[]')],
+    ['10 MB', 'provider-unavailable', answers(200, 'x'.repeat(10_000_000))],
+    ['a broken connection', 'provider-unavailable', (_request, response) => response.destroy()],
   ]
   for (const [name, code, token] of misbehaviour) {
     test(`a token endpoint that responds with ${name} redirects to /login`, async () => {
@@ -215,15 +188,10 @@ onEachEngine('the sign-in flow', (engine) => {
   }
 
   test('a token response as a form, and one without a token_type, are accepted', async () => {
-    provider.token = (_r, response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/x-www-form-urlencoded' })
-        .end(`access_token=${tokens.access}&scope=a%2Cb`)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    provider.token = answers(200, `access_token=${tokens.access}&scope=a%2Cb`, form)
     assert.equal(await signIn(service, new Browser()), '/dashboard')
-    provider.token = (_r, response) =>
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ access_token: tokens.access, scope: ['a'] }))
+    provider.token = answers(200, JSON.stringify({ access_token: tokens.access, scope: ['a'] }))
     assert.equal(await signIn(service, new Browser()), '/dashboard')
   })
 
