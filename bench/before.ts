@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { resolve } from 'node:path'
 import { countKept } from './acknowledge/stored.ts'
 import { bareRequests, few, many } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { production, startPostern, webhookSecret } from './harness/postern.ts'
+import { checkoutBefore, production, startPostern, webhookSecret } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
@@ -12,9 +11,6 @@ import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const bytes = 1024
 
-/** The folder of another state of Postern, with its dependencies installed. */
-const folderBefore = process.env['BEFORE'] && resolve(process.env['BEFORE'])
-
 /** What a change may cost: the least ratio to the state before. */
 const bound = 0.9
 
@@ -22,16 +18,16 @@ export const before: Bench = {
   name: 'before',
   about: 'POST /webhooks/provider, durable, against another state of Postern',
   plan(scale) {
-    const steps = folderBefore ? countSteps(3, scale) * scale.engines.length * 2 : 0
+    const steps = checkoutBefore ? countSteps(3, scale) * scale.engines.length * 2 : 0
     return { steps, seconds: steps * Math.max(0.3, 4.5 * scale.size) }
   },
   async run(context) {
     const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    if (!folderBefore) {
+    if (!checkoutBefore) {
       outcome.notes.push('Nothing was measured: BEFORE says in which folder the other state of Postern is.')
       return outcome
     }
-    const commit = execFileSync('git', ['-C', folderBefore, 'rev-parse', '--short', 'HEAD'], {
+    const commit = execFileSync('git', ['-C', checkoutBefore, 'rev-parse', '--short', 'HEAD'], {
       encoding: 'utf8',
     }).trim()
     outcome.notes.push(
@@ -83,7 +79,7 @@ async function measure(
   const sides = [
     await start(`${title}: Postern`),
     { name: `${title}: bare server`, run: (round: string) => load(bare.ready.port, round) },
-    await start(`${title}: Postern before`, folderBefore),
+    await start(`${title}: Postern before`, checkoutBefore),
   ]
   const results = await interleave(sides, context.scale, context.step)
   // Not between the rounds, as in acknowledge.

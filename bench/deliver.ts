@@ -4,7 +4,8 @@ import type { DeliveryPlan } from './bare/delivery-loop.ts'
 import { senders, startSender } from './deliver/rivals.ts'
 import { setStatus, subscribe } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { adminKey, production, startPostern } from './harness/postern.ts'
+import { adminKey, checkoutBefore, production, startPostern } from './harness/postern.ts'
+import { cpuOfService } from './harness/cpu.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
@@ -32,6 +33,8 @@ interface Delivered {
   /** From the first arrival at the sink to the last one and, with Postern, to the last row that says so. */
   perSecond: number
   emittedPerSecond?: number
+  /** Microseconds of the service's processor time for each delivery, all its threads. */
+  cpu?: number
 }
 
 export const deliver: Bench = {
@@ -41,7 +44,8 @@ export const deliver: Bench = {
   plan(scale) {
     const steps = scale.engines.reduce((sum, engine) => {
       const others = scale.rivals ? senders.filter(({ engines }) => engines.includes(engine)) : []
-      return sum + countSteps(2 + others.reduce((all, { tunings }) => all + tunings.length, 0), scale)
+      const own = checkoutBefore ? 3 : 2
+      return sum + countSteps(own + others.reduce((all, { tunings }) => all + tunings.length, 0), scale)
     }, 0)
     return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
   },
@@ -75,16 +79,6 @@ async function measure(
   const origin = `http://127.0.0.1:${sink.ready.port}`
   const loop = stack.use(await startHelper<object, DeliveryPlan, object>('bare/delivery-loop.ts'))
   const generator = stack.use(await startGenerator())
-  const database = await createDatabase(engine, context.postgresServer)
-  const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
-      env: { ...production, DATABASE_URL: database.url },
-      profile: context.profile(`deliver ${engine}`),
-    }),
-  )
-  const ids = await subscribe(postern.port, origin, paths, secret)
-
   const arrivals = async (): Promise<Sunk> => {
     const sunk = await sink.ask({ distinct: count * paths.length, limit })
     if (sunk.distinct !== count * paths.length) {
@@ -101,22 +95,38 @@ async function measure(
       return { perSecond: rate(count, lastAt - firstAt) }
     },
   }
-  const ours: Side<Delivered> = {
-    name: 'Postern',
-    async run(prefix) {
-      await setStatus(postern.port, ids, 'paused')
-      const requests = { kind: 'emits', count, prefix, bytes, apiKey: adminKey } as const
-      const emitted = await generate(generator, { port: postern.port, connections: 64, requests }, 202)
-      const waiting = arrivals()
-      await setStatus(postern.port, ids, 'active')
-      const { firstAt } = await waiting
-      while ((await readNumber(database, `select count(*) from deliveries where status = 'pending'`)) > 0) {
-        if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
-        await wait(10)
-      }
-      return { perSecond: rate(count, now() - firstAt), emittedPerSecond: emitted.perSecond }
-    },
+  const startSide = async (name: string, checkout?: string): Promise<Side<Delivered>> => {
+    const database = await createDatabase(engine, context.postgresServer)
+    const env = { ...production, DATABASE_URL: database.url }
+    const profile = context.profile(`deliver ${engine}`)
+    const { port } = stack.use(
+      await startPostern({ folder: database.folder, env, checkout, ...(!checkout && { profile }) }),
+    )
+    const ids = await subscribe(port, origin, paths, secret)
+    const address = `http://127.0.0.1:${port}`
+    return {
+      name,
+      async run(prefix) {
+        await setStatus(port, ids, 'paused')
+        const requests = { kind: 'emits', count, prefix, bytes, apiKey: adminKey } as const
+        const emitted = await generate(generator, { port, connections: 64, requests }, 202)
+        const waiting = arrivals()
+        const cpuBefore = await cpuOfService(address)
+        await setStatus(port, ids, 'active')
+        const { firstAt } = await waiting
+        while ((await readNumber(database, `select count(*) from deliveries where status = 'pending'`)) > 0) {
+          if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
+          await wait(10)
+        }
+        const perSecond = rate(count, now() - firstAt)
+        const { user, system } = await cpuOfService(address)
+        const cpu = (user + system - cpuBefore.user - cpuBefore.system) / (count * paths.length)
+        return { perSecond, emittedPerSecond: emitted.perSecond, cpu }
+      },
+    }
   }
+  const ours = await startSide('Postern')
+  const before = checkoutBefore && (await startSide('Postern before', checkoutBefore))
 
   // One side for each setting: the fastest of a product's counts.
   const rivals: { name: string; sides: Side<Delivered>[] }[] = []
@@ -137,7 +147,8 @@ async function measure(
   }
 
   const title = engineTitles[engine]
-  const sides = [bare, ours, ...rivals.flatMap((rival) => rival.sides)]
+  // The bare loop between the two states: each follows itself as often as the loop (see bench/before.ts).
+  const sides = [ours, bare, ...(before ? [before] : []), ...rivals.flatMap((rival) => rival.sides)]
   const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
   const rateOf = (side: Side<Delivered>): Figure =>
     figure(
@@ -146,20 +157,30 @@ async function measure(
       results[sides.indexOf(side)]!.map(({ perSecond }) => perSecond),
     )
   const [bareRate, ourRate] = [rateOf(bare), rateOf(ours)]
-  const emitted = results[1]!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
+  const emitted = results[0]!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
   const fastest = rivals.map(({ name, sides: settings }) => ({
     name,
     figure: settings.map(rateOf).toSorted((a, b) => b.median - a.median)[0]!,
   }))
+  const beforeRate = before && rateOf(before)
+  const cpuOf = (side: Side<Delivered>): Figure =>
+    figure(
+      `${title}: ${side.name}, processor`,
+      'µs/delivery',
+      results[sides.indexOf(side)]!.map(({ cpu }) => cpu ?? Number.NaN),
+    )
   return {
     figures: [
       bareRate,
       ourRate,
+      ...(before && beforeRate ? [beforeRate, cpuOf(before)] : []),
+      cpuOf(ours),
       ...fastest.map((rival) => rival.figure),
       figure(`${title}: POST /events, each to ${paths.length} subscribers`, 'events/s', emitted),
     ],
     ratios: [
       ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate, { bound: bounds[engine] }),
+      ...(beforeRate ? [ratio(`${ourRate.name} / before`, ourRate, beforeRate)] : []),
       ...fastest.map((rival) =>
         ratio(`${ourRate.name} / ${rival.name}`, ourRate, rival.figure, { bound: 3 }),
       ),

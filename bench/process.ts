@@ -1,11 +1,11 @@
+import { join } from 'node:path'
 import type { Processing } from './bare/processing-loop.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { startHelper } from './harness/processes.ts'
-import { production, startPostern } from './harness/postern.ts'
+import { checkoutBefore, production, startPostern } from './harness/postern.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import type { Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
-import { storeBacklog, waitUntilProcessed } from './process/backlog.ts'
 import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
 import { rateOf } from './process/rate.ts'
 import { report, type Rates } from './process/report.ts'
@@ -39,7 +39,7 @@ export const processing: Bench = {
     const steps = scale.engines.map((engine) => {
       const others = scale.rivals ? rivals.filter(({ engines }) => engines.includes(engine)) : []
       const settings = others.reduce((sum, { tunings }) => sum + tunings.length, 0)
-      return settings + countSteps(1 + bareLoops.length + others.length, scale)
+      return settings + countSteps((checkoutBefore ? 2 : 1) + bareLoops.length + others.length, scale)
     })
     const all = steps.reduce((sum, count) => sum + count, 0)
     return { steps: all, seconds: all * Math.max(1.5, 5 * scale.size) }
@@ -74,7 +74,8 @@ async function measure(
   await using stack = new AsyncDisposableStack()
   const notes: string[] = []
   const step = (what: string): void => context.step(`${engineTitles[engine]}: ${what}`)
-  const processors = [await startService(), ...(await startLoops())]
+  const processors = [await startService('Postern'), ...(await startLoops())]
+  if (checkoutBefore) processors.push(await startService('Postern before', checkoutBefore))
   for (const rival of compared) processors.push(await startTuned(rival))
   const results = await interleave(processors.map(fill), context.scale, step)
   return {
@@ -94,18 +95,18 @@ async function measure(
     }
   }
 
-  async function startService(): Promise<Processor> {
+  async function startService(name: string, checkout?: string): Promise<Processor> {
     const database = await createDatabase(engine, context.postgresServer)
     await createOrders(database)
-    stack.use(
-      await startPostern({
-        folder: database.folder,
-        env: { ...production, ...handler, DATABASE_URL: database.url },
-        profile: context.profile(`process, ${engine}`),
-      }),
-    )
+    const env = { ...production, ...handler, DATABASE_URL: database.url }
+    const profile = context.profile(`process, ${engine}`)
+    stack.use(await startPostern({ folder: database.folder, env, checkout, ...(!checkout && { profile }) }))
+    // Another state of Postern has tables of its own.
+    const { storeBacklog, waitUntilProcessed } = (await import(
+      checkout ? join(checkout, 'bench/process/backlog.ts') : './process/backlog.ts'
+    )) as typeof import('./process/backlog.ts')
     return {
-      name: 'Postern',
+      name,
       async process(prefix, count) {
         await storeBacklog(database, { prefix, count, bytes })
         await waitUntilProcessed(database, limit)

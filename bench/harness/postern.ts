@@ -1,7 +1,7 @@
 // The service as its users run it: `node scripts/run.mjs serve`, in production mode, with its log in a file.
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { buildDashboard } from '../../scripts/dashboard.mjs'
 import { freePort } from '../../test/harness/free-port.ts'
@@ -45,6 +45,9 @@ export interface PosternOptions {
   /** Writes a CPU profile when the service stops. */
   profile?: Profile | undefined
 }
+
+/** The folder of another state of Postern to compare with, with its dependencies installed. */
+export const checkoutBefore = process.env['BEFORE'] && resolve(process.env['BEFORE'])
 
 const ownCheckout = join(import.meta.dirname, '..', '..')
 
