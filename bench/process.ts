@@ -6,6 +6,7 @@ import { checkoutBefore, production, startPostern } from './harness/postern.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import type { Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
+import type * as backlogs from './process/backlog.ts'
 import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
 import { rateOf } from './process/rate.ts'
 import { report, type Rates } from './process/report.ts'
@@ -104,7 +105,7 @@ async function measure(
     // Another state of Postern has tables of its own.
     const { storeBacklog, waitUntilProcessed } = (await import(
       checkout ? join(checkout, 'bench/process/backlog.ts') : './process/backlog.ts'
-    )) as typeof import('./process/backlog.ts')
+    )) as typeof backlogs
     return {
       name,
       async process(prefix, count) {
