@@ -51,11 +51,18 @@ onEachEngine('the audit log', (engine) => {
     browser.go(new URL(path, site.service.baseUrl), { method, headers: { 'user-agent': 'Test/1.0' } })
 
   test('the actions on an account, in order, with actor and address', async () => {
+    const signIns = async (provider: string): Promise<string | undefined> => {
+      const metrics = await (await site.service.admin('/metrics')).text()
+      const sample = `postern_sign_ins_total{provider="${provider}",outcome="ok"} `
+      return metrics.split('\n').find((line) => line.startsWith(sample))
+    }
     const browser = await site.signedIn('life')
     const me = (await whoAmI(site.service, browser))!
     const start = await call(browser, 'POST', '/auth/other/link')
     site.provider.profile = { id: 'life-too' }
+    const before = await signIns('other')
     await site.finish(browser, start)
+    assert.equal(await signIns('other'), before, 'a link is not a sign-in')
     await call(browser, 'DELETE', '/auth/identities/other')
     const second = await site.signedIn('life')
     const sessions = (await (await call(browser, 'GET', '/auth/sessions')).json()) as {

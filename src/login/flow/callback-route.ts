@@ -93,8 +93,8 @@ export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
           await database.transaction((tx) => flows.settle(tx, flow, { kind: 'failed', location }))
         return reply.redirect(location, 303)
       }
-      const { signedIn, again } = outcome
-      if (!again) parts.count(providerClient.provider.name, 'ok')
+      const { signedIn, isNewSignIn } = outcome
+      if (isNewSignIn) parts.count(providerClient.provider.name, 'ok')
       if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
       if (signedIn.kind === 'session' && signedIn.token !== undefined) {
         sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
@@ -123,7 +123,8 @@ interface Callback {
 }
 
 type CallbackOutcome =
-  | { ok: true; signedIn: SignedIn; again: boolean }
+  /** Neither a repetition nor a link is a new sign-in. */
+  | { ok: true; signedIn: SignedIn; isNewSignIn: boolean }
   | {
       ok: false
       failure: SignInFailure
@@ -177,7 +178,7 @@ async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<C
       const outcome = await flows.outcomeOf(found.row)
       if (outcome?.kind === 'failed') return { ok: false, again: outcome.location }
       const signedIn = outcome && (await signIn.repeat(found.row, outcome, { token, browser }))
-      if (signedIn) return { ok: true, signedIn, again: true }
+      if (signedIn) return { ok: true, signedIn, isNewSignIn: false }
     }
     flow = found.row
     if (found.state !== 'first') throw expired(`the state was used before, or has expired${said}`)
@@ -196,7 +197,7 @@ async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<C
     )
     const settle = (tx: Tx, outcome: FlowOutcome) => flows.settle(tx, found.row, outcome)
     const signedIn = await signIn.complete(flow, verified, { browser, token, settle })
-    return { ok: true, signedIn, again: false }
+    return { ok: true, signedIn, isNewSignIn: flow.user_id === null }
   } catch (error) {
     // Any other error is a fault of the service.
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)

@@ -21,7 +21,7 @@ export interface FailedSignIn {
   linkingUserId: string | undefined
 }
 
-/** Counts, logs and audits a failed sign-in or a failed link. */
+/** Logs and audits a failed sign-in or a failed link, and counts a sign-in. */
 export async function recordFailure(
   { count, audit }: FailedSignInsParts,
   request: FastifyRequest,
@@ -29,7 +29,8 @@ export async function recordFailure(
 ): Promise<void> {
   const provider = providerClient.provider.name
   const { code, details, cause } = failure
-  count(provider, code)
+  // The audit log, from which a provider's page counts, has links under names of their own.
+  if (linkingUserId === undefined) count(provider, code)
   const line = { provider, failure: code, causes: describeCause(cause) }
   const storageFailed = cause instanceof StorageUnavailable
   const isServiceFault = code === 'hook-failed' || (code === 'unavailable' && !storageFailed)
