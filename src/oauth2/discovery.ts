@@ -1,3 +1,4 @@
+import type { OAuth2Services } from './services.ts'
 import { Type } from 'typebox'
 import { scopes as apiScopes } from '../http/access/scopes.ts'
 import type { App } from '../http/app.ts'
@@ -32,20 +33,11 @@ const endpoints = {
 /** Clients authenticate in the same ways at each of these. */
 const authenticated = ['token', 'introspection', 'revocation'] as const
 
-export interface DiscoveryParts {
-  baseUrl: () => string
-  grantTypes: readonly string[]
-  /** Of APIs, which apps that registered themselves may ask for. */
-  scopes: readonly string[]
-  /** Whether apps may be known by the document at their id. */
-  documents: boolean
-}
-
 /**
  * GET /.well-known/openid-configuration (OpenID Connect Discovery 1.0) and /.well-known/oauth-authorization-server (RFC 8414):
  * where everything is and what is supported. It names only endpoints that exist.
  */
-export function discoveryRoutes(app: App, about: DiscoveryParts): void {
+export function discoveryRoutes(app: App, services: OAuth2Services): void {
   const paths = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server']
   // RFC 8414, section 3.1: the path of the issuer comes last. A proxy that has the whole host passes such a request on unchanged.
   const withPath = app.basePath === '' ? [] : paths.map((path) => path + app.basePath)
@@ -64,13 +56,13 @@ export function discoveryRoutes(app: App, about: DiscoveryParts): void {
       },
       async (_request, reply) => {
         reply.headers({ 'cache-control': `public, max-age=${maxAge}`, ...publicDocumentHeaders })
-        return metadata(app, about)
+        return metadata(app, services)
       },
     )
   }
 }
 
-function metadata(app: App, { baseUrl, grantTypes, scopes, documents }: DiscoveryParts) {
+function metadata(app: App, { baseUrl, grants, clients }: OAuth2Services) {
   const issuer = baseUrl()
   const existing = Object.entries(endpoints).filter(([, [method, url]]) => app.hasRoute({ method, url }))
   const methods = authenticated.flatMap((name) => [
@@ -88,10 +80,10 @@ function metadata(app: App, { baseUrl, grantTypes, scopes, documents }: Discover
     ...Object.fromEntries(methods),
     response_types_supported: ['code'],
     response_modes_supported: responseModes,
-    grant_types_supported: grantTypes,
+    grant_types_supported: [...grants.keys()],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: signingAlgorithms,
-    scopes_supported: [...identityScopes, ...Object.keys(apiScopes), ...scopes],
+    scopes_supported: [...identityScopes, ...Object.keys(apiScopes), ...clients.reach.scopes],
     claims_supported: [
       'iss',
       'sub',
@@ -112,7 +104,7 @@ function metadata(app: App, { baseUrl, grantTypes, scopes, documents }: Discover
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
     authorization_response_iss_parameter_supported: true,
-    client_id_metadata_document_supported: documents,
+    client_id_metadata_document_supported: clients.documents !== undefined,
     claims_parameter_supported: false,
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

@@ -1,19 +1,10 @@
+import type { OAuth2Services } from './services.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { AccessTokens } from '../accounts/tokens/access-tokens.ts'
-import type { NoteRefusal } from '../accounts/refusals.ts'
 import { withForms } from '../http/requests/parameters.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { preflightRoute } from '../http/responses/preflight-route.ts'
-import type { UserClaims } from './user-claims.ts'
-
-export interface UserinfoParts {
-  accessTokens: AccessTokens
-  userClaims: UserClaims
-  noteRefusal: NoteRefusal
-  baseUrl: () => string
-}
 
 /** A client may send its token as the field of a form (RFC 6750, section 2.2). */
 type TokenBody = { access_token?: string } | undefined
@@ -22,7 +13,7 @@ type UserinfoRequest = FastifyRequest<{ Body: TokenBody }>
 const Claims = Type.Object({ sub: Type.String() }, { additionalProperties: true })
 
 /** GET and POST /oauth2/userinfo (OpenID Connect Core, section 5.3): the claims that the scopes of a token give. */
-export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<void> {
+export async function userinfoRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     routes.addHook('onRequest', async (_request, reply) => {
       // The credential is in a header, and no cookie counts: any page that has a token may use it.
@@ -51,7 +42,7 @@ export async function userinfoRoutes(app: App, parts: UserinfoParts): Promise<vo
 }
 
 async function claimsOf(
-  { accessTokens, userClaims, noteRefusal, baseUrl }: UserinfoParts,
+  { accessTokens, userClaims, noteRefusal, baseUrl }: OAuth2Services,
   request: UserinfoRequest,
 ) {
   const token = tokenOf(request)

@@ -1,8 +1,8 @@
+import type { OAuth2Services } from '../services.ts'
 import { acceptRawForms, oauthParameters, rawQuery, withQuery } from '../../http/requests/parameters.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BoundBrowser, BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/background.ts'
 import type { App } from '../../http/app.ts'
@@ -10,18 +10,10 @@ import { pageView, rememberLocales } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
-import type { Clients } from '../clients/clients.ts'
-import type { Consents } from '../consent/consents.ts'
 import { answerWithPage, RequestOver } from '../error-page.ts'
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import { AuthorizationError } from '../oauth-error.ts'
-import {
-  type AuthorizationRequests,
-  isOwnRequestUri,
-  type Parameters,
-  type StoredRequest,
-} from './authorization-requests.ts'
-import type { Decision } from './decision.ts'
+import { isOwnRequestUri, type Parameters, type StoredRequest } from './authorization-requests.ts'
 import {
   type Answer,
   answerParameters,
@@ -32,21 +24,11 @@ import {
   formPostPolicy,
 } from './responses.ts'
 
-export interface AuthorizeRouteParts {
-  clients: Clients
-  requests: AuthorizationRequests
-  binding: BrowserBinding
-  decision: Decision
-  consents: Consents
-  noteRefusal: NoteRefusal
-  baseUrl: () => string
-}
-
 /** Errors that tell a client that it must show a page: nothing was refused. */
 const expected = new Set(['login_required', 'consent_required', 'account_selection_required'])
 
 /** GET and POST /oauth2/authorize (RFC 6749, section 3.1): gives an app a code for the person in this browser. */
-export async function authorizeRoutes(app: App, parts: AuthorizeRouteParts): Promise<void> {
+export async function authorizeRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await app.register(async (routes: App) => {
     acceptRawForms(routes)
     const options = {
@@ -113,7 +95,7 @@ interface LoadedRequest {
  * @throws Problem `invalid-parameter`: nothing is sent to a redirect URI that is not known to be of the client
  */
 async function loadRequest(
-  parts: AuthorizeRouteParts,
+  parts: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   { text, browser }: { text: string; browser: BoundBrowser },
@@ -143,7 +125,7 @@ async function loadRequest(
 }
 
 async function addressOf(
-  parts: AuthorizeRouteParts,
+  parts: OAuth2Services,
   request: FastifyRequest,
   client: Client,
   parameters: Parameters,
@@ -158,7 +140,7 @@ async function addressOf(
 }
 
 async function decide(
-  parts: AuthorizeRouteParts,
+  parts: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   {
@@ -180,7 +162,7 @@ async function decide(
 
 /** The fault of a request, before any of it is stored. */
 async function faultOf(
-  parts: AuthorizeRouteParts,
+  parts: OAuth2Services,
   request: FastifyRequest,
   { client, address, parameters }: Omit<LoadedRequest, 'stored'> & { address: ReturnAddress },
 ): Promise<Answer | undefined> {
@@ -194,7 +176,7 @@ async function faultOf(
 
 /** The answer for the app, if the error is for it. Refusals are audited. */
 async function errorAnswer(
-  { noteRefusal }: AuthorizeRouteParts,
+  { noteRefusal }: OAuth2Services,
   request: FastifyRequest,
   client: Client,
   error: unknown,
@@ -208,7 +190,7 @@ async function errorAnswer(
 
 /** Sends the answer to the redirect URI, an error only if that is trusted: for a code, the person has allowed the app. */
 async function respond(
-  { consents, decision, baseUrl }: AuthorizeRouteParts,
+  { consents, decision, baseUrl }: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   { client, address, answer }: { client: Client; address: ReturnAddress; answer: Answer },
@@ -231,7 +213,7 @@ async function respond(
 
 /** Audits a request that gets no answer at its redirect URI. */
 async function refuse(
-  { noteRefusal }: AuthorizeRouteParts,
+  { noteRefusal }: OAuth2Services,
   request: FastifyRequest,
   client: Client | undefined,
   parameter: string,

@@ -1,32 +1,23 @@
+import type { OAuth2Services } from '../services.ts'
 import { Type } from 'typebox'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
 import type { Client } from '../clients/client.ts'
-import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import type { Clients } from '../clients/clients.ts'
 import { answerOAuthError, AuthorizationError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
 import { acceptRawForms, oauthParameters, readOAuthParameters } from '../../http/requests/parameters.ts'
 import { allowClientOrigins, browserCall } from '../token/token-call.ts'
-import { type AuthorizationRequests, type Parameters, pushedLifetime } from './authorization-requests.ts'
+import { type Parameters, pushedLifetime } from './authorization-requests.ts'
 
 /** Parameters that authenticate the client, and are not part of the request. */
 const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])
 
 const path = '/oauth2/par'
 
-export interface PushRouteParts {
-  clients: Clients
-  authentication: ClientAuthentication
-  requests: AuthorizationRequests
-  noteRefusal: NoteRefusal
-}
-
 /** POST /oauth2/par: a client sends its authorization request directly (RFC 9126), pages of its own origins included. */
 export async function pushRoute(
   app: App,
-  { clients, authentication, requests, noteRefusal }: PushRouteParts,
+  { clients, authentication, requests, noteRefusal }: OAuth2Services,
 ): Promise<void> {
   await app.register(async (routes: App) => {
     acceptRawForms(routes)

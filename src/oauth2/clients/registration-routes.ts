@@ -1,14 +1,12 @@
+import type { OAuth2Services } from '../services.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { clientNetwork } from '../../http/limits/client-address.ts'
 import { preflightRoute } from '../../http/responses/preflight-route.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
-import type { SharedReach } from './client.ts'
-import type { ClientManagement } from './client-management.ts'
 import type { StoredClient } from './client-store.ts'
 import {
   grantTypes,
@@ -24,13 +22,6 @@ import { optionalText } from '../../http/schemas/schemas.ts'
  * the document at their id. `open`: everybody may register, or use a document.
  */
 export type RegistrationMode = 'off' | 'token' | 'documents' | 'open'
-
-export interface RegistrationParts {
-  mode: RegistrationMode
-  reach: SharedReach
-  management: ClientManagement
-  noteRefusal: NoteRefusal
-}
 
 const Texts = Type.Array(Type.String())
 /** RFC 7591, section 3.2.1. */
@@ -61,8 +52,10 @@ function allowAllOrigins(routes: App): void {
 }
 
 /** POST /oauth2/register: an app registers itself (RFC 7591), if CLIENT_REGISTRATION allows it. */
-export async function registrationRoute(app: App, parts: RegistrationParts): Promise<void> {
-  const { mode, reach, management, noteRefusal } = parts
+export async function registrationRoute(app: App, parts: OAuth2Services): Promise<void> {
+  const { management, noteRefusal } = parts
+  const { reach } = parts.clients
+  const mode = parts.configuration.clientRegistration
   if (mode === 'off' || mode === 'documents') return
   const isOpen = mode === 'open'
   await app.register(async (routes: App) => {

@@ -1,19 +1,16 @@
+import type { OAuth2Services } from '../services.ts'
 import { withForms, withQuery } from '../../http/requests/parameters.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Sessions } from '../../accounts/sessions/sessions.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { pageView } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { AuthorizationError } from '../oauth-error.ts'
-import type { AuthorizationRequests, Parameters } from '../authorize/authorization-requests.ts'
-import type { Decision, Wanted } from '../authorize/decision.ts'
+import type { Parameters } from '../authorize/authorization-requests.ts'
+import type { Wanted } from '../authorize/decision.ts'
 import { type AuthorizationRequest, parseRequest, returnAddress } from '../authorize/request-parameters.ts'
 import {
   type Answer,
@@ -24,24 +21,8 @@ import {
 } from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
-import type { Clients } from '../clients/clients.ts'
 import { answerWithPage, RequestOver } from '../error-page.ts'
-import type { ConsentForms } from './consent-page.ts'
-import type { Consents } from './consents.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
-
-export interface ConsentRouteParts {
-  clients: Clients
-  requests: AuthorizationRequests
-  binding: BrowserBinding
-  decision: Decision
-  consents: Consents
-  forms: ConsentForms
-  sessions: Sessions
-  sessionCookie: HostCookie
-  noteRefusal: NoteRefusal
-  baseUrl: () => string
-}
 
 const Body = closedObject({
   client_id: Type.String(),
@@ -51,7 +32,7 @@ const Body = closedObject({
 })
 
 /** POST /oauth2/consent: the answer of a person to the page of consent. */
-export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<void> {
+export async function consentRoute(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     routes.post(
       '/oauth2/consent',
@@ -83,7 +64,7 @@ export async function consentRoute(app: App, parts: ConsentRouteParts): Promise<
 
 /** The parked request that the form is about. @throws Problem `invalid-parameter` */
 async function load(
-  parts: ConsentRouteParts,
+  parts: OAuth2Services,
   request: FastifyRequest<{ Body: Static<typeof Body> }>,
   reply: FastifyReply,
 ): Promise<{ asked: Wanted; session: Session }> {
@@ -123,7 +104,7 @@ function stillAllowed(client: Client, parameters: Parameters): AuthorizationRequ
 }
 
 function allow(
-  { decision, consents }: ConsentRouteParts,
+  { decision, consents }: OAuth2Services,
   request: FastifyRequest,
   session: Session,
   asked: Wanted,

@@ -1,12 +1,12 @@
+import type { OAuth2Services } from '../services.ts'
+import { clientCall, AuthorizationError, OAuthError } from '../oauth-error.ts'
+import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
+import { clientCredentials } from '../token/token-call.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Sessions } from '../../accounts/sessions/sessions.ts'
-import type { Users } from '../../accounts/users/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
@@ -14,30 +14,14 @@ import { pageView, type PageView, rememberLocales, sendPage } from '../../http/p
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
-import type { Database } from '../../storage/database.ts'
 import type { Client } from '../clients/client.ts'
-import type { Clients } from '../clients/clients.ts'
-import type { Consents } from '../consent/consents.ts'
-import type { DeviceCodes, PendingDevice } from './device-codes.ts'
+import { codeLifetime, type PendingDevice, pollInterval } from './device-codes.ts'
 import { displayUserCode, readUserCode } from './user-codes.ts'
 import { describeDevice } from '../../accounts/sessions/device-name.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
 import { hiddenFields, rightsList } from '../consent/consent-page.ts'
-
-export interface DeviceRoutesParts {
-  clients: Clients
-  deviceCodes: DeviceCodes
-  consents: Consents
-  sessions: Sessions
-  sessionCookie: HostCookie
-  users: Users
-  audit: Audit
-  noteRefusal: NoteRefusal
-  database: Database
-  baseUrl: () => string
-}
 
 /** Calls of one address, and codes that one session may try, in a minute. All processes count them together. */
 const rateLimit = { max: 30, sharedByProcesses: true } as const
@@ -59,14 +43,14 @@ interface Found {
 }
 
 /** /device: a person approves the sign-in of a device (RFC 8628, section 3.3). */
-export async function deviceRoutes(app: App, parts: DeviceRoutesParts): Promise<void> {
+export async function deviceRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     showRoute(routes, parts)
     decideRoute(routes, parts)
   })
 }
 
-function showRoute(routes: App, parts: DeviceRoutesParts): void {
+function showRoute(routes: App, parts: OAuth2Services): void {
   routes.get(
     '/device',
     {
@@ -95,7 +79,7 @@ function showRoute(routes: App, parts: DeviceRoutesParts): void {
   )
 }
 
-function decideRoute(routes: App, parts: DeviceRoutesParts): void {
+function decideRoute(routes: App, parts: OAuth2Services): void {
   routes.post(
     '/device',
     {
@@ -130,7 +114,7 @@ function decideRoute(routes: App, parts: DeviceRoutesParts): void {
 
 /** Counts the try, and audits a wrong one: codes are short, so guesses are bounded. */
 async function look(
-  { clients, deviceCodes, noteRefusal }: DeviceRoutesParts,
+  { clients, deviceCodes, noteRefusal }: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   { session, typed }: { session: Session; typed: string },
@@ -147,7 +131,7 @@ async function look(
 }
 
 async function ask(
-  { users, database }: DeviceRoutesParts,
+  { users, database }: OAuth2Services,
   reply: FastifyReply,
   { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
 ): Promise<string> {
@@ -163,7 +147,7 @@ async function ask(
 
 /** False when the request was decided before. */
 function decide(
-  { database, deviceCodes, consents, audit }: DeviceRoutesParts,
+  { database, deviceCodes, consents, audit }: OAuth2Services,
   request: FastifyRequest,
   { session, found: { device, client }, allowed }: { session: Session; found: Found; allowed: boolean },
 ): Promise<boolean> {
@@ -183,7 +167,7 @@ function decide(
 }
 
 async function sessionOf(
-  { sessions, sessionCookie }: DeviceRoutesParts,
+  { sessions, sessionCookie }: OAuth2Services,
   request: FastifyRequest,
 ): Promise<Session | undefined> {
   const token = sessionCookie.read(request)
@@ -272,4 +256,66 @@ function decidedPage(view: PageView, allowed: boolean): string {
   return allowed
     ? narrowPage(view, doneTitle, `<p>${done}</p>`)
     : narrowPage(view, deniedTitle, `<p>${denied}</p>`)
+}
+
+const DeviceBody = Type.Object({
+  ...clientCredentials,
+  scope: optionalText('The scopes that the device asks for'),
+  resource: optionalText('The API of the access token (RFC 8707)'),
+})
+
+const DeviceAnswer = Type.Object({
+  device_code: Type.String(),
+  user_code: Type.String({ description: 'For the person, such as WDJB-MJHT' }),
+  verification_uri: Type.String({ description: 'Where the person types it' }),
+  verification_uri_complete: Type.String({ description: 'The same with the code, for a QR code' }),
+  expires_in: Type.Integer({ description: 'Seconds' }),
+  interval: Type.Integer({ description: 'Seconds between two polls at least' }),
+})
+
+/** POST /oauth2/device_authorization: a device asks for a sign-in (RFC 8628, section 3.1). */
+export async function deviceAuthorizationRoute(
+  app: App,
+  { authentication, deviceCodes, baseUrl }: OAuth2Services,
+): Promise<void> {
+  await withForms(app, (routes) => {
+    routes.post(
+      '/oauth2/device_authorization',
+      {
+        config: { access: 'public', rateLimit: { max: 60, sharedByProcesses: true } },
+        ...clientCall('Start a device sign-in (RFC 8628)', DeviceBody, DeviceAnswer),
+      },
+      async (request, reply) => {
+        const { body } = request
+        const client = await authentication.authenticate(request, reply, body)
+        if (!client.deviceGrant)
+          throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
+        const wanted = { clientId: client.id, ...grantable(client, body), origin: auditOrigin(request) }
+        const { deviceCode, userCode } = await deviceCodes.start(wanted)
+        const shown = displayUserCode(userCode)
+        const page = `${baseUrl().replace(/(?<!\/)\/+$/, '')}/device`
+        return {
+          device_code: deviceCode,
+          user_code: shown,
+          verification_uri: page,
+          verification_uri_complete: `${page}?user_code=${shown}`,
+          expires_in: codeLifetime,
+          interval: pollInterval,
+        }
+      },
+    )
+  })
+}
+
+/** @throws OAuthError `invalid_scope`, `invalid_target` */
+function grantable(client: Client, { scope, resource }: { scope?: string; resource?: string }) {
+  try {
+    return {
+      scope: scopeOf(client, scope),
+      resource: resourceOf(client, resource?.split(' ') ?? []),
+    }
+  } catch (error) {
+    if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
+    throw error
+  }
 }

@@ -1,12 +1,9 @@
+import type { OAuth2Services } from '../services.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Sessions } from '../../accounts/sessions/sessions.ts'
-import type { Users } from '../../accounts/users/users.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import { actsOnGet } from '../../http/access/background.ts'
@@ -14,35 +11,18 @@ import type { App } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
-import type { Database } from '../../storage/database.ts'
-import type { Clients } from '../clients/clients.ts'
-import type { IdTokens } from '../token/id-tokens.ts'
 import {
   endSessionParameters,
   type EndSessionQuery,
   type EndSessionRequest,
   type Next,
-  type Onward,
   readEndSessionRequest,
   RefusedSignOut,
 } from './end-session-request.ts'
-import { returnPath, type SignOut } from './sign-out.ts'
+import { returnPath } from './sign-out.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
-
-export interface EndSessionRoutesParts {
-  clients: Clients
-  idTokens: IdTokens
-  signOut: SignOut
-  onward: Onward
-  sessions: Sessions
-  sessionCookie: HostCookie
-  users: Users
-  database: Database
-  noteRefusal: NoteRefusal
-  baseUrl: () => string
-}
 
 const path = '/oauth2/end-session'
 const tags = ['sign-in']
@@ -65,7 +45,7 @@ const ConfirmForm = closedObject({
 const page = Type.String({ description: 'A page' })
 
 /** /oauth2/end-session: apps sign their users out (OpenID Connect RP-Initiated Logout 1.0). */
-export async function endSessionRoutes(app: App, parts: EndSessionRoutesParts): Promise<void> {
+export async function endSessionRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     startRoute(routes, parts)
     formRoute(routes)
@@ -74,7 +54,7 @@ export async function endSessionRoutes(app: App, parts: EndSessionRoutesParts): 
   })
 }
 
-function startRoute(routes: App, parts: EndSessionRoutesParts): void {
+function startRoute(routes: App, parts: OAuth2Services): void {
   const { sessions, sessionCookie, signOut } = parts
   routes.get(
     path,
@@ -139,7 +119,7 @@ function formRoute(routes: App): void {
 }
 
 /** The form of the confirmation page. */
-function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
+function confirmRoute(routes: App, parts: OAuth2Services): void {
   const { sessions, sessionCookie, signOut, baseUrl } = parts
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
@@ -178,7 +158,7 @@ function confirmRoute(routes: App, parts: EndSessionRoutesParts): void {
 }
 
 /** Where browsers come back from the sign-out at their identity provider. */
-function returnRoute(routes: App, { onward }: EndSessionRoutesParts): void {
+function returnRoute(routes: App, { onward }: OAuth2Services): void {
   routes.get(
     returnPath,
     {
@@ -202,7 +182,7 @@ function goOn(reply: FastifyReply, next: Next | undefined): FastifyReply {
 }
 
 async function read(
-  parts: EndSessionRoutesParts,
+  parts: OAuth2Services,
   query: EndSessionQuery,
 ): Promise<EndSessionRequest | RefusedSignOut> {
   try {
@@ -214,7 +194,7 @@ async function read(
 }
 
 async function refuse(
-  { noteRefusal }: EndSessionRoutesParts,
+  { noteRefusal }: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   { code, clientId, message }: RefusedSignOut,
@@ -225,7 +205,7 @@ async function refuse(
 }
 
 async function askFirst(
-  { users, database }: EndSessionRoutesParts,
+  { users, database }: OAuth2Services,
   session: Session,
   { wanted, query, view }: { wanted: EndSessionRequest; query: EndSessionQuery; view: PageView },
 ): Promise<string> {

@@ -1,21 +1,14 @@
+import type { OAuth2Services } from '../services.ts'
 import { type Static, Type } from 'typebox'
 import { allowedScopes } from '../../accounts/tokens/access-tokens.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
-import { type ClientAuthentication, RefusedClient } from '../clients/client-authentication.ts'
+import { RefusedClient } from '../clients/client-authentication.ts'
 import { apisOf, type Client, isPublic } from '../clients/client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import { TokenCallBody } from './token-call.ts'
-import type { KnownToken, TokenStatus } from './token-status.ts'
-
-export interface IntrospectionParts {
-  authentication: ClientAuthentication
-  status: TokenStatus
-  noteRefusal: NoteRefusal
-  baseUrl: () => string
-}
+import type { KnownToken } from './token-status.ts'
 
 const Text = Type.Optional(Type.String())
 const Time = Type.Optional(Type.Integer({ description: 'Seconds since 1970' }))
@@ -40,7 +33,7 @@ const Answer = Type.Object({
 const call = clientCall('Check a token and return its claims (RFC 7662; JSON or form)', TokenCallBody, Answer)
 
 /** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
-export async function introspectionRoute(app: App, parts: IntrospectionParts): Promise<void> {
+export async function introspectionRoute(app: App, parts: OAuth2Services): Promise<void> {
   const { authentication, status, noteRefusal, baseUrl } = parts
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)

@@ -1,24 +1,12 @@
+import type { OAuth2Services } from '../services.ts'
 import { Type } from 'typebox'
-import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
-import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
-import type { NoteRefusal } from '../../accounts/refusals.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
-import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import type { Clients } from '../clients/clients.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import type { KnownToken, TokenStatus } from './token-status.ts'
-
-export interface RevocationParts {
-  clients: Clients
-  authentication: ClientAuthentication
-  status: TokenStatus
-  tokenFamilies: TokenFamilies
-  audit: Audit
-  noteRefusal: NoteRefusal
-}
+import type { KnownToken } from './token-status.ts'
 
 const path = '/oauth2/revoke'
 const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })
@@ -30,7 +18,7 @@ const call = clientCall(
 )
 
 /** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
-export async function revocationRoute(app: App, parts: RevocationParts): Promise<void> {
+export async function revocationRoute(app: App, parts: OAuth2Services): Promise<void> {
   const { clients, authentication, status, tokenFamilies, audit, noteRefusal } = parts
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)

@@ -1,26 +1,15 @@
+import type { OAuth2Services } from '../services.ts'
 import { Type } from 'typebox'
-import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import type { ClientAuthentication } from '../clients/client-authentication.ts'
-import type { Clients } from '../clients/clients.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { allowClientOrigins, browserCall, clientCredentials } from './token-call.ts'
-import type { Grant, Granted } from './grants.ts'
+import type { Granted } from './grants.ts'
 import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import type { AccessTokens } from '../../accounts/tokens/access-tokens.ts'
 import type { Client } from '../clients/client.ts'
-import type { IdTokens } from './id-tokens.ts'
-
-export interface TokenRoutesParts extends TokenResponseParts {
-  clients: Clients
-  authentication: ClientAuthentication
-  audit: Audit
-  /** By `grant_type`. */
-  grants: ReadonlyMap<string, Grant>
-}
 
 const Body = Type.Object({
   grant_type: optionalText('Such as authorization_code or refresh_token'),
@@ -38,7 +27,7 @@ const Body = Type.Object({
 const perCredential = 20
 
 /** POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. */
-export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<void> {
+export async function tokenRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     for (const path of ['/oauth2/token', '/auth/token']) {
@@ -48,7 +37,7 @@ export async function tokenRoutes(app: App, parts: TokenRoutesParts): Promise<vo
   })
 }
 
-function tokenRoute(routes: App, path: string, parts: TokenRoutesParts): void {
+function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {
   const { authentication, grants } = parts
   routes.post(
     path,
@@ -93,14 +82,9 @@ const TokenAnswer = Type.Object({
   scope: optionalText('The granted scopes, separated by spaces'),
 })
 
-interface TokenResponseParts {
-  accessTokens: AccessTokens
-  idTokens: IdTokens
-}
-
 /** Signs the tokens of a grant. */
 async function tokenResponse(
-  { accessTokens, idTokens }: TokenResponseParts,
+  { accessTokens, idTokens }: OAuth2Services,
   client: Client,
   { family, refreshToken, nonce, scope, resource }: Granted,
 ) {

@@ -1,0 +1,86 @@
+import type { Accounts } from '../accounts/index.ts'
+import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
+import type { ModuleParts } from '../http/service-module.ts'
+import { AuthorizationRequests } from './authorize/authorization-requests.ts'
+import { Decision } from './authorize/decision.ts'
+import { ClientAssertions } from './clients/client-assertions.ts'
+import { ClientAuthentication } from './clients/client-authentication.ts'
+import { ClientManagement } from './clients/client-management.ts'
+import type { Clients } from './clients/clients.ts'
+import { ConsentForms } from './consent/consent-page.ts'
+import { ConsentStep } from './consent/consent-step.ts'
+import { Consents } from './consent/consents.ts'
+import { DeviceCodes } from './device/device-codes.ts'
+import { Onward } from './logout/end-session-request.ts'
+import { type EndSessionUrl, SignOut } from './logout/sign-out.ts'
+import { AuthorizationCodes } from './token/authorization-codes.ts'
+import {
+  authorizationCodeGrant,
+  clientCredentialsGrant,
+  deviceCodeGrant,
+  deviceGrantType,
+  type Grant,
+  refreshTokenGrant,
+} from './token/grants.ts'
+import { IdTokens } from './token/id-tokens.ts'
+import { TokenStatus } from './token/token-status.ts'
+import { UserClaims } from './user-claims.ts'
+
+export interface OAuth2Parts extends ModuleParts {
+  /** Whether an identity provider of this name is configured. */
+  isProvider: (name: string) => boolean
+  clients: Clients
+  accounts: Accounts
+  endSessionUrl: EndSessionUrl
+}
+
+/** What the endpoints share, beside what accounts and the service give them. */
+export type OAuth2Services = ReturnType<typeof createServices>
+
+export function createServices(parts: OAuth2Parts) {
+  const { clients, database, clock, baseUrl, keyring, accounts } = parts
+  const { refreshTokens, users, signingKeys: keys } = accounts
+  const { record } = accounts.audit
+  const consents = new Consents(database, clock)
+  const forms = new ConsentForms(keyring)
+  const requests = new AuthorizationRequests(database, clock)
+  const codes = new AuthorizationCodes({ ...accounts, database, clock })
+  const deviceCodes = new DeviceCodes({ ...accounts, database, clock, keyring })
+  const userClaims = new UserClaims(users, database.reader)
+  const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
+  const assertions = new ClientAssertions({ database, clock, baseUrl })
+  const consent = new ConsentStep({ consents, forms, users, reader: database.reader })
+  const onward = new Onward(keyring, clock)
+  return {
+    ...accounts,
+    ...parts,
+    consents,
+    forms,
+    requests,
+    codes,
+    deviceCodes,
+    userClaims,
+    idTokens,
+    assertions,
+    authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
+    binding: new BrowserBinding(baseUrl),
+    decision: new Decision({ ...accounts, ...parts, codes, idTokens, requests, consent }),
+    onward,
+    signOut: new SignOut({ ...accounts, ...parts, record, onward, consents }),
+    status: new TokenStatus(accounts),
+    /** By `grant_type`. */
+    grants: new Map<string, Grant>([
+      ['authorization_code', authorizationCodeGrant(codes)],
+      ['refresh_token', refreshTokenGrant(refreshTokens)],
+      [deviceGrantType, deviceCodeGrant(deviceCodes)],
+      ['client_credentials', clientCredentialsGrant()],
+    ]),
+    management: new ClientManagement({
+      database,
+      clock,
+      record,
+      declared: clients.declared(),
+      publishKeys: (algorithm) => keys.publish([algorithm]),
+    }),
+  }
+}
