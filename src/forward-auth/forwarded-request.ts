@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { wantsPage } from '../http/requests/wants-page.ts'
+import { wantsPage } from '../http/requests/accept.ts'
 
 /** The request that the proxy received, and asks about. */
 export interface ForwardedRequest {

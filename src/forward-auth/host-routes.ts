@@ -6,13 +6,13 @@ import type { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
-import { actsOnGet } from '../http/access/background.ts'
+import { actsOnGet } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
 import {
   publicDocument,
   publicDocumentHeaders,
   publicDocumentPreflights,
-} from '../http/responses/public-document.ts'
+} from '../http/responses/cross-origin.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
 import { unknownHost } from './asked-host.ts'
 import { normalHost, returnPath } from './forwarded-request.ts'

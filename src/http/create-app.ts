@@ -18,19 +18,21 @@ import { rememberLanguages } from './pages/page-view.ts'
 import { serveBuiltFiles } from './pages/built-pages.ts'
 import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
-import { IncomingRequest } from './body/incoming-request.ts'
+import { BodyReader, defaultBodyLimit, IncomingRequest } from './body/reader.ts'
 import { TrustedProxies } from './limits/client-address.ts'
-import { BodyReader, defaultBodyLimit } from './body/reader.ts'
-import { clientErrorAnswerer, closeAfterUpgradeRequests, ServiceOutage } from './connections/client-errors.ts'
+import {
+  clientErrorAnswerer,
+  closeAfterUpgradeRequests,
+  refuseFramingFaults,
+  ServiceOutage,
+} from './connections/client-errors.ts'
 import { Closing } from './connections/closing.ts'
-import { refuseFramingFaults } from './connections/framing.ts'
 import { allowOrigins, answerPreflights, showLimitsToPages } from './responses/cross-origin.ts'
 import { serveGuide } from './guide/routes.ts'
 import { RouteMethods } from './responses/methods.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
-import { answerProblems, sendProblem, toProblem } from './responses/problem-details.ts'
-import { ProblemLog } from './responses/problem-log.ts'
+import { answerProblems, ProblemLog, sendProblem, toProblem } from './responses/problem-details.ts'
 import { parseQueryString } from './requests/parameters.ts'
 import { logRequests } from './responses/request-log.ts'
 import { limitRequests } from './limits/rate-limits.ts'

@@ -2,11 +2,17 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
-import { closedSignal } from '../http/connections/closed-signal.ts'
-import { acceptedCoding, encodeStream } from '../http/caching/content-coding.ts'
+import { closedSignal } from '../http/connections/closing.ts'
+import {
+  acceptedCoding,
+  type Answer,
+  cacheRules,
+  encodeStream,
+  sendTagged,
+  taggedSends,
+} from '../http/caching/tagged-answer.ts'
 import type { Access } from '../http/access/principal.ts'
 import type { Sends } from '../http/responses/response-headers.ts'
-import { type Answer, cacheRules, sendTagged, taggedSends } from '../http/caching/tagged-answer.ts'
 import type { Presentation } from './expansion.ts'
 import { type ExportFormat, exportFormats, exportRows } from './export.ts'
 import type { ListDeclaration } from './list.ts'

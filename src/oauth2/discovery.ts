@@ -7,11 +7,11 @@ import {
   publicDocument,
   publicDocumentHeaders,
   publicDocumentPreflights,
-} from '../http/responses/public-document.ts'
+} from '../http/responses/cross-origin.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
-import { assertionAlgorithms } from './clients/client-keys.ts'
+import { assertionAlgorithms } from './clients/client-assertions.ts'
 import { authenticationMethods, identityScopes, signingAlgorithms } from './clients/client.ts'
-import { claimsByScope } from './user-claims.ts'
+import { claimsByScope } from './token/id-tokens.ts'
 
 /** Seconds that clients may cache the document. */
 const maxAge = 300

@@ -7,12 +7,10 @@ import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import type { Clients } from './clients/clients.ts'
-import { ConsentForms } from './consent/consent-page.ts'
-import { ConsentStep } from './consent/consent-step.ts'
+import { ConsentForms, ConsentStep } from './consent/consent-page.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
-import { Onward } from './logout/end-session-request.ts'
-import { type EndSessionUrl, SignOut } from './logout/sign-out.ts'
+import { type EndSessionUrl, Onward, SignOut } from './logout/end-session-request.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
 import {
   authorizationCodeGrant,
@@ -22,9 +20,8 @@ import {
   type Grant,
   refreshTokenGrant,
 } from './token/grants.ts'
-import { IdTokens } from './token/id-tokens.ts'
-import { TokenStatus } from './token/token-status.ts'
-import { UserClaims } from './user-claims.ts'
+import { IdTokens, UserClaims } from './token/id-tokens.ts'
+import { TokenStatus } from './token/introspection.ts'
 
 export interface OAuth2Parts extends ModuleParts {
   /** Whether an identity provider of this name is configured. */

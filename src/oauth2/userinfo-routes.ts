@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { withForms } from '../http/requests/parameters.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { preflightRoute } from '../http/responses/preflight-route.ts'
+import { preflightRoute } from '../http/responses/cross-origin.ts'
 
 /** A client may send its token as the field of a form (RFC 6750, section 2.2). */
 type TokenBody = { access_token?: string } | undefined

@@ -21,7 +21,7 @@ const allowed: Readonly<Record<string, string>> = {
 const madeAtRunTime: Readonly<Record<string, string>> = {
   'src/cli/env-file.ts': 'a name of a setting, escaped, after the beginning of a line',
   'src/http/responses/methods.ts': 'the path of a route, whose parameters are segments of a path',
-  'src/oauth2/device/user-codes.ts': 'a fixed number of letters',
+  'src/oauth2/device/device-codes.ts': 'a fixed number of letters',
 }
 
 interface Node {

@@ -11,8 +11,8 @@ import type { Database } from '../../storage/database.ts'
 import { signedIn } from '../routes.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { Readable } from 'node:stream'
-import { closedSignal } from '../../http/connections/closed-signal.ts'
-import { acceptedCoding, encodeStream } from '../../http/caching/content-coding.ts'
+import { closedSignal } from '../../http/connections/closing.ts'
+import { acceptedCoding, encodeStream } from '../../http/caching/tagged-answer.ts'
 import { readTimeParameter } from '../../paging/filter-parameters.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */

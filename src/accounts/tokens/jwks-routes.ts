@@ -5,7 +5,7 @@ import {
   publicDocument,
   publicDocumentHeaders,
   publicDocumentPreflights,
-} from '../../http/responses/public-document.ts'
+} from '../../http/responses/cross-origin.ts'
 import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
 
 const path = '/.well-known/jwks.json'

@@ -10,7 +10,7 @@ import type { EmittingRouteParts } from './area.ts'
 import type { SubscriberState } from '../subscribers/health.ts'
 import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
-import { brandVariables } from '../../http/pages/brand-color.ts'
+import { brandVariables } from '../../http/pages/brand.ts'
 
 /** No control characters, and nothing that the databases cannot store. */
 const printable = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$'

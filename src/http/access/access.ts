@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem, type ProblemCode } from '../../errors.ts'
-import { isAddressedToThisMachine, openToThisMachine } from './loopback-only.ts'
 import type { Access, Authenticate, Principal, StepUp } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
-import { holdsScope, isScope, scopesOf, type ScopeChoice } from './scopes.ts'
+import { holdsScope, isScope, type ScopeChoice, scopesOf } from './scopes.ts'
+import { hostnameOf, isLoopbackHost } from '../../network/loopback.ts'
+import { clientIp } from '../limits/client-address.ts'
 
 /** Called before a cross-site write with a user's cookie is refused. */
 export type NoteForeignCall = (request: FastifyRequest, principal: Principal) => Promise<void>
@@ -176,4 +177,72 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
 /** An unparsable Referer counts as foreign. */
 function isForeignReferer(referer: string | undefined, origin: string): boolean {
   return referer !== undefined && (!URL.canParse(referer) || new URL(referer).origin !== origin)
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Pages call it by themselves, so that a call says nothing about a person. */
+    background?: true
+  }
+}
+
+/**
+ * Whether a page makes this call by itself, as an open dashboard does all day. Such a call does not count as use of the session:
+ * otherwise an abandoned page would keep its session alive. The page sends the header `Postern-Background`; routes that only pages
+ * call by themselves have `background` in their configuration. The header has an effect on GET and HEAD only.
+ */
+export function isBackground({ method, headers, routeOptions }: FastifyRequest): boolean {
+  if (routeOptions.config.background) return true
+  return (method === 'GET' || method === 'HEAD') && headers['postern-background'] !== undefined
+}
+
+/**
+ * The options of a GET that uses something up or issues something: a state, a one-time code, a session. Nobody asked for what a HEAD
+ * or a prefetch would do there (RFC 9110, section 9.2.1), and the person's own request would then fail. HEAD is answered 405.
+ */
+export const actsOnGet = { exposeHeadRoute: false, onRequest: rejectPrefetch() }
+
+function rejectPrefetch(): onRequestAsyncHookHandler {
+  // An error, because browsers show a prefetched success to the person later.
+  return async ({ headers }) => {
+    const purposes = [headers['sec-purpose'], headers['purpose'], headers['x-purpose'], headers['x-moz']]
+    if (purposes.some((purpose) => /prefetch|prerender|preview/i.test(String(purpose))))
+      throw new Problem('prefetch-rejected')
+  }
+}
+
+/** The headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and the names in use before them). */
+const proxyHeaders = [
+  'forwarded',
+  'via',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+] as const
+
+/** The detail for refused callers. */
+const openToThisMachine =
+  'In demo mode no credential is needed on this machine itself: call it from here as localhost, 127.0.0.1 or [::1], and not through a proxy (Forwarded, Via, X-Forwarded-*, X-Real-IP).'
+
+/**
+ * Whether a request comes from this machine, names it in its Host header and did not come through a proxy. Listening on loopback does
+ * not keep others out: with DNS rebinding, a page makes its visitor's browser call 127.0.0.1, and a reverse proxy or tunnel on this
+ * machine forwards calls of others. Most proxies replace the Host, so only the headers that they add reveal them. A program that
+ * mounts the service may listen on other addresses, where a client writes any Host.
+ */
+function isAddressedToThisMachine(request: FastifyRequest): boolean {
+  const { headers } = request
+  const { host } = headers
+  if (!isLoopbackHost(clientIp(request))) return false
+  const isOurs = host === undefined || isLoopbackHost(hostnameOf(host))
+  return isOurs && proxyHeaders.every((name) => headers[name] === undefined)
+}
+
+/** For routes without a credential, such as the identity provider of demo mode: refuses other hosts and proxies. */
+export function refuseOtherHosts(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (isAddressedToThisMachine(request)) done()
+    else done(new Problem('misdirected-request', { detail: openToThisMachine }))
+  })
 }

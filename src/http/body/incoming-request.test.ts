@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { after, afterEach, beforeEach, describe, test } from 'node:test'
-import { IncomingRequest } from './incoming-request.ts'
+import { IncomingRequest } from './reader.ts'
 import { each } from '#test/harness/fields.ts'
 
 /** What became of a body: its pieces, and how it ended. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -80,4 +80,12 @@ export class Closing {
       for (const socket of sending) Reflect.deleteProperty(socket, 'destroy')
     }
   }
+}
+
+/** Aborted when the connection of an answer closes, or when it has closed already: then no event tells of it any more. */
+export function closedSignal({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
+  const closed = new AbortController()
+  if (raw.closed) closed.abort()
+  else raw.once('close', () => closed.abort())
+  return closed.signal
 }

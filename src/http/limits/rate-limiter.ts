@@ -115,7 +115,7 @@ export interface Counted {
 /** Counts calls of each key; the results have the same order. @throws StorageUnavailable */
 export type CountCalls = (calls: readonly CallsToCount[], now: number) => Promise<readonly Counted[]>
 
-export interface SharedRateLimiterParts {
+interface SharedRateLimiterParts {
   count: CountCalls
   clock: Clock
   onError: (error: unknown) => void

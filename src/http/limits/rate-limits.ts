@@ -15,7 +15,7 @@ const perKey = 30_000
 const longestKey = 128
 
 /** The limits of a route for a minute, instead of the common one. */
-export interface RouteLimit {
+interface RouteLimit {
   /** Calls of one address to this route with any method. */
   max: number
   /** Calls of one user or API key to this route. */
@@ -40,7 +40,7 @@ declare module 'fastify' {
   }
 }
 
-export interface RateLimitsParts {
+interface RateLimitsParts {
   /** Without a clock, there are no limits. */
   clock: Clock | undefined
   proxies: TrustedProxies

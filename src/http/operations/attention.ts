@@ -1,15 +1,14 @@
 import { Type } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import type { App } from '../app.ts'
-import { attentionTopics, type Attention, type FindAttention } from '../attention.ts'
+import { type Attention, attentionTopics, type FindAttention } from '../attention.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
 import { DateTime, nullable } from '../schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
-import { oldestDue, stalledAfter, type ReadinessParts } from './readiness.ts'
-import { spoolReport } from './spool-report.ts'
+import { oldestDue, type ReadinessParts, spoolReport, stalledAfter } from './readiness.ts'
 
 const mebibyte = 1024 ** 2
 /** A volume fills when less than one of these is free: a share of it, or bytes. */

@@ -81,7 +81,7 @@ const History = Type.Object({
   ),
 })
 
-export interface HistoryRouteParts {
+interface HistoryRouteParts {
   recorder: Pick<Recorder, 'read'>
   clock: Clock
 }

@@ -9,17 +9,14 @@ import { type SettingsSource, shownSettings } from '../../config/shown-settings.
 import { closedObject, nullable, optionalText } from '../schemas/schemas.ts'
 import type { App } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
-import { type Checks, diagnosticsRoute } from './diagnostics.ts'
-import { queuesRoute } from './queues.ts'
+import { type Checks, diagnosticsRoute, queuesRoute, report, versionRoute } from './reports.ts'
 import type { FindAttention } from '../attention.ts'
-import { attentionRoute, type FindAllAttention, fillingDisks, stalledWork } from './attention.ts'
+import { attentionRoute, fillingDisks, type FindAllAttention, stalledWork } from './attention.ts'
 import { type ChecklistParts, checklistRoute } from './checklist.ts'
 import { historyRoute } from './history.ts'
 import { oldestDue, Readiness, type ReadinessParts, readReadiness } from './readiness.ts'
-import { versionRoute } from './version.ts'
-import { report } from './report.ts'
 
-export interface OperationsParts extends ReadinessParts {
+interface OperationsParts extends ReadinessParts {
   metrics: Metrics
   history: HistoryStore
   recorder: Recorder

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemClock, type Clock } from '../../runtime/clock.ts'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { SpoolStatus } from '../service-module.ts'
-import { spoolReport } from './spool-report.ts'
+import { spoolReport } from './readiness.ts'
 
 const clock: Clock = { now: () => 60_000, after: (ms, callback) => systemClock.after(ms, callback) }
 const spool = (state: SpoolStatus['state']): SpoolStatus => ({ away: false, state })

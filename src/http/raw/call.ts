@@ -3,9 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyBaseLogger } from 'fastify'
 import type { BodyReader } from '../body/reader.ts'
 import type { TrustedProxies } from '../limits/client-address.ts'
-import { problemAnswer, toProblem } from '../responses/problem-details.ts'
-import type { ProblemLog } from '../responses/problem-log.ts'
-import { limitHeaders, tooManyRequests, type RateLimits, type RateStatus } from '../limits/rate-limits.ts'
+import { problemAnswer, type ProblemLog, toProblem } from '../responses/problem-details.ts'
+import { limitHeaders, type RateLimits, type RateStatus, tooManyRequests } from '../limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** An answer with its own headers, as names and values in turn. */

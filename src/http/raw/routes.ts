@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { App } from '../app.ts'
-import { framingFault } from '../connections/framing.ts'
+import { framingFault } from '../connections/client-errors.ts'
 import { isBelow } from '../requests/base-path.ts'
-import { RawCall, type RawAnswer, type RawParts } from './call.ts'
+import { type RawAnswer, RawCall, type RawParts } from './call.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -24,7 +24,7 @@ export interface RawRoute {
 }
 
 /** A raw route for all methods, at a path and below it. The framework's description names GET and the path itself. */
-export type RawTree = Omit<RawRoute, 'method'>
+type RawTree = Omit<RawRoute, 'method'>
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -33,7 +33,7 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
  * its method and path on Node's request and response, errors included. The framework has only its description. All other
  * requests go to the framework, also those for the path with another method.
  *
- * Keep in step with the hooks of the framework: connections/refusal.ts, connections/framing.ts, limits/rate-limits.ts (`takeRaw`),
+ * Keep in step with the hooks of the framework: connections/closing.ts, connections/client-errors.ts, limits/rate-limits.ts (`takeRaw`),
  * security-headers.ts (`common`), problem-details.ts (error handler) and request-log.ts.
  */
 export class RawRoutes {

@@ -1,16 +1,15 @@
 import { problems } from '../../errors.ts'
 import { scopes } from '../access/scopes.ts'
-import { docsPage } from '../pages/docs-page.ts'
-import { escapeHtml } from '../pages/html.ts'
+import { docsPage, escapeHtml } from '../pages/html.ts'
 import { highlighted } from '../guide/markdown.ts'
 import { callHtml, inline, prose } from './call-html.ts'
 import { type ApiDocument, type Call, type CallGroup, groupsOf } from './document.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access/principal.ts'
 import type { App } from '../app.ts'
-import { acceptedCoding, encodeOnce } from '../caching/content-coding.ts'
+import { acceptedCoding, encodeOnce } from '../caching/tagged-answer.ts'
 
-export interface ReferencePage {
+interface ReferencePage {
   document: ApiDocument
   basePath: string
   /** The public address of the service, with its base path. */
@@ -18,7 +17,7 @@ export interface ReferencePage {
 }
 
 /** The start of the API reference: access, problems, headers, and all calls by area. */
-export function startPage(parts: ReferencePage): string {
+function startPage(parts: ReferencePage): string {
   const { document, basePath, origin } = parts
   const groups = groupsOf(document)
   const areas = groups.map(
@@ -43,7 +42,7 @@ ${areas.join('\n')}</section>`,
 }
 
 /** The calls of one area; undefined if there is no such area. */
-export function areaPage(parts: ReferencePage, area: string): string | undefined {
+function areaPage(parts: ReferencePage, area: string): string | undefined {
   const groups = groupsOf(parts.document)
   const at = groups.findIndex(({ id }) => id === area)
   const group = groups[at]

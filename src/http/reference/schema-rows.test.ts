@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { curlOf, exampleOf } from './example.ts'
-import { limitsOf, rowsOf, typeOf } from './call-html.ts'
+import { curlOf, exampleOf, limitsOf, rowsOf, typeOf } from './call-html.ts'
 
 const person = {
   type: 'object',

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { HeaderName } from './response-headers.ts'
+import type { App } from '../app.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -9,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-export interface CrossOriginParts {
+interface CrossOriginParts {
   /** Origins as browsers write them; compared as whole texts. */
   origins: readonly string[]
   /** Whether their pages may read answers that a cookie authenticates. */
@@ -105,4 +106,54 @@ function isPreflight({ method, headers }: FastifyRequest, reply: FastifyReply): 
 export function varyBy(reply: FastifyReply, ...names: string[]): void {
   const before = reply.getHeader('vary')
   reply.header('vary', before === undefined ? names.join(', ') : [String(before), ...names].join(', '))
+}
+
+/** What pages of other origins may send to a path. */
+interface PreflightAnswer {
+  /** As in `Access-Control-Allow-Methods`. */
+  methods: string
+  /** As in `Access-Control-Allow-Headers`. `*` has no effect on `Authorization`. */
+  headers: string
+  /** The origin that is allowed; `undefined` if a hook of the routes says it. */
+  origin?: '*'
+}
+
+/** Answers the preflights of a path whose routes have `ownOrigins` (https://fetch.spec.whatwg.org/#cors-preflight-fetch). */
+export function preflightRoute(
+  routes: App,
+  path: string,
+  { methods, headers, origin }: PreflightAnswer,
+): void {
+  routes.options(
+    path,
+    { config: { access: 'public', ownOrigins: true }, schema: { hide: true } },
+    async (_request, reply) =>
+      reply
+        .headers({
+          ...(origin !== undefined && { 'access-control-allow-origin': origin }),
+          'access-control-allow-methods': methods,
+          'access-control-allow-headers': headers,
+          'access-control-max-age': String(maxAge),
+        })
+        .code(204)
+        .send(),
+  )
+}
+
+/** The config of the route of a document that caches may keep, and pages of any origin may read. */
+export const publicDocument = {
+  access: 'public',
+  ownOrigins: true,
+  sends: { always: ['Cache-Control', 'Access-Control-Allow-Origin'] },
+} as const
+
+/** The headers of such a document, beside `Cache-Control`. */
+export const publicDocumentHeaders = {
+  'access-control-allow-origin': '*',
+  'cross-origin-resource-policy': 'cross-origin',
+}
+
+/** Answers the preflights of its path. MCP clients send `MCP-Protocol-Version` with such a call. */
+export function publicDocumentPreflights(routes: App, path: string): void {
+  preflightRoute(routes, path, { methods: 'GET', headers: '*, authorization', origin: '*' })
 }

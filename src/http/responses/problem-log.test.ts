@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Problem } from '../../errors.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { ProblemLog } from './problem-log.ts'
+import { ProblemLog } from './problem-details.ts'
 
 function logged(): { lines: () => Record<string, unknown>[]; log: ReturnType<typeof createLog> } {
   const texts: string[] = []

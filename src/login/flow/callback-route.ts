@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { HostCookie } from '../../http/responses/host-cookie.ts'
-import { actsOnGet } from '../../http/access/background.ts'
+import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
@@ -28,7 +28,7 @@ import {
   ProviderReturnedError,
   quoteProvider,
 } from '../provider-client/provider-errors.ts'
-import { type VerifiedIdentity, isObject } from '../provider-client/profile.ts'
+import { isObject, type VerifiedIdentity } from '../provider-client/profile.ts'
 
 export interface CallbackRouteParts extends StartParts {
   signIn: SignIn

@@ -1,5 +1,5 @@
 import { basePathOf } from '../../http/requests/base-path.ts'
-import { longestWayBack } from '../../http/pages/way-back.ts'
+import { longestWayBack } from '../../http/pages/error-page.ts'
 
 /** The path of the dashboard. */
 export function defaultTarget(baseUrl: string): string {

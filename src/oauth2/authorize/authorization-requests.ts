@@ -12,7 +12,7 @@ export type Parameters = readonly (readonly [name: string, value: string])[]
 /** Seconds from a push to the first use of the request (RFC 9126, section 2.2: short). */
 export const pushedLifetime = 90
 /** Milliseconds that a person may take for the sign-in and the consent. */
-export const parkedLifetime = 20 * 60_000
+const parkedLifetime = 20 * 60_000
 
 /** RFC 9126, section 2.2. */
 const prefix = 'urn:ietf:params:oauth:request_uri:'

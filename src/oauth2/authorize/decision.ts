@@ -9,11 +9,10 @@ import { clientIp } from '../../http/limits/client-address.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { type Client, provesIdentity, type ReauthenticationProof } from '../clients/client.ts'
-import type { ConsentStep } from '../consent/consent-step.ts'
+import type { ConsentStep } from '../consent/consent-page.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
-import { RequestOver } from '../error-page.ts'
-import { AuthorizationError } from '../oauth-error.ts'
+import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './responses.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
@@ -28,7 +27,7 @@ export interface Wanted {
   browser: BoundBrowser
 }
 
-export interface DecisionParts {
+interface DecisionParts {
   requests: AuthorizationRequests
   sessions: Sessions
   sessionCookie: HostCookie

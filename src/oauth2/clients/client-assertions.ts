@@ -1,10 +1,10 @@
-import type { JWTPayload } from 'jose'
+import type { JWK, JWTPayload } from 'jose'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
-import { assertionAlgorithms } from './client-keys.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
+import { createPublicKey, type KeyObject } from 'node:crypto'
 
 /** The value of `client_assertion_type` (RFC 7523, section 2.2). */
 export const assertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -17,7 +17,7 @@ const tolerance = 30
 /** The endpoints, besides the issuer, that an assertion may name as its audience (RFC 9126, section 2). */
 const audiences = ['', '/oauth2/token', '/oauth2/par'] as const
 
-export interface AssertionFault {
+interface AssertionFault {
   /** For the audit log. */
   code: 'no-keys' | 'wrong-assertion' | 'replayed-assertion'
   why: string
@@ -112,4 +112,50 @@ export class ClientAssertions {
   sweep(now: number): Promise<void> {
     return deleteExpired(this.#database, 'client_assertions', now)
   }
+}
+
+/** The algorithms of client assertions (RFC 7523). No symmetric one: the keys are public. */
+export const assertionAlgorithms = ['ES256', 'RS256', 'PS256', 'EdDSA'] as const
+
+const mostKeys = 10
+/** Bits of an RSA key. The time of a verification grows with the square of the length. */
+const [shortestModulus, longestModulus] = [2048, 8192]
+
+/**
+ * The errors in the registered public keys of a client.
+ * @param named the key set in the messages
+ */
+export function keyFaults(jwks: { readonly keys: readonly JWK[] }, named: string): string[] {
+  const keys: unknown = (jwks as { keys?: unknown } | null)?.keys
+  if (!Array.isArray(keys) || keys.length === 0 || keys.length > mostKeys)
+    return [`${named} must be a JWK Set with 1 to ${mostKeys} keys`]
+  return keys.flatMap((key: JWK, index) => {
+    const fault = keyFault(key)
+    return fault === undefined ? [] : [`${named}: key ${index + 1} ${fault}`]
+  })
+}
+
+function keyFault(jwk: JWK): string | undefined {
+  if (typeof jwk !== 'object' || jwk === null) return 'is not a JWK'
+  if (['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'].some((member) => Object.hasOwn(jwk, member)))
+    return 'has private members: register the public half only'
+  if (jwk.alg !== undefined && !(assertionAlgorithms as readonly string[]).includes(jwk.alg))
+    return `has an algorithm other than ${assertionAlgorithms.join(', ')}`
+  if (jwk.kid !== undefined && typeof jwk.kid !== 'string') return 'has a kid that is not a text'
+  try {
+    return kindFault(createPublicKey({ key: jwk, format: 'jwk' }))
+  } catch {
+    return 'is not a public key in the form of RFC 7517'
+  }
+}
+
+function kindFault({
+  asymmetricKeyType: type,
+  asymmetricKeyDetails: details,
+}: KeyObject): string | undefined {
+  if (type === 'ed25519') return undefined
+  const { namedCurve, modulusLength = 0 } = details ?? {}
+  if (type === 'ec' && namedCurve === 'prime256v1') return undefined
+  if (type === 'rsa' && modulusLength >= shortestModulus && modulusLength <= longestModulus) return undefined
+  return `must be of P-256, Ed25519, or RSA with ${shortestModulus} to ${longestModulus} bits`
 }

@@ -14,7 +14,7 @@ const failuresPerClient = 60
 const challenge = 'Basic realm="postern"'
 
 /** The parameters of a call, each at most once. */
-export type ClientParameters = Readonly<Record<string, string | undefined>>
+type ClientParameters = Readonly<Record<string, string | undefined>>
 
 type Call = FastifyRequest
 type Reply = FastifyReply
@@ -25,7 +25,7 @@ type Credentials =
   | { method: 'client_secret_basic' | 'client_secret_post'; clientId: string; secrets: readonly string[] }
   | { method: 'private_key_jwt'; clientId: string; assertion: string }
 
-export interface ClientAuthenticationParts {
+interface ClientAuthenticationParts {
   clients: Clients
   assertions: ClientAssertions
   noteRefusal: NoteRefusal

@@ -31,7 +31,7 @@ interface Cached {
 /** Why a document is unusable. The message is a sentence for the app's developer. */
 export class ClientDocumentFault extends Error {}
 
-export interface ClientDocumentsParts {
+interface ClientDocumentsParts {
   clock: Clock
   allowPrivateNetwork: boolean
   /** Milliseconds for an exchange. Default 5,000. */

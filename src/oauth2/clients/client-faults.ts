@@ -2,11 +2,11 @@ import { isId } from '../../crypto/ids.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { reauthenticationProofs, signingAlgorithms } from './client.ts'
-import { secretsOf, type ClientConfig, type ClientSettings } from './client-config.ts'
-import { keyFaults } from './client-keys.ts'
+import { type ClientConfig, type ClientSettings, secretsOf } from './client-config.ts'
+import { keyFaults } from './client-assertions.ts'
 
 /** What is wrong with a setting of a client. */
-export interface ClientFault {
+interface ClientFault {
   setting: keyof ClientSettings
   message: string
 }

@@ -2,9 +2,8 @@ import { type Cursors, idScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
-import { storedClient, type StoredClient } from './client-store.ts'
+import { type Clients, storedClient, type StoredClient } from './clients.ts'
 import { contains, type Finder } from '../../http/finder.ts'
-import type { Clients } from './clients.ts'
 
 const scope = idScope('clients', {})
 

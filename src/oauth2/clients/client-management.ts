@@ -6,7 +6,7 @@ import type { ClientsTable } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
 import { addSecret, type ListedSecret, removeSecret, secretsOfClient } from './client-secrets.ts'
-import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './client-store.ts'
+import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './clients.ts'
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
 import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
@@ -28,7 +28,7 @@ export interface ClientCaller {
   requireAdmin: () => void
 }
 
-export interface ClientManagementParts {
+interface ClientManagementParts {
   database: Database
   clock: Clock
   record: RecordAudit

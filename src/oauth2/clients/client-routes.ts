@@ -22,7 +22,7 @@ import {
 import { type Client, isPublic, reauthenticationProofs, signingAlgorithms } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import type { ListedSecret } from './client-secrets.ts'
-import type { StoredClient } from './client-store.ts'
+import type { StoredClient } from './clients.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: longestName, pattern: storablePattern })

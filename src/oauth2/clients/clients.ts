@@ -1,10 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { originsOf, withReach, type Client, type SharedReach } from './client.ts'
+import { type Client, originsOf, type SharedReach, withReach } from './client.ts'
 import type { ClientDocuments } from './client-documents.ts'
-import { clientOf, type ClientConfig } from './client-config.ts'
-import type { StoredClients } from './client-store.ts'
+import { type ClientConfig, clientOf, type ClientSettings, withDefaults } from './client-config.ts'
+import { type CompiledQuery, sql } from 'kysely'
+import { newId } from '../../crypto/ids.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { ClientsTable } from '../../storage/tables.ts'
+import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
 
-export interface ClientsParts {
+interface ClientsParts {
   stored: StoredClients
   documents: ClientDocuments | undefined
   /** Of apps that registered themselves. */
@@ -63,4 +69,144 @@ export class Clients {
   async allowsOrigin(origin: string): Promise<boolean> {
     return this.#isOpen || this.#origins.has(origin) || this.#stored.hasOrigin(origin)
   }
+}
+
+/** The topic of the announcement that a client or a secret changed. */
+const topic = 'clients'
+/** Clients, and origins, in memory at most. */
+const capacity = 1_000
+/** The prefix keeps ids of clients apart from ids of users, because both can be the `sub` of a token (RFC 9068, section 5). */
+const idForm = /^app_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** A client of the database. */
+export interface StoredClient extends Client {
+  settings: ClientSettings
+  createdAt: number
+  updatedAt: number
+}
+
+/** A row of the client, with one of its secrets. */
+type ClientRow = ClientsTable & { secretHash: Uint8Array | null; secretExpiresAt: number | null }
+
+export function newClientId(now: number): string {
+  return `app_${newId(now)}`
+}
+
+export function isClientId(text: string): boolean {
+  return idForm.test(text)
+}
+
+/** Makes a change of clients or secrets effective in every process at once. */
+export function announceClients({ revocations }: Database, tx: Tx): Promise<void> {
+  return revocations.announce(tx, topic)
+}
+
+/** The client of a row. Its secrets are not read. */
+export function storedClient(row: ClientsTable): StoredClient {
+  const settings = JSON.parse(row.settings) as ClientSettings
+  return {
+    ...withDefaults(settings),
+    id: row.id,
+    name: row.name,
+    confidential: row.confidential === 1,
+    secretHashes: [],
+    // Unlike in a declaration: the right to write clients does not include the right to skip the consent of users.
+    firstParty: settings.firstParty ?? false,
+    declared: false,
+    selfRegistered: row.origin === 'registration',
+    settings,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/**
+ * The clients of the database. Each use of an access token asks for its client: on SQLite that is one indexed read. On
+ * PostgreSQL it is a round trip, so clients are cached while this process is sure to hear of changes.
+ */
+export class StoredClients {
+  readonly #database: Database
+  readonly #clock: Clock
+  readonly #clientSql: string
+  readonly #originSql: string
+  #clients = new BoundedCache<string, readonly ClientRow[]>(capacity)
+  #origins = new BoundedCache<string, true>(capacity)
+  /** Grows with each announcement: a read that began before it is not cached. */
+  #generation = 0
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+    this.#clientSql = clientQuery(database).sql
+    this.#originSql = originQuery(database).sql
+    database.revocations.listen((announced) => {
+      if (announced !== undefined && announced !== topic) return
+      this.#generation += 1
+      this.#clients = new BoundedCache(capacity)
+      this.#origins = new BoundedCache(capacity)
+    })
+  }
+
+  async find(id: string): Promise<StoredClient | undefined> {
+    if (!isClientId(id)) return undefined
+    const rows = await this.#read(this.#clients, id, () =>
+      this.#rows<ClientRow>('client', this.#clientSql, id),
+    )
+    const [row] = rows ?? []
+    if (!rows || !row) return undefined
+    const now = this.#clock.now()
+    const valid = rows.filter(({ secretExpiresAt: end }) => end === null || end > now)
+    return { ...storedClient(row), secretHashes: valid.flatMap(({ secretHash }) => secretHash ?? []) }
+  }
+
+  /** Whether a client has a redirect URI of this origin. */
+  async hasOrigin(origin: string): Promise<boolean> {
+    const read = async (): Promise<true | undefined> => {
+      const rows = await this.#rows('client-origin', this.#originSql, origin)
+      return rows.length > 0 ? true : undefined
+    }
+    return (await this.#read(this.#origins, origin, read)) === true
+  }
+
+  /** Only what exists is cached, so a new client needs no announcement, and made-up ids do not evict others. */
+  async #read<T>(
+    cache: BoundedCache<string, T>,
+    key: string,
+    read: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const { engine, revocations } = this.#database
+    if (engine === 'sqlite') return read()
+    const cached = revocations.current ? cache.get(key) : undefined
+    if (cached !== undefined) return cached
+    const generation = this.#generation
+    const found = await read()
+    const isFound = Array.isArray(found) ? found.length > 0 : found !== undefined
+    if (isFound && revocations.current && generation === this.#generation) cache.set(key, found as T)
+    return found
+  }
+
+  async #rows<Row>(name: string, sql: string, parameter: string): Promise<Row[]> {
+    const database = this.#database
+    if (database.engine === 'sqlite') return database.readConnection.all<Row>(sql, [parameter])
+    return poolRows<Row>(database.pool, { name, text: sql, values: [parameter] })
+  }
+}
+
+function clientQuery({ reader }: Database): CompiledQuery {
+  return reader
+    .selectFrom('clients')
+    .leftJoin('client_secrets', 'client_secrets.client_id', 'clients.id')
+    .selectAll('clients')
+    .select(['client_secrets.secret_hash as secretHash', 'client_secrets.expires_at as secretExpiresAt'])
+    .where('clients.id', '=', '')
+    .compile()
+}
+
+function originQuery({ reader }: Database): CompiledQuery {
+  return reader
+    .selectFrom('client_origins')
+    .select('origin')
+    .where('origin', '=', '')
+    .limit(sql.lit(1))
+    .compile()
 }

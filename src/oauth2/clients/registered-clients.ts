@@ -3,7 +3,7 @@ import type { RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Tables } from '../../storage/tables.ts'
-import { announceClients } from './client-store.ts'
+import { announceClients } from './clients.ts'
 
 /** Clients that registered themselves at most; parallel registrations may exceed each of these limits by a few. */
 const mostRegistered = 10_000

@@ -1,27 +1,21 @@
 import type { OAuth2Services } from '../services.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type, type Static } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { clientNetwork } from '../../http/limits/client-address.ts'
-import { preflightRoute } from '../../http/responses/preflight-route.ts'
+import { preflightRoute } from '../../http/responses/cross-origin.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
-import type { StoredClient } from './client-store.ts'
+import type { StoredClient } from './clients.ts'
 import {
   grantTypes,
   methodOf,
   readRegistration,
-  RegistrationBody,
   registeredScopes,
+  RegistrationBody,
 } from './registration-request.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-
-/**
- * `off`: no app registers itself. `token`: callers need the scope `clients:write`. `documents`: nobody registers, and apps are known by
- * the document at their id. `open`: everybody may register, or use a document.
- */
-export type RegistrationMode = 'off' | 'token' | 'documents' | 'open'
 
 const Texts = Type.Array(Type.String())
 /** RFC 7591, section 3.2.1. */
@@ -55,6 +49,7 @@ function allowAllOrigins(routes: App): void {
 export async function registrationRoute(app: App, parts: OAuth2Services): Promise<void> {
   const { management, noteRefusal } = parts
   const { reach } = parts.clients
+  // `off`: no app registers itself. `documents`: apps are known by the document at their id. `token`: callers need `clients:write`.
   const mode = parts.configuration.clientRegistration
   if (mode === 'off' || mode === 'documents') return
   const isOpen = mode === 'open'

@@ -1,12 +1,18 @@
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { en, type Words } from '../../http/pages/language/en.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
-import type { PageView } from '../../http/pages/page-view.ts'
+import { pageView, type PageView } from '../../http/pages/page-view.ts'
 import { type Client, documentHost } from '../clients/client.ts'
 import { isScope, scopes } from '../../http/access/scopes.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
+import type { FastifyReply } from 'fastify'
+import type { Session } from '../../accounts/sessions/session-lookup.ts'
+import type { Users } from '../../accounts/users/users.ts'
+import type { Queryable } from '../../storage/database.ts'
+import type { AuthorizationRequest } from '../authorize/request-parameters.ts'
+import type { Consents } from './consents.ts'
 
-export interface ConsentPage {
+interface ConsentPage {
   view: PageView
   client: Pick<Client, 'id' | 'name' | 'selfRegistered'>
   /** Where the app gets its answer. */
@@ -136,4 +142,41 @@ export class ConsentForms {
 /** JSON, so that the parts cannot run into each other. */
 function message({ sessionId, clientId, requestUri, scope, resource }: ConsentRequest): string {
   return JSON.stringify([sessionId, clientId, requestUri, scope, resource])
+}
+
+/** What a person is asked to allow. */
+interface ConsentQuestion {
+  client: Client
+  wanted: AuthorizationRequest
+  session: Session
+  /** Of the parked request. */
+  requestUri: string
+}
+
+/** Asks a person whether an app may have what it asks for, unless the person allowed it before. */
+export class ConsentStep {
+  readonly #parts: { consents: Consents; forms: ConsentForms; users: Users; reader: Queryable }
+
+  constructor(parts: { consents: Consents; forms: ConsentForms; users: Users; reader: Queryable }) {
+    this.#parts = parts
+  }
+
+  covers(userId: string, clientId: string, wanted: AuthorizationRequest): Promise<boolean> {
+    return this.#parts.consents.covers(userId, clientId, wanted)
+  }
+
+  async page(reply: FastifyReply, { client, wanted, session, requestUri }: ConsentQuestion): Promise<string> {
+    const { forms, users, reader } = this.#parts
+    const user = await users.find(reader, session.userId)
+    const { redirectUri, scope, resource } = wanted
+    return consentPage({
+      view: pageView(reply),
+      client,
+      redirectUri,
+      scope,
+      resource,
+      signedInAs: user?.name ?? user?.email ?? session.userId,
+      fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
+    })
+  }
 }

@@ -8,7 +8,7 @@ import type { App } from '../../http/app.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { pageView } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
-import { AuthorizationError } from '../oauth-error.ts'
+import { answerWithPage, AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { Parameters } from '../authorize/authorization-requests.ts'
 import type { Wanted } from '../authorize/decision.ts'
 import { type AuthorizationRequest, parseRequest, returnAddress } from '../authorize/request-parameters.ts'
@@ -21,7 +21,6 @@ import {
 } from '../authorize/responses.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
-import { answerWithPage, RequestOver } from '../error-page.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 
 const Body = closedObject({

@@ -10,8 +10,8 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
-import { newUserCode } from './user-codes.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
+import { randomInt } from 'node:crypto'
 
 /** Seconds that a person has for the approval. */
 export const codeLifetime = 600
@@ -23,7 +23,7 @@ const tolerance = 500
 const retention = 3_600_000
 const purpose = 'device-user-code'
 
-export interface DeviceRequest {
+interface DeviceRequest {
   clientId: string
   /** Separated by spaces. */
   scope: string
@@ -44,7 +44,7 @@ export type Poll =
   | { state: 'unknown'; userId: string | undefined }
   | { state: 'approved'; family: Family; refreshToken: string }
 
-export interface DeviceCodesParts {
+interface DeviceCodesParts {
   database: Database
   clock: Clock
   keyring: Keyring
@@ -199,4 +199,25 @@ export class DeviceCodes {
     })
     return { state: 'approved', ...created }
   }
+}
+
+/** No vowels, so that no words arise, and none of the letters and digits that look alike (RFC 8628, section 6.1). */
+const letters = 'BCDFGHJKLMNPQRSTVWXZ'
+const length = 8
+const form = new RegExp(`^[${letters}]{${length}}$`)
+
+/** A code that a person types: 8 of 20 letters, 34 bits. */
+export function newUserCode(): string {
+  return Array.from({ length }, () => letters[randomInt(letters.length)]).join('')
+}
+
+/** The letters of a code that a person typed, in any case and with any separators; `undefined` for other texts. */
+export function readUserCode(typed: string): string | undefined {
+  const code = typed.toUpperCase().replaceAll(/[^A-Z0-9]/g, '')
+  return form.test(code) ? code : undefined
+}
+
+/** As it is shown: `WDJB-MJHT`. */
+export function displayUserCode(code: string): string {
+  return `${code.slice(0, length / 2)}-${code.slice(length / 2)}`
 }

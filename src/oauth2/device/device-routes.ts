@@ -1,5 +1,5 @@
 import type { OAuth2Services } from '../services.ts'
-import { clientCall, AuthorizationError, OAuthError } from '../oauth-error.ts'
+import { AuthorizationError, clientCall, OAuthError } from '../oauth-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
 import { clientCredentials } from '../token/token-call.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -15,8 +15,13 @@ import { ofPages } from '../../http/responses/response-headers.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Client } from '../clients/client.ts'
-import { codeLifetime, type PendingDevice, pollInterval } from './device-codes.ts'
-import { displayUserCode, readUserCode } from './user-codes.ts'
+import {
+  codeLifetime,
+  displayUserCode,
+  type PendingDevice,
+  pollInterval,
+  readUserCode,
+} from './device-codes.ts'
 import { describeDevice } from '../../accounts/sessions/device-name.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'

@@ -14,7 +14,7 @@ import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 import { randomUUID } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 
-export interface BackchannelLogoutsParts extends LogoutTokenParts {
+interface BackchannelLogoutsParts extends LogoutTokenParts {
   clients: Clients
   database: Database
   log: Log

@@ -5,8 +5,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { Problem } from '../../errors.ts'
-import { isForeignWrite } from '../../http/access/access.ts'
-import { actsOnGet } from '../../http/access/background.ts'
+import { actsOnGet, isForeignWrite } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
@@ -18,8 +17,8 @@ import {
   type Next,
   readEndSessionRequest,
   RefusedSignOut,
+  returnPath,
 } from './end-session-request.ts'
-import { returnPath } from './sign-out.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'

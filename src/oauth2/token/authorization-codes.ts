@@ -19,7 +19,7 @@ const lifetime = 60_000
 const retention = 24 * 3_600_000
 
 /** What a code is issued for. */
-export interface CodeGrant {
+interface CodeGrant {
   clientId: string
   redirectUri: string
   /** The PKCE challenge; null for a confidential client that sent none. */
@@ -33,7 +33,7 @@ export interface CodeGrant {
   nonce: string | null
 }
 
-export interface AppCodeExchange {
+interface AppCodeExchange {
   code: string
   clientId: string
   redirectUri: string
@@ -44,7 +44,7 @@ export interface AppCodeExchange {
   origin: AuditOrigin
 }
 
-export interface AuthorizationCodesParts {
+interface AuthorizationCodesParts {
   database: Database
   clock: Clock
   refreshTokens: RefreshTokens

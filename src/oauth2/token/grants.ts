@@ -18,7 +18,7 @@ import type { AuthorizationCodes } from './authorization-codes.ts'
 /** The parameters of a call of the token endpoint, each at most once. */
 export type TokenBody = Readonly<Record<string, string | undefined>>
 
-export interface TokenRequest {
+interface TokenRequest {
   client: Client
   body: TokenBody
   /** The caller, for the audit log. */

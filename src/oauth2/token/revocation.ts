@@ -4,9 +4,8 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
-import { allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
-import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
-import type { KnownToken } from './token-status.ts'
+import { acceptJsonWithoutDuplicates, allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
+import type { KnownToken } from './introspection.ts'
 
 const path = '/oauth2/revoke'
 const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })

@@ -6,9 +6,13 @@ import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
-import { allowClientOrigins, browserCall, clientCredentials } from './token-call.ts'
+import {
+  acceptJsonWithoutDuplicates,
+  allowClientOrigins,
+  browserCall,
+  clientCredentials,
+} from './token-call.ts'
 import type { Granted } from './grants.ts'
-import { acceptJsonWithoutDuplicates } from './json-without-duplicates.ts'
 import type { Client } from '../clients/client.ts'
 
 const Body = Type.Object({

@@ -1,4 +1,4 @@
-import { weightsOf } from '../../requests/weights.ts'
+import { weightsOf } from '../../requests/accept.ts'
 import { de } from './de.ts'
 import { en, type Words } from './en.ts'
 import { es } from './es.ts'
@@ -31,7 +31,7 @@ const languages = {
   zh: { tag: 'zh-Hans', words: zh },
 } as const satisfies Record<string, Language>
 
-export type LanguageCode = keyof typeof languages
+type LanguageCode = keyof typeof languages
 
 /** The tags, for `ui_locales_supported` of the discovery document. */
 export const languageTags: readonly string[] = Object.values(languages).map(({ tag }) => tag)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { wantsPage } from './wants-page.ts'
+import { wantsPage } from './accept.ts'
 
 const cases: [accept: string | undefined, isPage: boolean][] = [
   [undefined, false],

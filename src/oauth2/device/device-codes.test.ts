@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { displayUserCode, newUserCode, readUserCode } from './user-codes.ts'
+import { displayUserCode, newUserCode, readUserCode } from './device-codes.ts'
 
 test('codes have 8 letters without vowels, and are read in any writing', () => {
   const codes = Array.from({ length: 1_000 }, newUserCode)

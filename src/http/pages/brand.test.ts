@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { brandShades, contrast, leastContrast } from './brand-color.ts'
+import { brandShades, contrast, leastContrast } from './brand.ts'
 
 test('contrast is that of WCAG', () => {
   assert.equal(contrast('#000000', '#ffffff'), 21)
