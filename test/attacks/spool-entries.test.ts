@@ -1,7 +1,6 @@
 // A program that can write to the spool forges webhooks: what is read there is taken for verified.
 import assert from 'node:assert/strict'
-import { chmodSync, chownSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, chownSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -13,6 +12,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { incomingEvent as event } from '../receiving/incoming-event.ts'
 import { MemorySpool } from '../receiving/memory-spool.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
 
@@ -112,7 +112,7 @@ describe(
   },
   () => {
     test('are read neither as the own file nor as one that a process left behind', async () => {
-      const folder = mkdtempSync(join(tmpdir(), 'postern-foreign-'))
+      const folder = temporaryFolder()
       const setting = join(folder, 'spool.db')
       const forge = (name: string): void => {
         const file = new SpoolFile(name)
@@ -121,22 +121,18 @@ describe(
         chownSync(name, 65_534, 65_534)
         chmodSync(name, 0o666)
       }
-      try {
-        forge(setting)
-        forge(`${setting}.3`)
-        const settings = { file: setting, maxBytes: 2 ** 27 }
-        const spool = await openFileSpool(settings)
-        assert.deepEqual(await spool.read(10), [])
-        assert.equal(await openAbandoned(settings), undefined)
-        await spool.close()
-        assert.deepEqual(foreignFiles(setting), [setting, `${setting}.3`])
-        for (const name of foreignFiles(setting)) chownSync(name, 0, 0)
-        const left = await openAbandoned(settings)
-        assert.equal((await left!.read(10)).length, 1)
-        await left!.close()
-      } finally {
-        rmSync(folder, { recursive: true })
-      }
+      forge(setting)
+      forge(`${setting}.3`)
+      const settings = { file: setting, maxBytes: 2 ** 27 }
+      const spool = await openFileSpool(settings)
+      assert.deepEqual(await spool.read(10), [])
+      assert.equal(await openAbandoned(settings), undefined)
+      await spool.close()
+      assert.deepEqual(foreignFiles(setting), [setting, `${setting}.3`])
+      for (const name of foreignFiles(setting)) chownSync(name, 0, 0)
+      const left = await openAbandoned(settings)
+      assert.equal((await left!.read(10)).length, 1)
+      await left!.close()
     })
   },
 )

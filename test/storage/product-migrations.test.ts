@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import {
@@ -14,12 +13,12 @@ import {
 import { engines } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { scoped } from '../harness/scoped.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 for (const engine of engines)
   describe(`migrations of the product's own tables (${engine.name})`, () => {
     let folder: string
-    const root = mkdtempSync(join(tmpdir(), 'postern-product-migrations-'))
-    after(() => rmSync(root, { recursive: true, force: true }))
+    const root = temporaryFolder()
 
     const home = started(() => engine.createDatabase())
     const database = started(() => openDatabase(home.url))

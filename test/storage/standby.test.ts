@@ -1,8 +1,5 @@
 // A service does not run on a standby, because its data may be old.
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { postern } from '../cli/command.ts'
 import { onPostgres, postgres } from '../harness/engines.ts'
@@ -11,6 +8,7 @@ import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startTestService } from '../harness/service.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 describe('on a standby', onPostgres, () => {
   let primary: OwnPostgres
@@ -32,39 +30,31 @@ describe('on a standby', onPostgres, () => {
   })
 
   test('the start fails with one line', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'postern-standby-start-'))
-    try {
-      for (const args of [['serve'], ['serve', '--only', 'http', '--no-migrate'], ['migrate']]) {
-        const ended = await postern(folder, args, { DATABASE_URL: standby.url, PORT: '0' })
-        assert.equal(ended.code, 1, args.join(' '))
-        const lines = ended.stderr.trim().split('\n')
-        assert.equal(lines.length, 1, ended.stderr)
-        assert.match(lines[0]!, /cannot be used: .*(standby|read-only).*Name the primary/)
-      }
-    } finally {
-      await rm(folder, { recursive: true, force: true })
+    const folder = temporaryFolder()
+    for (const args of [['serve'], ['serve', '--only', 'http', '--no-migrate'], ['migrate']]) {
+      const ended = await postern(folder, args, { DATABASE_URL: standby.url, PORT: '0' })
+      assert.equal(ended.code, 1, args.join(' '))
+      const lines = ended.stderr.trim().split('\n')
+      assert.equal(lines.length, 1, ended.stderr)
+      assert.match(lines[0]!, /cannot be used: .*(standby|read-only).*Name the primary/)
     }
   })
 
   test('doctor tells whether lists can be read at DATABASE_REPLICA_URL', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'postern-standby-doctor-'))
-    try {
-      const doctor = async (url: string): Promise<string> =>
-        (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
-      assert.match(await doctor(standby.url), /✔ standby: lists are read on it/)
-      const { host } = new URL(standby.url)
-      assert.match(
-        await doctor(standby.url.replace(host, `${host},${host}`)),
-        /✔ standby: lists are read on it/,
-      )
-      assert.match(await doctor(primary.url), /! standby: .*no standby/)
-      const other = new URL(standby.url)
-      other.pathname = '/template1'
-      assert.match(await doctor(other.href), /✖ standby: it has no table continuity/)
-      assert.match(await doctor('postgres://127.0.0.1:1/none'), /✖ standby: .*cannot be used.*ECONNREFUSED/)
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
+    const folder = temporaryFolder()
+    const doctor = async (url: string): Promise<string> =>
+      (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
+    assert.match(await doctor(standby.url), /✔ standby: lists are read on it/)
+    const { host } = new URL(standby.url)
+    assert.match(
+      await doctor(standby.url.replace(host, `${host},${host}`)),
+      /✔ standby: lists are read on it/,
+    )
+    assert.match(await doctor(primary.url), /! standby: .*no standby/)
+    const other = new URL(standby.url)
+    other.pathname = '/template1'
+    assert.match(await doctor(other.href), /✖ standby: it has no table continuity/)
+    assert.match(await doctor('postgres://127.0.0.1:1/none'), /✖ standby: .*cannot be used.*ECONNREFUSED/)
   })
 
   test('a service whose address begins to lead to a standby does not use its data', async () => {

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { incomingEvent } from '#test/receiving/incoming-event.ts'
@@ -11,6 +9,7 @@ import { createLog } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import { openFileSpool } from './file-spool.ts'
 import { EntrySignature, signedSpool, type Spool } from './spool.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
 const of = (...secrets: string[]) => new EntrySignature(new Keyring(secrets))
@@ -52,12 +51,11 @@ for (const [name, open] of Object.entries(spools))
     let folder: string
     let spool: Spool<IncomingEvent>
     beforeEach(async () => {
-      folder = mkdtempSync(join(tmpdir(), 'postern-spool-'))
+      folder = temporaryFolder()
       spool = await open(folder)
     })
     afterEach(async () => {
       await spool.close?.()
-      rmSync(folder, { recursive: true, force: true })
     })
 
     const fill = (count: number, first = 0): Promise<void> =>

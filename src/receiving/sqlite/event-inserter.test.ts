@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { systemClock } from '../../runtime/clock.ts'
 import { openSqlite } from '../../storage/sqlite/database.ts'
 import { EventInserter } from './event-inserter.ts'
 import { spoolBeside, SpoolFile } from './spool-file.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 test('a start needs a thread only if there is a spool', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-event-inserter-'))
+  const folder = temporaryFolder()
   const file = join(folder, 'postern.db')
   const database = openSqlite(file)
   const errors: unknown[] = []
@@ -32,6 +31,5 @@ test('a start needs a thread only if there is a spool', async () => {
   process.off('worker', note)
   await inserter.close()
   await database.close()
-  rmSync(folder, { recursive: true, force: true })
   assert.deepEqual(errors, [])
 })

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import type { IncomingEvent } from '../queue/store.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { copyAside, type Spooled, SpoolFile } from './spool-file.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'postern-spool-file-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 
 const events = (from: number, count: number, bytes = 10): IncomingEvent[] =>
   Array.from({ length: count }, (_, index) => ({

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { constants, DatabaseSync } from 'node:sqlite'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { SqliteConnection, hideLimitParameter } from './connection.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 test('the parameter of a LIMIT becomes part of an expression', () => {
   const changed: [string, string][] = [
@@ -52,7 +51,7 @@ test('the value is the same', () => {
 test('a connection prepares a statement once, whatever its limit', (context) => {
   let prepared = 0
   const prepare = context.mock.method(DatabaseSync.prototype, 'prepare')
-  const folder = mkdtempSync(join(tmpdir(), 'postern-limit-'))
+  const folder = temporaryFolder()
   const connection = new SqliteConnection(join(folder, 'a.db'))
   const read = (limit: number): unknown[] =>
     connection.all("select value from json_each('[1,2,3]') limit ?", [limit])
@@ -70,5 +69,4 @@ test('a connection prepares a statement once, whatever its limit', (context) => 
   assert.equal(read(2).length, 2)
   assert.equal(prepared, 0)
   connection.close()
-  rmSync(folder, { recursive: true })
 })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { ThreadClient } from './thread-client.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 test('messages that are no answers do not answer a task, as with --watch', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-thread-'))
+  const folder = temporaryFolder()
   const file = join(folder, 'thread.mjs')
   const server = new URL('thread-server.ts', import.meta.url).href
   writeFileSync(
@@ -26,6 +26,5 @@ test('messages that are no answers do not answer a task, as with --watch', async
     assert.deepEqual(await Promise.all([thread.call('double', 1), thread.call('double', 2)]), [2, 4])
   } finally {
     await thread.close()
-    rmSync(folder, { recursive: true })
   }
 })
