@@ -9,7 +9,6 @@
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
-import { contention } from './contention.ts'
 import { anonymous } from './anonymous.ts'
 import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
@@ -41,7 +40,6 @@ const benches: readonly Bench[] = [
   authorize,
   before,
   beside,
-  contention,
   cost,
   deliver,
   depth,

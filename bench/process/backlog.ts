@@ -14,10 +14,6 @@ export interface Backlog {
   count: number
   /** Length of each event's body. */
   bytes: number
-  /** Whether no service is running yet, so that nothing needs to be waited for. */
-  before?: boolean
-  /** Milliseconds that storing may take at least. Default: a second. */
-  atLeast?: number
 }
 
 /** Events that one commit stores. */
@@ -27,8 +23,8 @@ let timePerEvent = 0.3
 const timeAtLeast = 1_000
 
 /**
- * Puts a backlog into the event queue by the statements of the service, all of it due at the same moment, when it is complete:
- * a service that runs already begins then, and one that is started before has it all in front of it.
+ * Puts a backlog into the event queue by the statements of the service, all of it due at the same moment, when it is complete
+ * and the running service begins.
  */
 export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Promise<void> {
   const database = await openDatabase(url)
@@ -36,13 +32,12 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
     await migrate(database)
     const keep = storeOf(database)
     const receivedAt = Date.now()
-    const ahead = (backlog.atLeast ?? timeAtLeast) + Math.ceil(backlog.count * timePerEvent)
-    const dueAt = receivedAt + (backlog.before ? 0 : ahead)
+    const dueAt = receivedAt + timeAtLeast + Math.ceil(backlog.count * timePerEvent)
     for (let first = 0; first < backlog.count; first += chunk)
       await keep(eventsOf(backlog, first, receivedAt, dueAt))
     // As autovacuum would have done long ago on a server that has been running for a while.
     if (database.engine === 'postgres') await database.pool.query('analyze')
-    if (!backlog.before && Date.now() > dueAt)
+    if (Date.now() > dueAt)
       throw new Error('the backlog was not complete in time: the machine is busy or its disk slow')
     timePerEvent = (2 * (Date.now() - receivedAt)) / backlog.count
   } finally {
@@ -87,15 +82,10 @@ function eventsOf(
 }
 
 /** @throws Error when events are left after `limit` milliseconds. */
-export async function waitUntilProcessed(
-  database: BenchDatabase,
-  limit: number,
-  { every = 250, look = () => {} }: { every?: number; look?: () => void } = {},
-): Promise<void> {
+export async function waitUntilProcessed(database: BenchDatabase, limit: number): Promise<void> {
   const pending = `select count(*) from (select 1 from event_queue where status = 'pending' limit 1) as left_over`
   for (const deadline = performance.now() + limit; (await readNumber(database, pending)) > 0;) {
-    look()
     if (performance.now() > deadline) throw new Error(`events were left after ${limit / 1000} s`)
-    await wait(every)
+    await wait(250)
   }
 }

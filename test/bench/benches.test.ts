@@ -4,7 +4,6 @@ import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
 import { anonymous } from '../../bench/anonymous.ts'
 import { authorize } from '../../bench/authorize.ts'
-import { contention } from '../../bench/contention.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
 import { forwardAuth } from '../../bench/forward-auth.ts'
@@ -25,7 +24,6 @@ const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
   [anonymous, 'sqlite'],
   [authorize, 'sqlite'],
-  ...(postgresServer === undefined ? [] : [[contention, 'postgres'] as const]),
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
   [forwardAuth, 'sqlite'],
