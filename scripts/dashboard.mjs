@@ -8,7 +8,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { say } from '../bin/launch.mjs'
-import { nodeBinary, npm, waitFor } from './node.mjs'
+import { installPackages } from './install.mjs'
+import { nodeBinary, waitFor } from './node.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 /** Has its own packages, and is built into `dist` there. */
@@ -44,17 +45,8 @@ export function digestOf(paths) {
 /** The text of a stamp file; empty if it does not exist. */
 export const kept = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '')
 
-/** Installs the packages of the dashboard, unless those of its lock file are there. @returns whether they are there */
-export async function installDashboard() {
-  const stamp = join(folder, 'node_modules', '.postern-install')
-  const lock = digestOf(['dashboard/package-lock.json'])
-  if (kept(stamp) === lock) return true
-  say('installing the packages of the dashboard (npm ci in dashboard)')
-  const { code, error } = await npm(['ci', '--include=dev'], folder)
-  if (error || code !== 0) return false
-  writeFileSync(stamp, lock)
-  return true
-}
+/** @returns whether the packages of the dashboard are installed */
+export const installDashboard = () => installPackages(folder, true)
 
 function vite(args, stdio) {
   const program = join(folder, 'node_modules/vite/bin/vite.js')

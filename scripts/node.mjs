@@ -37,17 +37,13 @@ export function nodeBinary() {
   return (node && !isPinned(node) && node.binary) || process.execPath
 }
 
-/** How npm is called: the command, and its first arguments. */
-export function npmCommand() {
-  const cli = process.env.npm_execpath
-  return cli && /npm-cli\.c?js$/.test(cli)
-    ? [process.env.npm_node_execpath || process.execPath, [cli]]
-    : ['npm', []]
-}
-
 /** Runs npm in a folder. Its output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command. */
 export function npm(args, cwd, output = 2) {
-  const [command, first] = npmCommand()
+  const cli = process.env.npm_execpath
+  const [command, first] =
+    cli && /npm-cli\.c?js$/.test(cli)
+      ? [process.env.npm_node_execpath || process.execPath, [cli]]
+      : ['npm', []]
   // No package needs an install script: the test harness makes the one set of links that a script would make. Warnings are
   // left out: an old Node's npm lists every package that asks for a newer Node.js than its own.
   const all = first.concat(args, '--include=optional', '--ignore-scripts', '--loglevel=error')
@@ -55,17 +51,10 @@ export function npm(args, cwd, output = 2) {
   return waitFor(spawn(command, all, { cwd, stdio: ['ignore', output, 2], shell }))
 }
 
-/** Whether the pinned Node.js would run here, and is not installed. */
-export function lacksNode() {
+/** The version of the pinned Node.js, if it would run here and is not installed. */
+export function missingNode() {
   const node = pinnedNode()
-  return Boolean(node && !node.binary && !isPinned(node))
-}
-
-/** Installs the pinned Node.js. Without it, a Node.js of the machine that is new enough serves as well. */
-export async function installNode() {
-  say(`installing Node.js ${pinnedNode().version} (npm ci in scripts/node)`)
-  const { signal } = await npm(['ci'], folder)
-  if (signal) die(signal)
+  return node && !node.binary && !isPinned(node) ? node.version : undefined
 }
 
 /** Waits for a child and passes on the signals that only this process gets. */

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { say } from '../bin/launch.mjs'
 import { digestOf, kept, sources as dashboardSources } from './dashboard.mjs'
-import { lock } from './lock.mjs'
+import { lock } from './install.mjs'
 import { nodeBinary, npm, waitFor } from './node.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -59,8 +59,7 @@ if (!process.argv[2]) {
   process.exit(2)
 }
 const target = join(resolve(process.argv[2]), 'vendor')
-const unlock = await lock('pack', 'another process is packing, waiting for it')
-process.on('exit', unlock)
+await lock('pack', 'another process is packing, waiting for it')
 const digest = digestOf(sources)
 if (kept(stamp) !== digest) await packAll(digest)
 mkdirSync(target, { recursive: true })
