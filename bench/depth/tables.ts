@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { Keyring } from '../../src/crypto/keyring.ts'
-import { posts } from '../../src/listing/resources/posts.ts'
+import { posts } from '../../src/listing/resources/products-and-posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { countedOrderOf } from '../../src/listing/counts/list-order.ts'
 import { CountsWriter } from '../../src/listing/counts/writer.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { queriesOf } from './query.ts'
-import { products } from './resources/products.ts'
+import { products } from './resources/products-and-posts.ts'
 
 const request = (url: string) => ({ url, parameters: { category: url }, caller: undefined })
 

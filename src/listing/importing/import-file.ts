@@ -1,17 +1,22 @@
 import { createReadStream } from 'node:fs'
 import { type Clock, sleep } from '../../runtime/clock.ts'
-import { canonicalTime, InvalidTime, timeOf } from '../../paging/time.ts'
+import { InvalidTime, timeOf } from '../../paging/time.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../storage/unavailable.ts'
 import { readCsv } from './csv.ts'
 import { createCheck, type ImportTarget, InvalidRecord, readTexts } from './target.ts'
 import { ImportedUser, userTarget } from './users.ts'
-import { type Static, type TObject, Type } from 'typebox'
+import { Type } from 'typebox'
 import type { ProductsTable } from '../../storage/tables.ts'
-import type { ItemRow, WritableTable } from '../writing/store.ts'
-import { idField } from '../writing/fields.ts'
-import { NewPost } from '../writing/posts.ts'
-import { NewProduct } from '../writing/products.ts'
+import {
+  columnsOf,
+  idField,
+  type ItemBody,
+  type ItemRow,
+  writablePosts,
+  writableProducts,
+  type WritableList,
+} from '../writing/bodies.ts'
 import { decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './lines.ts'
 
 /** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
@@ -20,35 +25,28 @@ interface ImportedItem {
   hasTime: boolean
 }
 
-/** Imports into a table whose rows can also be written over HTTP, by the same rules. */
-function itemTarget<S extends TObject>(
-  table: WritableTable,
-  schema: S,
-  toRow: (fields: Omit<Static<S>, 'createdAt'>, createdAt: string) => ItemRow,
-): ImportTarget<ImportedItem> {
+/** Imports into a table whose rows can also be written over HTTP, by the same rules. Without ids, a second run would import all again. */
+function itemImport({ list, New }: WritableList) {
+  const schema = Type.Object({ ...New.properties, [list.key]: idField })
   const check = createCheck(schema)
-  return {
+  const target: ImportTarget<ImportedItem> = {
     read(fields, now) {
-      const { createdAt, ...rest } = check(fields) as Static<S> & { createdAt?: string }
-      const time = createdAt === undefined ? timeOf(now) : canonicalTime(createdAt)
-      return { values: toRow(rest, time), hasTime: createdAt !== undefined }
+      const item = check(fields) as ItemBody
+      const values = { created_at: timeOf(now), ...columnsOf(list, item) } as ItemRow
+      return { values, hasTime: item.createdAt !== undefined }
     },
     keyOf: ({ values }) => values.id,
     async save(tx, rows) {
       for (const hasTime of [true, false]) {
         const values = rows.filter((row) => row.hasTime === hasTime).map((row) => row.values)
-        if (values.length > 0) await upsert(tx, table, values, hasTime)
+        if (values.length > 0) await upsert(tx, list.table, values, hasTime)
       }
     },
   }
+  return { schema, target: target as ImportTarget<unknown> }
 }
 
-async function upsert(
-  tx: Tx,
-  name: WritableTable,
-  rows: readonly ItemRow[],
-  hasTime: boolean,
-): Promise<void> {
+async function upsert(tx: Tx, name: string, rows: readonly ItemRow[], hasTime: boolean): Promise<void> {
   // Kysely has no type for a table that is a variable. The columns are those of the rows.
   const table = name as 'products'
   const columns = Object.keys(rows[0]!) as (keyof ProductsTable)[]
@@ -66,23 +64,6 @@ async function upsert(
     .execute()
 }
 
-const ImportedPost = Type.Object({ ...NewPost.properties, _id: idField })
-
-const postTarget = itemTarget('posts', ImportedPost, ({ _id: id, title, body }, created_at) => ({
-  id,
-  title,
-  body,
-  created_at,
-}))
-
-/** The body of `POST /products`, with a required id: without ids, a second run would import all rows again. */
-const ImportedProduct = Type.Object({ ...NewProduct.properties, id: idField })
-
-const productTarget = itemTarget('products', ImportedProduct, (product, created_at) => ({
-  ...product,
-  created_at,
-}))
-
 /** Rows in one transaction, for which the writers of a running service wait. */
 const batchSize = 500
 /** Attempts for each batch while the database is busy or unavailable, and the milliseconds between them. */
@@ -91,8 +72,8 @@ const pause = 1_000
 
 const targets = {
   users: { schema: ImportedUser, target: userTarget as ImportTarget<unknown> },
-  products: { schema: ImportedProduct, target: productTarget as ImportTarget<unknown> },
-  posts: { schema: ImportedPost, target: postTarget as ImportTarget<unknown> },
+  products: itemImport(writableProducts),
+  posts: itemImport(writablePosts),
 }
 export type ImportKind = keyof typeof targets
 

@@ -1,134 +1,127 @@
 import type { FastifyRequest } from 'fastify'
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import { auditOrigin, createRecordAudit } from '../../accounts/audit/audit.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { timeOf } from '../../paging/time.ts'
+import { IdParams } from '../../http/schemas/schemas.ts'
+import { InvalidTime, timeOf } from '../../paging/time.ts'
 import type { Database, Tx } from '../../storage/database.ts'
+import type { ProductsTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import { columnsToRow, presenter, type Item } from '../items.ts'
 import type { ListWrites } from '../catalogue.ts'
 import type { ListDeclaration } from '../list.ts'
-import { posts } from '../resources/posts.ts'
-import { products } from '../resources/products.ts'
 import { itemSchema } from '../schema.ts'
-import { NewPost, PostChange, postRow } from './posts.ts'
-import { NewProduct, ProductChange, productRow } from './products.ts'
-import { ItemStore, type ItemRow } from './store.ts'
-import { readTime } from './fields.ts'
-import { IdParams } from '../../http/schemas/schemas.ts'
+import { columnsOf, type ItemBody, writablePosts, writableProducts, type WritableList } from './bodies.ts'
 
-/** A list whose items can be written. */
-interface Writable {
-  list: ListDeclaration
-  /** The name of one item in messages. */
-  noun: string
-  store: ItemStore
-  New: TSchema
-  Change: TSchema
-  /** @param body valid by `New`. @param id used when the body has none. */
-  toRow: (body: never, id: string, createdAt: string) => ItemRow
+interface Parts {
+  database: Database
+  clock: Clock
 }
 
 const config = { access: { scope: 'lists:write' } } as const
 const tags = ['lists']
+/** Kysely has no type for a table that is a variable. The statements use only what all writable tables have. */
+const tableOf = ({ table }: ListDeclaration) => table as 'products'
 
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. Returns the bodies of these calls by the path of the list. */
-export function writeRoutes(
-  app: App,
-  { database, clock }: { database: Database; clock: Clock },
-): ReadonlyMap<string, ListWrites> {
-  const writables: Writable[] = [
-    {
-      list: products,
-      noun: 'product',
-      store: new ItemStore(database, 'products'),
-      New: NewProduct,
-      Change: ProductChange,
-      toRow: productRow,
-    },
-    {
-      list: posts,
-      noun: 'post',
-      store: new ItemStore(database, 'posts'),
-      New: NewPost,
-      Change: PostChange,
-      toRow: postRow,
-    },
-  ]
+export function writeRoutes(app: App, parts: Parts): ReadonlyMap<string, ListWrites> {
+  const writables = [writableProducts, writablePosts]
   for (const writable of writables) {
-    const audit = itemAudit(clock, writable.noun)
-    createRoute(app, clock, writable, audit)
-    updateRoute(app, writable, audit)
-    deleteRoute(app, writable, audit)
+    const audit = itemAudit(parts.clock, writable.noun)
+    createRoute(app, parts, writable, audit)
+    updateRoute(app, parts, writable, audit)
+    deleteRoute(app, parts, writable, audit)
   }
   return new Map(writables.map(({ list, New, Change }) => [list.path, { create: New, change: Change }]))
 }
 
-function createRoute(app: App, clock: Clock, writable: Writable, audit: ItemAudit): void {
-  const { list, noun, store, New, toRow } = writable
-  const response = { 201: itemSchema(list) }
-  const schema = { tags, summary: `Create a ${noun}`, body: New, response }
+function createRoute(app: App, { database, clock }: Parts, writable: WritableList, audit: ItemAudit): void {
+  const { list, noun, New } = writable
+  const schema = { tags, summary: `Create a ${noun}`, body: New, response: { 201: itemSchema(list) } }
   const show = itemOf(list)
   app.post(list.path, { config, schema }, async (request, reply) => {
     const now = clock.now()
-    const { createdAt } = request.body as { createdAt?: string }
-    const time = createdAt === undefined ? timeOf(now) : readTime(createdAt)
-    const row = toRow(request.body as never, newId(now), time)
-    await store.insert(row, audit(request, 'item.created', row.id)).catch((error: unknown) => {
+    const given = readColumns(list, request.body)
+    const row = { id: newId(now), created_at: timeOf(now), ...given } as ProductsTable
+    try {
+      await database.transaction(async (tx) => {
+        await tx.insertInto(tableOf(list)).values(row).execute()
+        await audit(tx, request, 'item.created', row.id)
+      })
+    } catch (error) {
       if (!isUniqueViolation(error)) throw error
       throw new Problem('conflict', {
         detail: `There is a ${noun} with the id ${JSON.stringify(row.id)} already.`,
         cause: error,
       })
-    })
+    }
     return reply.code(201).send(show(row))
   })
 }
 
-function updateRoute(app: App, { list, noun, store, Change }: Writable, audit: ItemAudit): void {
+function updateRoute(app: App, { database }: Parts, writable: WritableList, audit: ItemAudit): void {
+  const { list, noun, Change } = writable
   const response = { 200: itemSchema(list) }
   const schema = { tags, summary: `Change a ${noun}`, params: IdParams, body: Change, response }
   const show = itemOf(list)
   app.patch(`${list.path}/:id`, { config, schema }, async (request) => {
     const { id } = request.params
-    const { createdAt, ...others } = request.body as { createdAt?: string }
-    const change = { ...others, ...(createdAt !== undefined && { created_at: readTime(createdAt) }) }
-    const effect = audit(request, 'item.changed', id, change)
-    const row = isStorableText(id) ? await store.update(id, change, effect) : undefined
-    if (!row) throw notFound(noun, id)
-    return show(row)
+    const change = readColumns(list, request.body)
+    if (!isStorableText(id)) throw notFound(noun, id)
+    return database.transaction(async (tx) => {
+      const changes = Object.keys(change).length > 0
+      if (changes) await tx.updateTable(tableOf(list)).set(change).where('id', '=', id).execute()
+      const row = await tx.selectFrom(tableOf(list)).selectAll().where('id', '=', id).executeTakeFirst()
+      if (!row) throw notFound(noun, id)
+      if (changes) await audit(tx, request, 'item.changed', id, change)
+      return show(row)
+    })
   })
 }
 
-function deleteRoute(app: App, { list, noun, store }: Writable, audit: ItemAudit): void {
-  const response = { 204: Type.Null() }
-  const schema = { tags, summary: `Delete a ${noun}`, params: IdParams, response }
+function deleteRoute(app: App, { database }: Parts, { list, noun }: WritableList, audit: ItemAudit): void {
+  const schema = { tags, summary: `Delete a ${noun}`, params: IdParams, response: { 204: Type.Null() } }
   app.delete(`${list.path}/:id`, { config, schema }, async (request, reply) => {
     const { id } = request.params
-    const effect = audit(request, 'item.deleted', id)
-    if (!isStorableText(id) || !(await store.delete(id, effect))) throw notFound(noun, id)
+    if (!isStorableText(id)) throw notFound(noun, id)
+    await database.transaction(async (tx) => {
+      const { numDeletedRows } = await tx.deleteFrom(tableOf(list)).where('id', '=', id).executeTakeFirst()
+      if (numDeletedRows === 0n) throw notFound(noun, id)
+      await audit(tx, request, 'item.deleted', id)
+    })
     return reply.code(204).send(null)
   })
 }
 
-/** Returns the function that writes the audit entry of one change in its transaction. */
+/** The columns of a body. @throws Problem `invalid-body` with the reason. */
+function readColumns(list: ListDeclaration, body: ItemBody): Record<string, unknown> {
+  try {
+    return columnsOf(list, body)
+  } catch (error) {
+    if (!(error instanceof InvalidTime)) throw error
+    throw new Problem('invalid-body', { detail: `/createdAt ${error.message}.`, pointer: '/createdAt' })
+  }
+}
+
+/** Writes the audit entry of one change in its transaction. */
 type ItemAudit = (
+  tx: Tx,
   request: FastifyRequest,
   action: 'item.created' | 'item.changed' | 'item.deleted',
   id: string,
   change?: object,
-) => (tx: Tx) => Promise<void>
+) => Promise<void>
 
 function itemAudit(clock: Clock, noun: string): ItemAudit {
   const record = createRecordAudit(clock)
-  return (request, action, id, change = {}) => {
+  return (tx, request, action, id, change = {}) => {
     const fields = Object.keys(change).join(',')
     const detail = fields === '' ? undefined : { changed: fields }
-    return (tx) => record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
+    return record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
   }
 }
 
