@@ -25,16 +25,16 @@ export const comparisons: Blocks = {
     'a sender on Graphile Worker': 'sender on Graphile Worker',
   }),
 
-  'forward-auth': sideBySide('forward-auth', 'such requests a second', {
+  'forward-auth': sideBySide('forward-auth', 'forward authentication requests a second', {
     Postern: 'Postern',
-    'a handler of bare Fastify that only says 204': 'bare Fastify',
+    'a bare Fastify handler that only returns 204': 'bare Fastify',
   }),
 
   depth: (read) => {
     const result = read('depth')
     return [
-      `The far end by cursor gets ${ratio(result, 'PostgreSQL: far end by cursor / first page')} times the requests a second of the first page.`,
-      `Page 50,000 by number gets ${ratio(result, 'PostgreSQL: page 50000 / page 1')} times those of page 1.`,
+      `By cursor, the last page gets ${ratio(result, 'PostgreSQL: far end by cursor / first page')} times the requests a second of the first page.`,
+      `By number, page 50,000 gets ${ratio(result, 'PostgreSQL: page 50000 / page 1')} times those of page 1.`,
       `${sourceOf(result)}.`,
     ].join('\n')
   },
