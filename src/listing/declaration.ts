@@ -30,7 +30,7 @@ function repeated(values: readonly string[]): Set<string> {
 
 /** Fills in the defaults. @param options without faults */
 export function completeList(options: List): ListDeclaration {
-  const { path, table, name = path, summary = `The list ${path}`, key, sort = [], access = 'admin' } = options
+  const { path, table, name = path, summary = `Rows of ${table}`, key, sort = [], access = 'admin' } = options
   return {
     name,
     path,
