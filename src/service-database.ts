@@ -34,18 +34,18 @@ export async function openServiceDatabase({
     onPrimary: true,
     replicaUrl: configuration.databaseReplicaUrl,
     onReplica: (usable, reason) => {
-      if (usable) log.info('lists are read on the standby of DATABASE_REPLICA_URL')
+      if (usable) log.info('lists are read from the standby of DATABASE_REPLICA_URL')
       else
         log.warn(
           { err: reason },
-          'the standby of DATABASE_REPLICA_URL is out of reach or does not follow: lists are read on the primary',
+          'the standby of DATABASE_REPLICA_URL is unreachable or out of date: lists are read from the primary',
         )
     },
     handlerAnswerWithin: handlerTimeout,
   })
   database.onSetBack(() =>
     log.warn(
-      'the database was restarted, moved or taken back: numbers go on higher, and what was in memory is read again',
+      'the database was restarted, failed over or restored: IDs skip ahead, and cached data is read again',
     ),
   )
   return database
@@ -74,7 +74,7 @@ export async function prepareDatabase(database: Database, parts: PreparationPart
     return
   }
   const options = {
-    onWait: () => log.warn('another process migrates the database: this one waits until it has ended'),
+    onWait: () => log.warn('another process is migrating the database: waiting for it to finish'),
   }
   const applied = await migrate(database, migrations, options)
   if (parts.migrationsFolder !== undefined) {

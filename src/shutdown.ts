@@ -42,10 +42,9 @@ export async function stop(running: Running, limit: number): Promise<void> {
   // A client that sends slowly or does not read its answer would delay the stop.
   const cut = setTimeout(() => app?.server.closeAllConnections(), Math.max(0, work - leftBefore))
   const parts = [app?.close(), ...workers.map((worker) => worker.stop(deadline))].map(async (part) =>
-    part?.catch((error: unknown) => log.error({ err: error }, 'a part did not stop cleanly')),
+    part?.catch((error: unknown) => log.error({ err: error }, 'a component did not stop cleanly')),
   )
-  if (!(await within(until - leftBefore, Promise.all(parts))))
-    log.error('a part did not stop in time, and was left behind')
+  if (!(await within(until - leftBefore, Promise.all(parts)))) log.error('a component did not stop in time')
   clearTimeout(cut)
   // Its events stay there for the next start.
   if (spool?.spool.close && !(await within(until, spool.spool.close())))
@@ -65,7 +64,7 @@ export function endOutdated(running: Running, error: NewerDatabase): void {
   const { app, database, workers, log, recorder } = running
   running.newer = error
   // Without a server, the start fails and reports it.
-  if (app) log.error({ err: error }, 'this process has ended its work and answers calls with 503')
+  if (app) log.error({ err: error }, 'this process has stopped its work and returns HTTP 503')
   app?.outage.start(toProblem(error))
   if (database.engine === 'postgres') database.abandon(error)
   running.workers = []
@@ -74,7 +73,7 @@ export function endOutdated(running: Running, error: NewerDatabase): void {
   const now = AbortSignal.abort(error)
   for (const worker of workers)
     worker.stop(now).catch((failure: unknown) => {
-      log.warn({ err: failure, worker: worker.name }, 'a worker did not end cleanly')
+      log.warn({ err: failure, worker: worker.name }, 'a worker did not stop cleanly')
     })
 }
 

@@ -16,7 +16,7 @@ export function createSweeper(
   return periodicWorker(name, clock, interval, async () => {
     for (const sweep of sweeps) {
       await sweep(clock.now()).catch((error: unknown) =>
-        log.warn({ err: error, worker: name }, 'could not sweep'),
+        log.warn({ err: error, worker: name }, 'could not delete expired rows'),
       )
     }
   })

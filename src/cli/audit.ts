@@ -116,7 +116,7 @@ function showProgress(): { add: (rows: number, seq: number) => void; stop: (sum:
     stop(sum) {
       if (shown && count > 0) process.stderr.write('\r\u001b[K')
       if (!sum) return
-      const next = last === undefined ? '' : `; --after ${last} goes on from here`
+      const next = last === undefined ? '' : `; continue with --after ${last}`
       process.stderr.write(`${count} ${count === 1 ? 'entry' : 'entries'}${next}\n`)
     },
   }

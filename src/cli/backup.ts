@@ -50,7 +50,7 @@ export async function backup(file: string): Promise<void> {
 export async function restore(file: string): Promise<void> {
   const settings = readSettings()
   const { databaseUrl } = settings
-  if (!existsSync(file)) throw new CommandFailure(`${file} is not there`)
+  if (!existsSync(file)) throw new CommandFailure(`${file} does not exist`)
   const target = sqliteFileOf(databaseUrl)
   if (target === undefined) {
     const address = await addressToFill(settings)

@@ -24,8 +24,8 @@ export async function call(url: string, init: RequestInit, advice?: string): Pro
   } catch (error) {
     const { name, cause } = error as Error
     const why =
-      name === 'TimeoutError' ? `nothing came within ${limit / 1000} seconds` : causeInWords(cause ?? error)
-    const failure = `${url} does not answer: ${why}`
+      name === 'TimeoutError' ? `no response within ${limit / 1000} seconds` : causeInWords(cause ?? error)
+    const failure = `${url} does not respond: ${why}`
     throw new Unavailable(advice === undefined ? failure : `${failure}. ${advice}`, { cause: error })
   }
 }

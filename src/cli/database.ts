@@ -7,10 +7,10 @@ import type { MigrationOptions } from '../storage/migration-log.ts'
 import { migrations } from '../storage/migrations/index.ts'
 import { openDatabase, type DatabasePlace } from '../storage/open.ts'
 
-/** Says on stderr that another process migrates the database. */
+/** Says on stderr that another process is migrating the database. */
 export const tellWait: MigrationOptions = {
   onWait: () =>
-    void process.stderr.write('another process migrates the database: this one waits until it has ended\n'),
+    void process.stderr.write('another process is migrating the database: waiting for it to finish\n'),
 }
 
 /** Opens a database, migrates it to this version, runs `work`, and closes the database. */

@@ -70,7 +70,7 @@ function readScope(text: string): Scope[] {
   const several = Object.keys(scopes)
     .filter(isScope)
     .filter((one) => room !== undefined && one.startsWith(room))
-  if (several.length === 0) throw new UsageFailure(`--scope does not know ${text}. ${advice}`)
+  if (several.length === 0) throw new UsageFailure(`${text} is not a scope. ${advice}`)
   return several
 }
 
@@ -80,7 +80,7 @@ const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_
 function readEnd(text: string, now: number): number {
   const [, count, unit] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
   const end = count && unit ? now + Number(count) * units[unit]! : Date.parse(text)
-  if (!(end > now)) throw new UsageFailure(`--expires takes 12h, 90d, 4w or a date to come, not ${text}`)
+  if (!(end > now)) throw new UsageFailure(`--expires takes 12h, 90d, 4w or a future date, not ${text}`)
   return end
 }
 

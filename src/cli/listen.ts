@@ -43,7 +43,7 @@ export async function listen(options: ListenOptions): Promise<void> {
     if (options.secret !== undefined) scheme = schemeOf(options.secret)
     const leave = options.secret === undefined ? await register() : undefined
     process.stderr.write(
-      `listening on ${address}${leave ? ', registered as a subscriber' : ''}; Ctrl-C ends it\n`,
+      `listening on ${address}${leave ? ', registered as an endpoint' : ''}; press Ctrl-C to stop\n`,
     )
     await new Promise<void>((resolve) => {
       process.once('SIGINT', resolve)
@@ -64,9 +64,7 @@ async function open(server: Server, text: string): Promise<string> {
       server.once('error', reject).listen(port, '127.0.0.1', resolve),
     )
   } catch (error) {
-    throw new CommandFailure(
-      `Port ${port} cannot be listened on (${causeInWords(error)}): give another --port.`,
-    )
+    throw new CommandFailure(`Cannot listen on port ${port} (${causeInWords(error)}): use another --port.`)
   }
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
@@ -131,7 +129,7 @@ async function answer(request: IncomingMessage, scheme: () => Scheme | undefined
 }
 
 function refused(status: number, why: string): Told {
-  const line = printable(`NOT VERIFIED, refused with ${status}: ${why}`).slice(0, 300)
+  const line = printable(`NOT VERIFIED, rejected with ${status}: ${why}`).slice(0, 300)
   return { status, line, value: { verified: false, reason: why.slice(0, 300) } }
 }
 

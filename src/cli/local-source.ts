@@ -56,7 +56,7 @@ export function findSource(
     const { now, url = '' } = request
     const result = scheme?.verify({ rawBody: Buffer.from(signed.body), headers, now, url })
     if (result && 'rejected' in result && secret === undefined)
-      throw new UsageFailure(`the source ${name} would reject what is signed here: ${result.detail}`)
+      throw new UsageFailure(`the source ${name} would reject this webhook: ${result.detail}`)
     return { ...signed, headers }
   }
   return { preset, sign }

@@ -64,7 +64,7 @@ export interface ReportUncaughtParts {
 export function reportUncaught({ service, log, errors, exit }: ReportUncaughtParts): void {
   let isStopping = false
   errors.on('unhandledRejection', (error) =>
-    log.error({ err: error, ...named(currentCall()) }, 'a promise failed that no code awaited'),
+    log.error({ err: error, ...named(currentCall()) }, 'unhandled promise rejection'),
   )
   errors.on('uncaughtException', (error) => {
     const call = currentCall()
@@ -75,7 +75,7 @@ export function reportUncaught({ service, log, errors, exit }: ReportUncaughtPar
       else log.error(line, 'a callback of a handler threw an error after its attempt had ended')
       return
     }
-    log.error({ err: error }, 'an error was not caught: the process stops')
+    log.error({ err: error }, 'uncaught error: the process is stopping')
     if (isStopping) return
     isStopping = true
     service

@@ -67,10 +67,7 @@ function serviceCommands(program: Command): void {
     .command('serve')
     .description('run the service')
     .addOption(
-      new Option('--only <role>', 'run one role only; several processes share a PostgreSQL').choices([
-        'http',
-        'workers',
-      ]),
+      new Option('--only <role>', 'run only one role; needs PostgreSQL').choices(['http', 'workers']),
     )
     .option('--no-migrate', 'do not apply migrations; see `postern migrate`')
     .option(

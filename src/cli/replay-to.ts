@@ -83,7 +83,7 @@ export async function replayTo(options: ReplayToOptions): Promise<void> {
       })
       const answer = await call(url, { method: 'POST', headers, body, redirect: 'manual', signal })
       if (answer.ok) return true
-      throw new CommandFailure(`${url} answered ${answer.status} ${await textToShow(answer, 300)}`)
+      throw new CommandFailure(`${url} returned HTTP ${answer.status} ${await textToShow(answer, 300)}`)
     } catch (error) {
       if (signal.aborted) return false
       if (!(error instanceof CommandFailure) || error instanceof Unavailable) throw error
@@ -131,7 +131,7 @@ async function readEvent(remote: ServiceClient, id: number) {
   if (payloadBase64 !== undefined) {
     const bytes = Buffer.from(payloadBase64, 'base64')
     const raw = bytes.toString('utf8')
-    if (!Buffer.from(raw).equals(bytes)) throw new CommandFailure('its body is no text')
+    if (!Buffer.from(raw).equals(bytes)) throw new CommandFailure('its body is not text')
     return { ...common, raw }
   }
   // Parsing the body and writing it again would change numbers beyond 2^53. It is the last field.

@@ -80,7 +80,7 @@ async function replayDeliveries(
       subscribers.map(({ id }) => jobs.count(id, { filter, caller: 'command-line' })),
     )
     const total = counts.reduce((sum, count) => sum + count, 0)
-    print({ total }, `${total} deliveries would be sent again\n`)
+    print({ total }, `${total} deliveries would be resent\n`)
     return
   }
   const begun = []
@@ -88,10 +88,10 @@ async function replayDeliveries(
     begun.push(await jobs.start(id, { filter, rate, caller: 'command-line' }, byCommand))
   const total = begun.reduce((sum, job) => sum + job.total, 0)
   if (total === 0) {
-    print({ done: 0, total }, `There is no ${filter.status} delivery to send again.\n`)
+    print({ done: 0, total }, `There are no ${filter.status} deliveries to resend.\n`)
     return
   }
-  process.stderr.write(`${total} deliveries: a running service makes them due; Ctrl-C cancels the rest\n`)
+  process.stderr.write(`${total} deliveries: a running service queues them; Ctrl-C cancels the rest\n`)
   const running = begun.filter(({ status }) => status === 'running').map(({ id }) => id)
   await follow(database, running, total, signal)
 }
@@ -103,7 +103,7 @@ async function follow(
   total: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const progress = showProgress(total, 'deliveries made due')
+  const progress = showProgress(total, 'deliveries queued')
   /** Returns how many jobs are running. */
   const look = async (): Promise<number> => {
     const rows = await database.reader
@@ -136,17 +136,17 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
   const reprocessing = new Reprocessing(database, systemClock, record)
   if (options.dryRun) {
     const total = await reprocessing.count(filter)
-    print({ total }, `${total} ${total === 1 ? 'event' : 'events'} would be processed again\n`)
+    print({ total }, `${total} ${total === 1 ? 'event' : 'events'} would be reprocessed\n`)
     return
   }
   const { id, total } = await reprocessing.start(filter, byCommand)
   if (total === 0) {
-    print({ done: 0, total }, `There is no ${filter.status ?? 'failed'} event to process again.\n`)
+    print({ done: 0, total }, `There are no ${filter.status ?? 'failed'} events to reprocess.\n`)
     return
   }
   // Done here, so that it is done without a running service too; beside one, both take turns.
   const worker = reprocessWorker({ database, clock: systemClock, log: createLog('warn') })
-  const progress = showProgress(total, 'events made due')
+  const progress = showProgress(total, 'events queued')
   try {
     for (let running = true; running;) {
       if (signal.aborted) await cancel(database, [id])
@@ -166,7 +166,8 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
 
 function readFilter({ since, until, eventType, status = 'dead' }: ReplayOptions): DeliveryFilter {
   const filter = inWords(() => readDeliveryFilter({ since, until, eventType, status }))
-  if (filter.status === 'pending') throw new UsageFailure('pending deliveries are still to be sent')
+  if (filter.status === 'pending')
+    throw new UsageFailure('pending deliveries will be sent anyway: choose dead or delivered')
   return filter
 }
 

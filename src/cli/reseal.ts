@@ -48,11 +48,11 @@ function describe(outcome: ResealOutcome): string {
   const older = left.filter(({ openedBy }) => openedBy === 'older')
   for (const [{ table, column }, count] of damaged)
     lines.push(
-      `${table}.${column}: ${count} do not open, since they were changed or moved; replace or delete these rows`,
+      `${table}.${column}: ${count} cannot be decrypted because they were changed or moved: replace or delete these rows`,
     )
   if (unknown.length > 0)
     lines.push(
-      `No given secret opens ${describeGroups(unknown)}. Add their secret behind the others, and run this again.`,
+      `None of the secrets decrypts ${describeGroups(unknown)}. Append the missing secret to POSTERN_SECRET, and run this again.`,
     )
   if (older.length > 0)
     lines.push(`Older secrets are still needed for ${describeGroups(older)}. Run this again.`)

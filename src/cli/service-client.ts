@@ -36,7 +36,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
       throw new CommandFailure(
         `${service} rejected the API key (${status} ${text}): give --key with the scope that --help names`,
       )
-    const failure = `${service} answered ${path.split('?')[0]} with ${status} ${text}`
+    const failure = `${service}${path.split('?')[0]} returned HTTP ${status} ${text}`.trimEnd()
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)
   }
   return { service, hasKey: key !== undefined, request }

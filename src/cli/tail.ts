@@ -59,7 +59,7 @@ export async function tail(options: TailOptions): Promise<void> {
     while (!signal.aborted) {
       try {
         for (const item of await look()) print(item, line(item))
-        if (failures > 0) tell(`${service} answers again`)
+        if (failures > 0) tell(`${service} is available again`)
         failures = 0
       } catch (error) {
         if (signal.aborted) break

@@ -67,10 +67,10 @@ export function exitCodeOfUpgrade({ pending }: UpgradePlan): number {
 export function describeUpgrade({ pending, own, rolling }: UpgradePlan, engine: Database['engine']): string {
   const lines = pending.map(
     ({ name, breaking }) =>
-      `${name} would be applied: processes of older versions ${breaking ? 'stop their work when it is' : 'go on working'}`,
+      `${name} would be applied: processes of older versions ${breaking ? 'stop working when it is' : 'continue to work'}`,
   )
   for (const name of own)
-    lines.push(`${name} of migrations/ would be applied: make sure that running processes bear it`)
+    lines.push(`${name} of migrations/ would be applied: make sure that running processes can work with it`)
   if (lines.length === 0) return 'the database is up to date: any upgrade of the processes is safe\n'
   if (engine === 'sqlite')
     lines.push('SQLite has one process: back up, stop it, and start this version, which applies them.')

@@ -15,7 +15,7 @@ export async function setBlocked(user: string, blocked: boolean): Promise<void> 
   const { id, name } = await change(user, { blocked })
   print(
     { id, name, blocked },
-    `${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'let in again'}\n`,
+    `${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'unblocked'}\n`,
   )
 }
 

@@ -17,7 +17,7 @@ export function webhookCommands(program: Command): void {
     .description('sign and send a sample webhook')
     .option(
       '--source <name>',
-      'provider, or a preset such as stripe; an unknown one lists them all',
+      'provider, or a preset such as stripe; an unknown name lists them all',
       'provider',
     )
     .option('--type <type>', 'event type', 'order.paid')
@@ -31,7 +31,7 @@ export function webhookCommands(program: Command): void {
     .option('--list', 'show the sources of this project, and all presets')
     .option(
       '--url <url>',
-      'a service, or the whole address of a source; default BASE_URL, or PORT of this machine',
+      'URL of the service, or of one of its sources; default BASE_URL, or PORT on this machine',
     )
     .option('--secret <secret>', "default: the source's secret in the configuration module")
     .option('--id <id>', 'event ID; default: a new one')
@@ -81,7 +81,7 @@ export function webhookCommands(program: Command): void {
     .option('--error <text>', 'only events whose last error contains this text')
     .option(
       '--status <status>',
-      'deliveries: dead (default), pending or delivered; events: failed (default) or retrying',
+      'deliveries: dead (default) or delivered; events: failed (default) or retrying',
     )
     .option('--rate <number>', 'maximum deliveries per second to each endpoint')
     .option('--dry-run', 'only count')

@@ -15,7 +15,7 @@ test('EACCES is explained as a problem of the port only for listen errors', () =
 
 test('explains a HOST address that this machine does not have', () => {
   const error = systemError({ code: 'EADDRNOTAVAIL', syscall: 'listen' })
-  assert.match(describeError(error), /^HOST and PORT cannot be listened on/)
+  assert.match(describeError(error), /^Cannot listen on HOST and PORT/)
 })
 
 test('explains that PostgreSQL refuses the user, and errors of a name with several addresses', () => {

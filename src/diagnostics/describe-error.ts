@@ -38,7 +38,7 @@ function describeListening(error: NodeJS.ErrnoException): string | undefined {
   if (code === 'EADDRINUSE')
     return `Port ${port} is taken: stop the other program, or set PORT to another one.`
   if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'
-  return `HOST and PORT cannot be listened on: ${message}`
+  return `Cannot listen on HOST and PORT: ${message}`
 }
 
 function describeFile(error: NodeJS.ErrnoException): string | undefined {

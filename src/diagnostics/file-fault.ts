@@ -3,7 +3,7 @@ const fileErrors: Readonly<Record<string, string>> = {
     'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
   EPERM:
     'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  ENOENT: 'it is not there',
+  ENOENT: 'it does not exist',
   EISDIR: 'it is a folder',
   ENOTDIR: 'part of the path is no folder',
   EROFS: 'it lies on a read-only file system: name another place',

@@ -208,10 +208,7 @@ function addHooks(
   allowOrigins(app, crossOrigin)
   showLimitsToPages(app)
   const onError = (error: unknown): void =>
-    log.warn(
-      { err: error },
-      'calls could not be counted for all processes together, so this one counts alone',
-    )
+    log.warn({ err: error }, 'rate limits could not be shared between processes: this process counts alone')
   const limits = limitRequests(app, {
     clock: configuration.rateLimit ? clock : undefined,
     proxies,

@@ -110,5 +110,5 @@ function logAdvice({ list: { path }, missing, createCounts, nullKeys }: CheckedL
       { list: path, fix: createCounts },
       'the counts of a list are not maintained yet: totals and deep pages will be slow',
     )
-  if (nullKeys) log.warn({ list: path }, 'a list has rows whose key is null: walks may miss them')
+  if (nullKeys) log.warn({ list: path }, 'a list has rows with a null key: paging may miss them')
 }

@@ -73,8 +73,8 @@ export interface HandlerContext<DB = AnyTables, Emitted = unknown> {
   readonly signal: AbortSignal
   readonly log: HandlerLog
   /**
-   * Whether this is a dry run (`POST /events/{id}/reprocess` with `dryRun`): its writes to `tx` and its events are rolled back. Do
-   * not call other systems then.
+   * Whether this is a dry run (`POST /events/{id}/dry-run`): its writes to `tx` and its events are rolled back. Do not call other
+   * systems then.
    */
   readonly dryRun: boolean
   /** Only for handlers that declare `{ providerTokens: ['github'], handle }`. It throws for others. */

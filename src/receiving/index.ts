@@ -154,7 +154,10 @@ function declareRoutes(app: App, parts: ReceivingParts, assembled: Assembled): v
     onError: (error) => log.warn({ err: error }, 'the age of the oldest received event could not be read'),
   })
   const onRateError = (error: unknown): void =>
-    log.warn({ err: error }, 'the rate of a source could not be shared, so this process counts alone')
+    log.warn(
+      { err: error },
+      'the rateLimit of a source could not be shared between processes: this process counts alone',
+    )
   const sharedRates =
     database.engine === 'postgres'
       ? { reserve: postgresRates(database.pool), clock, onError: onRateError }

@@ -50,9 +50,9 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
   const onError = (error: unknown): void =>
     log.warn({ err: error }, 'spooled events could not be moved to the database')
   const onCommitError = (error: unknown): void =>
-    log.error({ err: error }, 'webhooks could not be stored: those that caused it got an error')
+    log.error({ err: error }, 'webhooks could not be stored: their senders got an error')
   const onClaimerError = (error: unknown): void =>
-    log.warn({ err: error }, 'the session that holds the claims of events has broken')
+    log.warn({ err: error }, 'the session that holds the claims of events was lost')
   const duplicates = metrics.counter(
     'postern_webhook_duplicates_total',
     'Acknowledged webhooks whose event was stored before',

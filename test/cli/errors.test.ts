@@ -39,18 +39,18 @@ describe('error messages of commands', () => {
     )
     await refuses(['frob'], new RegExp(`^error: unknown command 'frob'\\n${help}`))
     await refuses(['keys', 'list', '--frob'], new RegExp(`^error: unknown option '--frob'\\n${help}`))
-    await fails(['--env-file', 'nofile', 'doctor'], /^nofile cannot be read: it is not there$/m)
+    await fails(['--env-file', 'nofile', 'doctor'], /^nofile cannot be read: it does not exist$/m)
   })
 
   test('send: no server at the address', async () => {
     const url = `http://127.0.0.1:${await freePort()}/webhooks/provider`
-    await fails(['send', url, '--secret', 's'], new RegExp(`${url} does not answer: .*ECONNREFUSED`))
+    await fails(['send', url, '--secret', 's'], new RegExp(`${url} does not respond: .*ECONNREFUSED`))
   })
 
   test('send: invalid data, unknown source, missing address, missing secret', async () => {
     const url = 'http://127.0.0.1:9/'
     await refuses(['send', url, '--data', 'nojson'], /^--data is not JSON/)
-    await fails(['send', url, '--data', '@nope.json'], /^Cannot open nope\.json: it is not there/)
+    await fails(['send', url, '--data', '@nope.json'], /^Cannot open nope\.json: it does not exist/)
     await refuses(['send', url, '--source', 'nope'], /^--source takes provider, .*\bstripe\b/)
     await refuses(['send', 'nope'], /^nope is not an address/)
     await fails(['send', url], /^The secret is missing: .*data\/demo-secrets\.json/)
@@ -89,7 +89,7 @@ describe('error messages of commands', () => {
 
   test('listen: no service to register at, an invalid or used port', async () => {
     const env = { ADMIN_API_KEY: 'pk_0123456789abcdef', BASE_URL: `http://127.0.0.1:${await freePort()}` }
-    await fails(['listen', '--port', '0'], /\/subscribers does not answer: .*ECONNREFUSED/, env)
+    await fails(['listen', '--port', '0'], /\/subscribers does not respond: .*ECONNREFUSED/, env)
     await refuses(['listen', '--port', 'x'], /^--port takes a number/, env)
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
@@ -105,7 +105,7 @@ describe('error messages of commands', () => {
     await refuses(['keys', 'create', 'a'], /^the key would have no scope\. .*--scope events:write/)
     await refuses(
       ['keys', 'create', 'a', '--scope', 'events:all'],
-      /^--scope does not know events:all\. .*operate, admin/,
+      /^events:all is not a scope\. .*operate, admin/,
     )
   })
 

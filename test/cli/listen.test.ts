@@ -76,7 +76,7 @@ test('postern listen prints verified webhooks escaped, and one line without the 
     await eventually(() => printed().split('\n').length >= 9)
     const lines = printed().trimEnd().split('\n').slice(2)
     assert.equal(lines.length, 6)
-    for (const line of lines) assert.match(line, /^\S+ {2}NOT VERIFIED, refused with 4\d\d: [\x20-\x7e]+$/)
+    for (const line of lines) assert.match(line, /^\S+ {2}NOT VERIFIED, rejected with 4\d\d: [\x20-\x7e]+$/)
     assert.doesNotMatch(printed(), commands)
     assert.doesNotMatch(printed(), /forged|xxxx/)
   } finally {
@@ -107,7 +107,7 @@ test('postern send prints the beginning of the response, escaped', async () => {
     // A failure is told with the remote text, too.
     const refused = await postern(tmpdir(), ['listen', '--port', '0', '--url', url, '--key', 'pk_x'])
     assert.equal(refused.code, 1)
-    assert.match(refused.stderr, /answered \/subscribers with 500 \\u001b/)
+    assert.match(refused.stderr, /\/subscribers returned HTTP 500 \\u001b/)
     assert.doesNotMatch(refused.stderr, commands)
   } finally {
     server.closeAllConnections()

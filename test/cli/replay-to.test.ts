@@ -126,7 +126,7 @@ describe('postern replay --to', () => {
   test('an address that does not answer, and missing options, end it at once', async () => {
     const away = await postern(folder, command('http://127.0.0.1:9', '--source', 'provider'), env)
     assert.equal(away.code, 1)
-    assert.match(away.stderr, /http:\/\/127\.0\.0\.1:9\/webhooks\/provider does not answer/)
+    assert.match(away.stderr, /http:\/\/127\.0\.0\.1:9\/webhooks\/provider does not respond/)
     const without = await postern(folder, ['replay', '--to', local.baseUrl], env)
     assert.deepEqual([without.code, without.stderr.slice(0, 16)], [2, '--to needs --fro'])
     assert.equal((await postern(folder, ['replay'], env)).code, 2)

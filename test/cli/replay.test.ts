@@ -38,7 +38,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
   })
   const replay = (...args: string[]): Promise<Ended> => postern(tmpdir(), ['replay', ...args], env())
 
-  test('failed events are counted, made due, and processed by the service', async () => {
+  test('failed events are counted, queued, and processed by the service', async () => {
     for (const [id, type] of [
       ['a', 'order.paid'],
       ['b', 'order.late'],
@@ -53,7 +53,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
       return rows.filter((row) => row.status === status).length
     }
     await until(async () => (await inStatus('failed')) === 2)
-    assert.equal((await replay('events', '--dry-run')).stdout, '2 events would be processed again\n')
+    assert.equal((await replay('events', '--dry-run')).stdout, '2 events would be reprocessed\n')
     for (const [option, value, count] of [
       ['--event-type', 'order.*', 2],
       ['--event-type', 'order.sent', 0],
@@ -67,18 +67,18 @@ onEachEngine('postern replay beside a running service', (engine) => {
     ] as const)
       assert.equal(
         (await replay('events', '--dry-run', option, value)).stdout,
-        `${count} ${count === 1 ? 'event' : 'events'} would be processed again\n`,
+        `${count} ${count === 1 ? 'event' : 'events'} would be reprocessed\n`,
       )
     assert.equal(
       (await replay('events', '--error', 'the bakery')).stdout,
-      'There is no failed event to process again.\n',
+      'There are no failed events to reprocess.\n',
     )
     const wrong = await replay('events', '--subscriber', 'x')
     assert.deepEqual([wrong.code, wrong.stderr], [2, '--subscriber does not go with events\n'])
     broken = false
     const { code, stdout, stderr } = await replay('events')
     assert.equal(code, 0)
-    assert.equal(stdout, '2 of 2 events made due\n')
+    assert.equal(stdout, '2 of 2 events queued\n')
     assert.equal(stderr, '', 'no bar where there is no terminal')
     await until(async () => (await inStatus('processed')) === 2)
   })
@@ -93,8 +93,8 @@ onEachEngine('postern replay beside a running service', (engine) => {
     const calls = receiver.calls.length
     const { code, stdout, stderr } = await replay('deliveries')
     assert.equal(code, 0, stderr)
-    assert.equal(stdout, '1 of 1 deliveries made due\n')
-    assert.match(stderr, /^1 deliveries: a running service makes them due; Ctrl-C cancels the rest\n$/)
+    assert.equal(stdout, '1 of 1 deliveries queued\n')
+    assert.match(stderr, /^1 deliveries: a running service queues them; Ctrl-C cancels the rest\n$/)
     await receiver.waitFor(calls + 1)
   })
 
@@ -114,7 +114,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
     child.kill('SIGINT')
     const { code, stdout } = await ended
     assert.equal(code, 130)
-    assert.match(stdout, /^1 of 3 deliveries made due\n$/)
+    assert.match(stdout, /^1 of 3 deliveries queued\n$/)
     const jobs = await service.database.reader.selectFrom('jobs').select('status').execute()
     assert.ok(jobs.some(({ status }) => status === 'cancelled'))
     assert.ok(jobs.every(({ status }) => status !== 'running'))

@@ -121,7 +121,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     assert.match(lost.stdout, /^✖ sealed values: .*2 in subscriber_secrets\.secret/m)
     const without = await command(b, 'keys', 'reseal')
     assert.equal(without.code, 1, without.stdout)
-    assert.match(without.stdout, /No given secret opens .*2 in subscriber_secrets/)
+    assert.match(without.stdout, /None of the secrets decrypts .*2 in subscriber_secrets/)
 
     const lines: string[] = []
     const second = await start(`${b},${a}`, lines)

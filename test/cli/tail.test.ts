@@ -97,8 +97,8 @@ describe('postern tail', () => {
     away = false
     await eventually(() => tail.output.out.includes('meanwhile'))
     // The other stream may arrive later.
-    await eventually(() => tail.output.err.includes('answers again'))
-    assert.match(tail.output.err, /503 ; trying again until Ctrl-C\n[^\n]* answers again\n$/)
+    await eventually(() => tail.output.err.includes('is available again'))
+    assert.match(tail.output.err, /503; trying again until Ctrl-C\n[^\n]* is available again\n$/)
     await tail.end()
     proxy.closeAllConnections()
     proxy.close()

@@ -100,7 +100,7 @@ describe('postern trigger', () => {
     assert.equal(code, 1)
     assert.match(
       stderr,
-      /127\.0\.0\.1:9\/webhooks\/stripe does not answer: .* set PORT to its port, or pass --url\./,
+      /127\.0\.0\.1:9\/webhooks\/stripe does not respond: .* set PORT to its port, or pass --url\./,
     )
   })
 
@@ -114,7 +114,7 @@ describe('postern trigger', () => {
     for (const [args, wanted] of [
       [['nope', 'a'], /^there is no source nope.*trigger --list/],
       [['github', 'push'], /^the secret of github is not known here: give --secret/],
-      [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would reject what is signed here/],
+      [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would reject this webhook/],
       [['stripe'], /^name a source and a type/],
     ] as const) {
       const { code, stderr } = await trigger(...args)

@@ -50,7 +50,7 @@ onEachEngine('postern upgrade --check', (engine) => {
     try {
       const plan = await planUpgrade(database, [], [...migrations, harmless])
       assert.deepEqual([plan.rolling, exitCodeOfUpgrade(plan)], [onPostgres, 0])
-      assert.match(describeUpgrade(plan, engine.name), /^harmless .* older versions go on working\n/)
+      assert.match(describeUpgrade(plan, engine.name), /^harmless .* older versions continue to work\n/)
       const unsafe = await planUpgrade(database, [], [...migrations, harmless, breaking])
       assert.deepEqual([unsafe.rolling, exitCodeOfUpgrade(unsafe)], [false, 3])
       assert.match(describeUpgrade(unsafe, engine.name), /^gone would be applied: .* stop their work/m)

@@ -52,7 +52,7 @@ test('Node.js leaves --env-file to the command: a file that is missing is an err
   const running = promisify(exec)(`${scripts['postern']} --env-file nofile doctor`, { cwd: root })
   await assert.rejects(running, ({ code, stderr }: { code: number; stderr: string }) => {
     assert.match(stderr, /nofile/)
-    assert.match(stderr, /^nofile cannot be read: it is not there$/m)
+    assert.match(stderr, /^nofile cannot be read: it does not exist$/m)
     return code === 1
   })
 })

@@ -246,7 +246,7 @@ onEachEngine('answers to webhooks', (engine) => {
     const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
     assert.deepEqual(
       told.map(({ level, msg }) => [level, msg]),
-      [[50, 'webhooks could not be stored: those that caused it got an error']],
+      [[50, 'webhooks could not be stored: their senders got an error']],
     )
   })
 

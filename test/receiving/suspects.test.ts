@@ -176,7 +176,7 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
       await made.logged('its attempt has failed', `"handler":"${type}"`, `"message":"${kind}"`, '"event":')
     }
     await made.post('rejected', 'throws.rejected')
-    await made.logged('a promise failed that no code awaited', '"handler":"throws.rejected"')
+    await made.logged('unhandled promise rejection', '"handler":"throws.rejected"')
     await made.post('late', 'throws.late')
     for (const id of ['rejected', 'late', 'sl3'])
       await eventually(async () => (await made.show(id)).status === 'processed', `${id} is processed`)
@@ -186,7 +186,7 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
     assert.equal((await made.show('late')).status, 'processed')
 
     made.send('throw')
-    await made.logged('an error was not caught: the process stops', '"message":"from no handler"')
+    await made.logged('uncaught error: the process is stopping', '"message":"from no handler"')
     await eventually(() => made.ends > 0, 'the process has stopped')
     assert.equal(made.exitCodes[0], 1)
     await made.stop('SIGKILL')

@@ -59,7 +59,7 @@ export class LastSeenWriter {
         for (const table of ['sessions', 'users'] as const) await this.#writeTable(table, pending[table])
       }
     } catch (error) {
-      this.#log.warn({ err: error }, 'could not write when sessions were last used')
+      this.#log.warn({ err: error }, 'the last use of sessions could not be recorded')
     } finally {
       this.#writing = false
     }

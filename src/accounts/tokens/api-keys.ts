@@ -182,7 +182,7 @@ export class ApiKeys {
         { priority: 'work' },
       )
       .catch((error: unknown) =>
-        this.#log?.warn({ err: error, keyId: id }, 'could not write when an API key was last used'),
+        this.#log?.warn({ err: error, keyId: id }, 'the last use of an API key could not be recorded'),
       )
   }
 }

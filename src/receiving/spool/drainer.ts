@@ -129,7 +129,10 @@ export class Drainer {
     }
     const moved = this.#moved - before
     this.#moved = before
-    this.#parts.log.info({ moved }, 'webhooks were moved that another process had left in its spool')
+    this.#parts.log.info(
+      { moved },
+      'webhooks that another process left in its spool were moved into the database',
+    )
   }
 
   /** Moves all events while the database is available. */

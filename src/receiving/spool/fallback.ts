@@ -134,7 +134,7 @@ export class Fallback implements SpoolStatus {
     this.#away = true
     this.#parts.log.warn(
       { err: error },
-      'the database does not answer: webhooks are acknowledged and stored in the spool',
+      'the database is unavailable: webhooks are acknowledged and stored in the spool',
     )
     void this.#returnWhenBack()
   }
@@ -146,7 +146,7 @@ export class Fallback implements SpoolStatus {
     while (!signal.aborted && !(await this.#isBack()))
     if (signal.aborted) return
     this.#away = false
-    log.info('the database answers again: webhooks go to it, and those in the spool are moved into it')
+    log.info('the database is available again: webhooks go to it, and those in the spool are moved into it')
     this.#drainer.wake()
   }
 

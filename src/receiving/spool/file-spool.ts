@@ -171,15 +171,14 @@ export async function openSpool(
   if (custom) {
     const spool = signedSpool(custom, parts)
     await spool.size().catch((error: unknown) => {
-      log.warn({ err: error }, 'the spool does not answer yet: it is tried again when it is needed')
+      log.warn({ err: error }, 'the spool is not available yet: it is tried again when needed')
     })
     return { spool }
   }
   if (!settings) return undefined
   try {
     const foreign = foreignFiles(settings.file)
-    if (foreign.length > 0)
-      log.warn({ files: foreign }, 'files of the spool that other users made are not read')
+    if (foreign.length > 0) log.warn({ files: foreign }, 'spool files created by other users are ignored')
     return { spool: await openFileSpool(settings), openAbandoned: () => openAbandoned(settings) }
   } catch (error) {
     const cause = error instanceof StorageUnavailable ? error.cause : error

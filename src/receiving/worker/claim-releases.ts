@@ -43,7 +43,7 @@ export class ClaimReleases {
       await releaseEvents(database, claimed, pause > 0 ? clock.now() + pause : undefined)
       if (claimed.length > 0) wakeUps.in(Math.max(gather, pause))
     } catch (error) {
-      log.warn({ err: error, events: claimed.length }, 'claimed events could not be released; they will be')
+      log.warn({ err: error, events: claimed.length }, 'claimed events could not be released yet')
       for (const one of claimed) {
         const { timeout } = planOf(one.source, one.type)
         unsettled.toRelease(one, clock.now() + timeout + leaseMargin)

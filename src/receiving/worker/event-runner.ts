@@ -313,7 +313,7 @@ class AttemptFailures {
       if (isConflict)
         log.warn({ err: error, event, source, type }, 'a handler had a conflict with another transaction')
       if (error instanceof WaitedForTransaction)
-        log.warn({ err: error, event, source, type }, 'a handler had to wait')
+        log.warn({ err: error, event, source, type }, 'a handler timed out waiting for its transaction')
       await releases.release([claimed], error instanceof Stopping ? 0 : pauseAfterError)
       return 'given-back'
     }
@@ -321,7 +321,7 @@ class AttemptFailures {
     try {
       return await this.#record(failed, error, now)
     } catch (cause) {
-      log.warn({ err: cause, event }, 'a failed attempt could not be recorded; it will be')
+      log.warn({ err: cause, event }, 'a failed attempt could not be recorded yet')
       unsettled.toRecord(
         async () => this.#countLate(await this.#record(failed, error, now)),
         now + plan.timeout + leaseMargin,

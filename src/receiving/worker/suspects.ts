@@ -139,9 +139,8 @@ export class Suspects {
     if (outcome === 'lost') return
     onFailed?.(failure.handler)
     const line = { err: error, event, source, type, handlers, attempt, outcome }
-    if (outcome === 'failed')
-      log.error(line, 'an event has failed, because the process ended whenever it ran')
-    else log.warn(line, 'the process ended while it ran an event alone')
+    if (outcome === 'failed') log.error(line, 'an event failed because the process ended each time it ran')
+    else log.warn(line, 'the process ended while it was running this event alone')
   }
 
   /** Claims the first suspect that this process may run now, or one whose process ended during its run. */
@@ -231,7 +230,7 @@ export class Suspects {
     if (page.length > 0 && !this.#isReported)
       this.#parts.log.warn(
         { events: page.length },
-        'a process ended while it had claimed these events, so they are run one at a time',
+        'a process ended before it finished the events that it had claimed: they run one at a time',
       )
     this.#isReported = page.length > 0
   }

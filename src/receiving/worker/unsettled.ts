@@ -147,12 +147,12 @@ export class Unsettled {
       lost.wait.start(now, lost.pause)
       try {
         const events = await lost.release()
-        if (events > 0) log.info({ events }, 'a claim whose answer was lost was released')
+        if (events > 0) log.info({ events }, 'a claim whose response was lost was released')
         lost.pause *= 2
         if (now >= lost.landedBy) over.add(lost)
       } catch (error) {
         // Other events can still be claimed.
-        log.warn({ err: error }, 'a claim whose answer was lost could not be found; trying again')
+        log.warn({ err: error }, 'a claim whose response was lost could not be found; trying again')
       }
     }
     this.#claims = this.#claims.filter((lost) => !over.has(lost))

@@ -219,7 +219,7 @@ export class HandlerWorker implements Worker {
       onNone: (key) => this.#releases.releaseSoon(this.#groups.withdraw(key)),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
-        log.warn({ err: error }, 'the slots of handlers with a concurrency could not be shared'),
+        log.warn({ err: error }, 'the concurrency slots of handlers could not be shared between processes'),
     })
   }
 
