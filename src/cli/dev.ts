@@ -31,7 +31,7 @@ export async function dev(envFile?: string, forward?: string): Promise<void> {
     if (restarting) return
     restarting = true
     while (changed !== '' && !ending) {
-      tell(`postern: ${changed} has changed, starting again`)
+      tell(`postern: ${changed} has changed, restarting`)
       changed = ''
       await stop(child, 'SIGTERM')
       if (!ending) child = start()

@@ -7,7 +7,7 @@ import { serviceClient, type ClientOptions } from './service-client.ts'
 
 /** Runs the handlers of an event without keeping their work. Exit code 1 if they failed. */
 export async function dryRun(event: string, options: ClientOptions): Promise<void> {
-  if (!/^[1-9]\d*$/.test(event)) throw new UsageFailure(`${event} is not the number of an event`)
+  if (!/^[1-9]\d*$/.test(event)) throw new UsageFailure(`${event} is not an event number`)
   const { request } = serviceClient(options)
   const response = await request(`/events/${event}/dry-run`, { method: 'POST' })
   const done = parseExactly(await response.text()) as DryRunResult

@@ -76,7 +76,7 @@ async function subscribe(
   onSecret: (secret: string) => void,
 ): Promise<() => Promise<void>> {
   const { hasKey, request } = serviceClient(options)
-  if (!hasKey) throw new CommandFailure('The API key is missing: give --key, or set ADMIN_API_KEY.')
+  if (!hasKey) throw new CommandFailure('The API key is missing: pass --key, or set ADMIN_API_KEY.')
   const subscriber = {
     url: address,
     description: 'postern listen',

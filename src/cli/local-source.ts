@@ -50,7 +50,7 @@ export function findSource(
     )
   const sign = (request: SourceRequest): SignedSample => {
     const used = secret ?? (scheme && secretAt(scheme, request.now))
-    if (used === undefined) throw new UsageFailure(`the secret of ${name} is not known here: give --secret`)
+    if (used === undefined) throw new UsageFailure(`the secret of ${name} is not known here: pass --secret`)
     const signed = signOrRefuse(name, () => sample({ ...request, secret: used }))
     const headers = withStored(signed.headers, request.headers)
     const { now, url = '' } = request
@@ -75,6 +75,6 @@ function signOrRefuse(name: string, sign: () => SignedSample): SignedSample {
   try {
     return sign()
   } catch {
-    throw new UsageFailure(`${name} has a key pair: give the private key with --secret`)
+    throw new UsageFailure(`${name} has a key pair: pass the private key with --secret`)
   }
 }

@@ -41,9 +41,9 @@ export async function replay(what: 'deliveries' | 'events' | undefined, given: R
   const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
     (name) => options[name] !== undefined,
   )
-  if (foreign) throw new UsageFailure(`--${foreign} does not go with ${what}`)
+  if (foreign) throw new UsageFailure(`--${foreign} cannot be used with ${what}`)
   const withoutTo = (['from', 'key', 'secret'] as const).find((name) => options[name] !== undefined)
-  if (to === undefined && withoutTo) throw new UsageFailure(`--${withoutTo} goes with --to only`)
+  if (to === undefined && withoutTo) throw new UsageFailure(`--${withoutTo} needs --to`)
   if (to !== undefined) return (await import('./replay-to.ts')).replayTo({ ...options, to })
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {
@@ -73,7 +73,7 @@ async function replayDeliveries(
     .$if(options.subscriber !== undefined, (query) => query.where('id', '=', options.subscriber ?? ''))
     .execute()
   if (options.subscriber !== undefined && subscribers.length === 0)
-    throw new CommandFailure(`there is no subscriber ${options.subscriber}`)
+    throw new CommandFailure(`there is no endpoint ${options.subscriber}`)
   const jobs = new Replay(database, systemClock, record)
   if (options.dryRun) {
     const counts = await Promise.all(

@@ -66,7 +66,7 @@ export async function trigger(
 function listSamples(sources: Awaited<ReturnType<typeof localSources>>): void {
   const here = Array.from(sources, ([name, scheme]) => [name, scheme.name, 'source of this project'])
   const presets = Object.keys(samples).filter((name) => !sources.has(name))
-  printTable(['name', 'preset', 'secret'], [...here, ...presets.map((name) => [name, name, 'give --secret'])])
+  printTable(['name', 'preset', 'secret'], [...here, ...presets.map((name) => [name, name, 'pass --secret'])])
 }
 
 interface NamedSecret {
@@ -92,7 +92,7 @@ async function sendSample(
   { sign, secretFrom, showsUrl = false, advice }: Sending,
 ): Promise<void> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new UsageFailure(`${url} is not an address such as http://127.0.0.1:3000/webhooks/provider`)
+    throw new UsageFailure(`${url} is not a URL such as http://127.0.0.1:3000/webhooks/provider`)
   const data = readData(options.data)
   const now = systemClock.now()
   const { headers, body } = sign({ type, id: options.id ?? newId(now), now, data, url })
@@ -124,7 +124,7 @@ function ownSecret(): NamedSecret {
   if (webhookSecret !== undefined) return { secret: webhookSecret, from: webhookSecretFrom }
   const demo = secretsFile === undefined ? '' : `, and there is no ${secretsFile} of a service in demo mode`
   throw new CommandFailure(
-    `The secret is missing: give --secret, or set WEBHOOK_SECRET. It is not set${demo}.`,
+    `The secret is missing: pass --secret, or set WEBHOOK_SECRET. It is not set${demo}.`,
   )
 }
 

@@ -23,7 +23,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
   const service = (options.url ?? settings.service).replace(/\/$/, '')
   const key = options.key ?? settings.adminApiKey
   if (!URL.canParse(service) || !/^https?:$/.test(new URL(service).protocol))
-    throw new UsageFailure(`${service} is not an address such as https://gate.example.com`)
+    throw new UsageFailure(`${service} is not a URL such as https://gate.example.com`)
   const advice = options.url === undefined ? adviceOnAddress : undefined
   const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
@@ -34,7 +34,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
     const text = await textToShow(response, 500)
     if (status === 401 || status === 403)
       throw new CommandFailure(
-        `${service} rejected the API key (${status} ${text}): give --key with the scope that --help names`,
+        `${service} rejected the API key (${status} ${text}): pass --key with the scope that --help names`,
       )
     const failure = `${service}${path.split('?')[0]} returned HTTP ${status} ${text}`.trimEnd()
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)

@@ -144,5 +144,5 @@ async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> 
 }
 
 function unknownUser(user: string): CommandFailure {
-  return new CommandFailure(`there is no user ${user}: give an id or provider:providerId`)
+  return new CommandFailure(`there is no user ${user}: pass an ID or provider:providerId`)
 }

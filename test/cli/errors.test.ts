@@ -52,7 +52,7 @@ describe('error messages of commands', () => {
     await refuses(['send', url, '--data', 'nojson'], /^--data is not JSON/)
     await fails(['send', url, '--data', '@nope.json'], /^Cannot open nope\.json: it does not exist/)
     await refuses(['send', url, '--source', 'nope'], /^--source takes provider, .*\bstripe\b/)
-    await refuses(['send', 'nope'], /^nope is not an address/)
+    await refuses(['send', 'nope'], /^nope is not a URL/)
     await fails(['send', url], /^The secret is missing: .*data\/demo-secrets\.json/)
     await fails(['send', url], /^The secret is missing: .* It is not set\.$/m, { NODE_ENV: 'production' })
   })

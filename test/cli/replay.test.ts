@@ -74,7 +74,7 @@ onEachEngine('postern replay beside a running service', (engine) => {
       'There are no failed events to reprocess.\n',
     )
     const wrong = await replay('events', '--subscriber', 'x')
-    assert.deepEqual([wrong.code, wrong.stderr], [2, '--subscriber does not go with events\n'])
+    assert.deepEqual([wrong.code, wrong.stderr], [2, '--subscriber cannot be used with events\n'])
     broken = false
     const { code, stdout, stderr } = await replay('events')
     assert.equal(code, 0)

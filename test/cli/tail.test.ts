@@ -129,7 +129,7 @@ describe('postern tail', () => {
     const refused = await postern(tmpdir(), ['tail', '--url', url, '--key', 'pk_wrong'])
     server.close()
     assert.equal(refused.code, 1)
-    assert.match(refused.stderr, /rejected the API key \(401 .*give --key/)
+    assert.match(refused.stderr, /rejected the API key \(401 .*pass --key/)
     const wrong = await postern(tmpdir(), ['tail', '--since', 'noon'])
     assert.deepEqual([wrong.code, wrong.stderr], [2, '--since takes 30s, 10m, 2h, 1d or a time, not noon\n'])
   })

@@ -107,13 +107,13 @@ describe('postern trigger', () => {
   test('--list shows the sources and all presets', async () => {
     const { stdout } = await trigger('--list')
     assert.match(stdout, /^chat +slack +source of this project$/m)
-    assert.match(stdout, /^github +github +give --secret$/m)
+    assert.match(stdout, /^github +github +pass --secret$/m)
   })
 
   test('what cannot be signed is refused with a reason', async () => {
     for (const [args, wanted] of [
       [['nope', 'a'], /^there is no source nope.*trigger --list/],
-      [['github', 'push'], /^the secret of github is not known here: give --secret/],
+      [['github', 'push'], /^the secret of github is not known here: pass --secret/],
       [['games', 'ENTITLEMENT_CREATE'], /the private key with --secret|would reject this webhook/],
       [['stripe'], /^name a source and a type/],
     ] as const) {
