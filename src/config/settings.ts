@@ -92,7 +92,7 @@ export const settings = {
     env: 'DATABASE_CONNECTIONS',
     read: read.integer(leastConnections, 1_000),
     default: '12',
-    description: `PostgreSQL: the most connections of one process, ${leastConnections} or more. See [Connections](../guides/operating/postgresql.md#connections).`,
+    description: `PostgreSQL: the maximum number of connections per process, ${leastConnections} or more. See [Connections](../guides/operating/postgresql.md#connections).`,
   }),
   masterSecrets: setting({
     env: 'POSTERN_SECRET',
@@ -142,14 +142,14 @@ export const settings = {
     read: readAddress.networks,
     default: '',
     description:
-      'Private addresses or CIDR ranges, such as `10.1.0.0/16`, that endpoints without an owner can have, over http too. Comma-separated.',
+      'Private addresses or CIDR ranges, such as `10.1.0.0/16`, that endpoints without an owner can use, even over http. Comma-separated.',
   }),
   emitAllowedHosts: setting({
     env: 'EMIT_ALLOWED_HOSTS',
     read: readAddress.hosts,
     default: '',
     description:
-      'Host names that endpoints without an owner can have even if they resolve to private addresses, over http too. Comma-separated; `*.internal.example.com` matches all names below.',
+      'Host names that endpoints without an owner can use even if they resolve to private addresses, and over http. Comma-separated; `*.internal.example.com` matches all names below.',
   }),
   emitPorts: setting({
     env: 'EMIT_PORTS',
@@ -204,7 +204,7 @@ export const settings = {
     read: read.seconds(0, 31_536_000),
     default: '0',
     description:
-      "Seconds that a source's oldest event may wait for a worker; beyond it, new events of this source get 503 with Retry-After. `0`: no limit.",
+      "Seconds that a source's oldest event may wait for a worker; after that, new events of this source get 503 with Retry-After. `0`: no limit.",
   }),
   allowPrivateNetwork: setting({
     env: 'ALLOW_PRIVATE_NETWORK',
@@ -312,7 +312,7 @@ export const settings = {
     read: read.integer(1, 50),
     default: '50',
     description:
-      'The most browser sessions of one user, and the most sign-ins of apps; one more ends the least recently used.',
+      'The maximum number of browser sessions per user, and of app sign-ins; another one ends the least recently used.',
   }),
   signingKeyRotation: setting({
     env: 'SIGNING_KEY_ROTATION',
@@ -433,14 +433,14 @@ export const settings = {
     env: 'LOG_LEVEL',
     read: read.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     default: 'info',
-    description: 'The lowest level that is logged.',
+    description: 'The minimum level to log.',
   }),
   logFormat: setting({
     env: 'LOG_FORMAT',
     read: read.oneOf('json', 'readable'),
     default: 'json',
     demoDefault: 'readable',
-    description: '`json`: one object per line. `readable`: lines for people.',
+    description: '`json`: one object per line. `readable`: human-readable lines.',
   }),
   configFile: setting({
     env: 'POSTERN_CONFIG',
