@@ -134,7 +134,7 @@ async function checkOwnClock(database: Database): Promise<Finding> {
   return behind > tolerance
     ? fault(
         'clock',
-        `this machine's is ${Math.round(behind / 1000)} s behind what the database holds already`,
+        `this machine's is ${Math.round(behind / 1000)} s behind the newest time in the database`,
         'run a time service (NTP)',
       )
     : ownClock()

@@ -10,7 +10,7 @@ test('EACCES is explained as a problem of the port only for listen errors', () =
     /PORT to one above/,
   )
   const file = systemError({ code: 'EACCES', syscall: 'open', path: '/data/demo-secrets.json' })
-  assert.match(describeError(file), /^Cannot open \/data\/demo-secrets\.json: .*no right/)
+  assert.match(describeError(file), /^Cannot open \/data\/demo-secrets\.json: .*permission denied/)
 })
 
 test('explains a HOST address that this machine does not have', () => {

@@ -37,7 +37,7 @@ function describeListening(error: NodeJS.ErrnoException): string | undefined {
   if (syscall !== 'listen') return undefined
   if (code === 'EADDRINUSE')
     return `Port ${port} is taken: stop the other program, or set PORT to another one.`
-  if (code === 'EACCES') return 'This port needs more rights: set PORT to one above 1023.'
+  if (code === 'EACCES') return 'This port requires privileges: set PORT to one above 1023.'
   return `Cannot listen on HOST and PORT: ${message}`
 }
 
@@ -64,13 +64,13 @@ function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefi
   const isTls = isTlsFailure(absent instanceof StorageUnavailable ? absent.cause : error)
   const { databaseUrl = '' } = inspectEnvironment(env).configuration
   const advice = databaseUrl.startsWith('sqlite:')
-    ? 'Check that the file is a database, the rights of it and its folder, and the free space.'
+    ? 'Check that the file is a database, its permissions and those of its folder, and the free space.'
     : code === takesNoWrites
-      ? 'Name the primary; or all servers, with `?target_session_attrs=read-write`. A standby for lists is named by DATABASE_REPLICA_URL.'
+      ? 'Name the primary; or all servers, with `?target_session_attrs=read-write`. For a standby for lists, set DATABASE_REPLICA_URL.'
       : isWithoutRoom(absent)
         ? adviceWithoutRoom
         : isTls
-          ? 'With sslmode=verify-full the server needs TLS, and a certificate for the host of the URL; sslrootcert=FILE names its authority. On a network of your own, sslmode=disable does without TLS.'
-          : 'Check the address, the user, the name of the database, and that the server runs.'
+          ? 'With sslmode=verify-full the server needs TLS, and a certificate for the host of the URL; sslrootcert=FILE names its authority. On your own network, sslmode=disable turns TLS off.'
+          : 'Check the address, the user, the name of the database, and that the server is running.'
   return `The database of DATABASE_URL (${redactedDatabaseUrl(databaseUrl)}) cannot be used: ${why}. ${advice}`
 }

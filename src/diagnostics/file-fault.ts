@@ -1,12 +1,10 @@
 const fileErrors: Readonly<Record<string, string>> = {
-  EACCES:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
-  EPERM:
-    'the user that runs this has no right to: change the rights of the file or its folder, or name another place',
+  EACCES: 'permission denied: change the permissions of the file or its folder, or use another path',
+  EPERM: 'permission denied: change the permissions of the file or its folder, or use another path',
   ENOENT: 'it does not exist',
   EISDIR: 'it is a folder',
-  ENOTDIR: 'part of the path is no folder',
-  EROFS: 'it lies on a read-only file system: name another place',
+  ENOTDIR: 'part of the path is not a folder',
+  EROFS: 'it is on a read-only file system: use another path',
   ENOSPC: 'the disk is full',
 }
 

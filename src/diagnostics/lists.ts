@@ -51,7 +51,7 @@ async function* checkOne(
   if (nullKeys)
     yield warning(
       about,
-      'it has rows whose key is null, which a walk may miss: give them keys, and declare the column not null',
+      'it has rows with a null key, which paging may miss: give them keys, and declare the column not null',
     )
 }
 

@@ -44,7 +44,7 @@ function checkBeside(database: string | undefined): Finding[] {
       fault(
         about,
         `cannot be read, and webhooks get HTTP 503: ${cause instanceof Error ? cause.message : String(cause)}`,
-        'repair it: see "The spool beside SQLite is damaged" in the run-books',
+        'repair it: see "The spool beside SQLite is damaged" in the runbooks',
       ),
     ]
   }
@@ -69,7 +69,7 @@ function* checkFiles({ file, maxBytes }: FileSpoolSettings): Generator<Finding> 
   for (const foreign of foreignFiles(file))
     yield warning(
       'spool',
-      `another user of this machine made ${foreign}: it is not read`,
+      `another user of this machine created ${foreign}: it is ignored`,
       'inspect it, and let only the service’s user write to the folder',
     )
   try {

@@ -30,20 +30,20 @@ export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: S
           'it has no table continuity: it is another database, or has not replayed the migrations',
         ),
       ]
-    if (!readable) return [fault(about, 'its user may not read the tables: lists are read on the primary')]
+    if (!readable) return [fault(about, 'its user cannot read the tables: lists are read from the primary')]
     return [
       standby
-        ? ok(about, 'lists are read on it')
+        ? ok(about, 'lists are read from it')
         : warning(
             about,
-            'DATABASE_REPLICA_URL leads to a server that is no standby: lists are read there all the same',
+            'DATABASE_REPLICA_URL leads to a server that is not a standby: lists are read there anyway',
           ),
     ]
   } catch (error) {
     return [
       fault(
         about,
-        `DATABASE_REPLICA_URL cannot be used, so lists are read on the primary: ${causeInWords(error)}`,
+        `DATABASE_REPLICA_URL cannot be used, so lists are read from the primary: ${causeInWords(error)}`,
       ),
     ]
   }

@@ -158,7 +158,7 @@ describe('error messages of commands', () => {
       const locked = join(home, 'locked')
       await mkdir(locked)
       await chmod(locked, 0o500)
-      await fails(['migrate'], /^Cannot mkdir .*locked\/data: .*no right/, {
+      await fails(['migrate'], /^Cannot mkdir .*locked\/data: .*permission denied/, {
         DATABASE_URL: `sqlite:${locked}/data/postern.db`,
       })
       await chmod(locked, 0o700)

@@ -195,7 +195,7 @@ describe('connections of a process', onPostgres, () => {
       })
       return Promise.all(answers)
     }
-    const notices = (): string[] => lines.filter((line) => line.includes('no room for another connection'))
+    const notices = (): string[] => lines.filter((line) => line.includes('no free connection slot'))
     await eventually(async () => {
       await burst('without-room')
       return notices().length > 0

@@ -44,13 +44,13 @@ describe('on a standby', onPostgres, () => {
     const folder = temporaryFolder()
     const doctor = async (url: string): Promise<string> =>
       (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
-    assert.match(await doctor(standby.url), /✔ standby: lists are read on it/)
+    assert.match(await doctor(standby.url), /✔ standby: lists are read from it/)
     const { host } = new URL(standby.url)
     assert.match(
       await doctor(standby.url.replace(host, `${host},${host}`)),
-      /✔ standby: lists are read on it/,
+      /✔ standby: lists are read from it/,
     )
-    assert.match(await doctor(primary.url), /! standby: .*no standby/)
+    assert.match(await doctor(primary.url), /! standby: .*not a standby/)
     const other = new URL(standby.url)
     other.pathname = '/template1'
     assert.match(await doctor(other.href), /✖ standby: it has no table continuity/)

@@ -15,7 +15,7 @@ export class SpoolUnreadable extends Error {
   constructor(spool: string, cause: unknown) {
     super(
       `the spool ${spool} cannot be copied: ${cause instanceof Error ? cause.message : String(cause)}. ` +
-        'Repair it: see "The spool beside SQLite is damaged" in the run-books',
+        'Repair it: see "The spool beside SQLite is damaged" in the runbooks',
       { cause },
     )
   }

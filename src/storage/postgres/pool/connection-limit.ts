@@ -22,7 +22,7 @@ export class ConnectionLimitNotice {
     if (now - this.#notifiedAt >= noticeEvery) {
       this.#notifiedAt = now
       this.#notify(
-        `PostgreSQL has no room for another connection (${error.message}). ${adviceWithoutRoom} This process may have ${this.#connections}; it continues with those that it has, and will ask for more.`,
+        `PostgreSQL has no free connection slot (${error.message}). ${adviceWithoutRoom} This process can use up to ${this.#connections}; it continues with the ones that it has, and tries again for more.`,
       )
     }
     return true
