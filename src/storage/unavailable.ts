@@ -4,7 +4,7 @@
  */
 export class StorageUnavailable extends Error {
   constructor(cause: unknown) {
-    super(`the database does not answer: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    super(`the database is unavailable: ${cause instanceof Error ? cause.message : String(cause)}`, {
       cause,
     })
     this.name = 'StorageUnavailable'

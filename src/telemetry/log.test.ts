@@ -74,7 +74,7 @@ test('an unavailable database is logged without stacks, and a fault of the progr
   const [outage, fault] = lines.map((line) => (JSON.parse(line) as { err: object }).err)
   assert.deepEqual(outage, {
     type: 'StorageUnavailable',
-    message: 'the database does not answer: connect ECONNREFUSED',
+    message: 'the database is unavailable: connect ECONNREFUSED',
     cause: { type: 'Error', message: 'connect ECONNREFUSED', code: 'ECONNREFUSED' },
   })
   assert.match((fault as { stack: string }).stack, /^TypeError: x is not a function\n +at /)

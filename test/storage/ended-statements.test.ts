@@ -83,7 +83,7 @@ describe('statements that reach a limit', onPostgres, () => {
   test('the limit of a statement of a handler', async () => {
     const { scope } = begin({ alone: true, timeLimit: 9_000, turnLimit: 9_000 })
     await lock(scope.tx, 2)
-    await assert.rejects(lock(scope.tx, 1), /does not answer/)
+    await assert.rejects(lock(scope.tx, 1), /database is unavailable/)
     await scope.rollback()
     await allFree()
   })

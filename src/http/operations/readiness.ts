@@ -26,7 +26,7 @@ const answerWithin = 1_000
 /** The state of a spool; `unavailable` if it does not answer within a second. */
 export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Static<typeof SpoolReport>> {
   try {
-    const asked = withinTime(clock, answerWithin, spool.state(), 'the spool does not answer')
+    const asked = withinTime(clock, answerWithin, spool.state(), 'the spool does not respond')
     const { events, oldest, full } = await asked
     const now = clock.now()
     return {

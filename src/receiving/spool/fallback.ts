@@ -176,7 +176,7 @@ export function measureSpool(spool: SpoolStatus, metrics: Metrics, clock: Clock,
   }
   metrics.gauge(
     'postern_spool_events',
-    'Acknowledged webhooks that lie in the spool, until the database takes them',
+    'Acknowledged webhooks in the spool, not yet in the database',
     [],
     async (gauge) => gauge.set((await stateOf()).events),
   )
@@ -191,7 +191,7 @@ export function measureSpool(spool: SpoolStatus, metrics: Metrics, clock: Clock,
   )
   metrics.gauge(
     'postern_spool_away',
-    '1 while webhooks go to the spool, since the database does not answer',
+    '1 while webhooks go to the spool because the database is unavailable',
     [],
     (gauge) => gauge.set(spool.away ? 1 : 0),
   )
