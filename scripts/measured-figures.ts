@@ -60,8 +60,8 @@ export const limits: Blocks = {
       .toSorted()
       .flatMap((file) => missedOf(read(basename(file, '.json'))))
     return missed.length === 0
-      ? 'No bound was missed.'
-      : table([['bench', 'what', 'bound', 'measured'], ['---', '---', '---', '---'], ...missed])
+      ? 'All targets were met.'
+      : table([['benchmark', 'figure', 'target', 'measured'], ['---', '---', '---', '---'], ...missed])
   },
 }
 
