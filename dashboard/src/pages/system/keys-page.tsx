@@ -121,9 +121,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
     header: 'Key',
     cell: ({ name, prefix }) => (
       <>
-        <span title={name} className="block truncate font-medium">
-          {name}
-        </span>
+        <span className="block font-medium break-words whitespace-normal">{name}</span>
         <code className="font-mono text-sm text-soft">{prefix}…</code>
       </>
     ),
@@ -131,6 +129,8 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'scopes',
     header: 'Scopes',
+    // The times say nothing without their headers.
+    phone: 'secondary',
     width: '11.5rem',
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
@@ -142,7 +142,12 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last used', width: '8.5rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  {
+    key: 'used',
+    header: 'Last used',
+    width: '8.5rem',
+    cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} />,
+  },
   {
     key: 'expires',
     header: 'Expires',
