@@ -12,20 +12,20 @@ const readResult: Read = (bench) => JSON.parse(readFileSync(join(folder, `${benc
 
 /** docs/comparison.md */
 export const comparisons: Blocks = {
-  process: sideBySide('process', 'events handled a second', {
+  process: sideBySide('process', 'events handled per second', {
     Postern: 'Postern',
     'BullMQ, Redis with `appendfsync always`': 'BullMQ on Redis (appendfsync always)',
     'Graphile Worker': 'Graphile Worker',
     'pg-boss, a transaction for each event': 'pg-boss, a transaction for each event',
   }),
 
-  deliver: sideBySide('deliver', 'deliveries a second', {
+  deliver: sideBySide('deliver', 'deliveries per second', {
     Postern: 'Postern',
     'a sender on BullMQ': 'sender on BullMQ',
     'a sender on Graphile Worker': 'sender on Graphile Worker',
   }),
 
-  'forward-auth': sideBySide('forward-auth', 'forward authentication requests a second', {
+  'forward-auth': sideBySide('forward-auth', 'forward authentication requests per second', {
     Postern: 'Postern',
     'a bare Fastify handler that only returns 204': 'bare Fastify',
   }),
@@ -33,8 +33,8 @@ export const comparisons: Blocks = {
   depth: (read) => {
     const result = read('depth')
     return [
-      `By cursor, the last page gets ${ratio(result, 'PostgreSQL: far end by cursor / first page')} times the requests a second of the first page.`,
-      `By number, page 50,000 gets ${ratio(result, 'PostgreSQL: page 50000 / page 1')} times those of page 1.`,
+      `With cursors, the last page reaches ${ratio(result, 'PostgreSQL: far end by cursor / first page')} times the first page's requests per second.`,
+      `With page numbers, page 50,000 reaches ${ratio(result, 'PostgreSQL: page 50000 / page 1')} times page 1's requests per second.`,
       `${sourceOf(result)}.`,
     ].join('\n')
   },
@@ -43,7 +43,7 @@ export const comparisons: Blocks = {
     const result = read('beside')
     const rivals = result.figures.map(({ name }) => name).filter((name) => !name.endsWith(', Postern'))
     const rows = [
-      ['', 'requests a second'],
+      ['', 'requests per second'],
       ['---', '---'],
       ['Postern', rate(result, 'GET /products, Postern')],
       ...rivals.map((name) => [name.replace(/ on Node.*/, ''), rate(result, name)]),
@@ -60,8 +60,8 @@ export const limits: Blocks = {
       .toSorted()
       .flatMap((file) => missedOf(read(basename(file, '.json'))))
     return missed.length === 0
-      ? 'No bound was missed.'
-      : table([['bench', 'what', 'bound', 'measured'], ['---', '---', '---', '---'], ...missed])
+      ? 'All targets were met.'
+      : table([['benchmark', 'figure', 'target', 'measured'], ['---', '---', '---', '---'], ...missed])
   },
 }
 

@@ -1,6 +1,6 @@
 // The Node.js that a checkout runs on: scripts/node/ pins its version, one package for each platform. A checkout works with any
 // Node.js from 18 on, so: old syntax, no dependency.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -37,13 +37,20 @@ export function nodeBinary() {
   return (node && !isPinned(node) && node.binary) || process.execPath
 }
 
-/** Runs npm in a folder. Its output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command. */
+/**
+ * Runs npm in a folder. Its output goes to stderr: the stdout of `npm run postern -- ... --json` belongs to the command.
+ *
+ * npm leaves out optional packages that ask for a newer Node.js than its own, and the bundler's program is one. All packages run
+ * on the pinned Node.js, so npm does too, where that is installed and runs.
+ */
 export function npm(args, cwd, output = 2) {
   const cli = process.env.npm_execpath
-  const [command, first] =
-    cli && /npm-cli\.c?js$/.test(cli)
-      ? [process.env.npm_node_execpath || process.execPath, [cli]]
-      : ['npm', []]
+  const pinned = nodeBinary()
+  const node =
+    pinned !== process.execPath && spawnSync(pinned, ['--version']).status === 0
+      ? pinned
+      : process.env.npm_node_execpath || process.execPath
+  const [command, first] = cli && /npm-cli\.c?js$/.test(cli) ? [node, [cli]] : ['npm', []]
   // No package needs an install script: the test harness makes the one set of links that a script would make. Warnings are
   // left out: an old Node's npm lists every package that asks for a newer Node.js than its own.
   const all = first.concat(args, '--include=optional', '--ignore-scripts', '--loglevel=error')

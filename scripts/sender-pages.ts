@@ -23,7 +23,7 @@ function senderPage(name: string): string {
     section('secret'),
     `## Configure ${sender}`,
     `The source’s URL is \`BASE_URL/webhooks/${source}\`.`,
-    stepsWith(name, `\`${variable}\``, 'signs as the options say')
+    stepsWith(name, `\`${variable}\``, 'signs as the options specify')
       .map((step, index) => `${index + 1}. ${step}`)
       .join('\n'),
     section('setup'),

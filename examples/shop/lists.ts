@@ -9,7 +9,7 @@ const orderFields = {
 } as const satisfies Record<string, FieldOptions>
 
 export const lists = [
-  // For the shop's own people: administrators, and API keys with the scope lists:read.
+  // For the shop's staff: administrators, and API keys with the scope lists:read.
   list({
     path: '/orders',
     table: 'orders',
@@ -22,7 +22,7 @@ export const lists = [
       since: { kind: 'atLeast', field: 'paidAt' },
     },
   }),
-  // For customers: their own.
+  // For customers: their own orders.
   list({
     path: '/my-orders',
     table: 'orders',

@@ -13,14 +13,14 @@ interface CheckoutSession {
   payment_status: 'paid' | 'unpaid' | 'no_payment_required'
 }
 
-/** Writes a paid order and tells the customer, both or neither. */
+/** Writes a paid order and emits an event for the customer, in one transaction. */
 export async function recordOrder(
   event: ReceivedEvent<StripeEvent>,
   { tx, emit, log }: HandlerContext,
 ): Promise<void> {
   const session = event.payload.data.object as unknown as CheckoutSession
   const { id, client_reference_id: customer, amount_total: amount, currency } = session
-  // The money of some payment methods comes days later, with another event.
+  // Some payment methods confirm the payment days later, with another event.
   if (session.payment_status === 'unpaid') return
   if (customer === null) {
     log.warn({ session: id }, 'a payment without a customer: nothing was written')

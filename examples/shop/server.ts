@@ -16,7 +16,7 @@ shop.get('/', (_request, reply) => reply.type('text/html; charset=utf-8').send(c
 shop.post('/portal-link', { onRequest: requireUser(sessions) }, (request) =>
   client.post('/portal-links', { body: { owner: sessionOf(request).user.id } }),
 )
-// Postern answers everything else.
+// Postern handles everything else.
 await shop.register(postern, { ...config, migrations: 'migrations' })
 await shop.listen({ port, host: '127.0.0.1' })
 console.log(`The shop is open: ${url}`)

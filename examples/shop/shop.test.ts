@@ -17,7 +17,7 @@ const session = {
   payment_status: 'paid',
 }
 
-test('a paid session is one order and one event, however often Stripe sends it', async () => {
+test('a paid session creates one order and one event, however often Stripe sends it', async () => {
   const webhook = { id: 'evt_1', type: 'checkout.session.completed', data: session }
   const first = await kit.receive('stripe', webhook)
   assert.equal(first.error, undefined)
@@ -33,7 +33,7 @@ test('a paid session is one order and one event, however often Stripe sends it',
   )
 })
 
-test('a session whose money has not come is no order yet', async () => {
+test('an unpaid session creates no order until it is paid', async () => {
   const unpaid = { ...session, id: 'cs_2', payment_status: 'unpaid' }
   const started = await kit.receive('stripe', { type: 'checkout.session.completed', data: unpaid })
   assert.deepEqual(started.emitted, [])

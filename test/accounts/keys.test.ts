@@ -121,8 +121,8 @@ onEachEngine('API keys by HTTP', (engine) => {
     assert.equal((await user.go(new URL('/keys', service.baseUrl))).status, 403)
     const narrow = (await (
       await service.admin('/keys', { method: 'POST', json: { name: 'narrow', scopes: ['users:write'] } })
-    ).json()) as { id: string; key: string; createdBy: string }
-    assert.equal(narrow.createdBy, 'key:ADMIN_API_KEY')
+    ).json()) as { id: string; key: string; createdBy: string; createdByName: string }
+    assert.deepEqual([narrow.createdBy, narrow.createdByName], ['key:ADMIN_API_KEY', 'ADMIN_API_KEY'])
     assert.equal(await statusOf(narrow.key, '/keys', { method: 'POST' }), 403)
     assert.equal(await statusOf(narrow.key, `/keys/${narrow.id}`, { method: 'DELETE' }), 403)
     for (const body of [

@@ -119,15 +119,26 @@ describe('scripts/run.mjs installs the versions of the lock file', () => {
   })
 
   const isLinux = process.platform === 'linux'
+  const installPinned = (script: string): void => {
+    pin('0.0.0')
+    const folder = join(root, `scripts/node/node_modules/${nodePackage}`)
+    mkdirSync(join(folder, 'bin'), { recursive: true })
+    writeFileSync(join(folder, 'package.json'), '{"version":"0.0.0"}')
+    writeFileSync(join(folder, 'bin/node'), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+  }
+
+  test('npm runs on the pinned Node, for which packages are chosen', { skip: !isLinux }, async () => {
+    installPinned(`echo "$1" >> '${root}/ran'\nexec '${process.execPath}' "$@"`)
+    assert.equal(await start(), 'started')
+    assert.deepEqual(calls(), ['ci --omit=dev'])
+    assert.match(readFileSync(join(root, 'ran'), 'utf8'), /npm-cli\.cjs\n/)
+  })
+
   test(
     'where the pinned Node lacks a library, the Node of the machine runs, and the start says what to install',
     { skip: !isLinux },
     async () => {
-      pin('0.0.0')
-      const folder = join(root, `scripts/node/node_modules/${nodePackage}`)
-      mkdirSync(join(folder, 'bin'), { recursive: true })
-      writeFileSync(join(folder, 'package.json'), '{"version":"0.0.0"}')
-      writeFileSync(join(folder, 'bin/node'), '#!/bin/sh\nexit 127\n', { mode: 0o755 })
+      installPinned('exit 127')
       assert.equal(await start(), 'started')
       assert.match(said, /apt install libatomic1/)
     },

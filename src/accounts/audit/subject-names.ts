@@ -18,7 +18,11 @@ const kinds: Readonly<Record<string, ReadNames>> = {
     const rows = await reader.selectFrom('users').select(columns).where('id', 'in', ids).execute()
     return rows.map(({ id, name, email }) => ({ id, name: name ?? email }))
   },
-  key: namesIn('api_keys'),
+  /** A key that is set by a setting has the name of the setting. */
+  async key(reader, ids) {
+    const set = ids.filter((id) => /^[A-Z_]+$/.test(id)).map((id) => ({ id, name: id }))
+    return [...(await namesIn('api_keys')(reader, ids)), ...set]
+  },
   app: namesIn('clients'),
   async subscriber(reader, ids) {
     const columns = ['id', 'description', 'url'] as const

@@ -121,9 +121,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
     header: 'Key',
     cell: ({ name, prefix }) => (
       <>
-        <span title={name} className="block truncate font-medium">
-          {name}
-        </span>
+        <span className="block font-medium break-words whitespace-normal">{name}</span>
         <code className="font-mono text-sm text-soft">{prefix}…</code>
       </>
     ),
@@ -131,7 +129,9 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'scopes',
     header: 'Scopes',
-    width: '12rem',
+    // The times say nothing without their headers.
+    phone: 'secondary',
+    width: '11.5rem',
     cell: ({ scopes }) => (
       <span className="flex flex-wrap gap-1 whitespace-normal">
         {scopes.map((scope) => (
@@ -142,11 +142,16 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
       </span>
     ),
   },
-  { key: 'used', header: 'Last used', width: '9.5rem', cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} /> },
+  {
+    key: 'used',
+    header: 'Last used',
+    width: '8.5rem',
+    cell: ({ lastUsedAt }) => <Ago value={lastUsedAt} />,
+  },
   {
     key: 'expires',
     header: 'Expires',
-    width: '13rem',
+    width: '13.5rem',
     cell: ({ expiresAt }) => <Time value={expiresAt} />,
   },
   {
@@ -167,7 +172,7 @@ const columnsOf = (revoke: (key: Key) => void): readonly Column<Key>[] => [
   {
     key: 'state',
     header: 'State',
-    width: '7.5rem',
+    width: '6.5rem',
     cell: (key) => <Status value={stateOf(key)} />,
   },
   actionColumn({
