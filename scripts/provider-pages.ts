@@ -20,7 +20,7 @@ export function protocolOf({ settings = {}, endpoints }: Preset): string {
   return issuer === undefined ? `OAuth 2.0, \`${authUrl}\`` : `OpenID Connect, \`${issuer}\``
 }
 
-/** Whether it can be asked for a new authentication, and proves it. */
+/** Whether it can be asked to authenticate the user again, and proves it. */
 export const isProving = (preset: Preset): boolean =>
   preset.provesAuthentication ?? preset.endpoints((key) => key).issuer !== undefined
 
@@ -77,9 +77,9 @@ function tokenRows(preset: Preset, section: (name: string) => string): string {
   const requests =
     added.length === 0 ? [] : [`[\`keepTokens\`](../accounts/provider-tokens.md) adds ${added.join(' and ')}`]
   const tokens = [...requests, ...[section('refresh token')].filter((remark) => remark !== '')]
-  const proof = section('new authentication')
+  const proof = section('re-authentication')
   return [
     ...(tokens.length === 0 ? [] : [`| refresh token | ${tokens.join('; ')} |\n`]),
-    ...(proof === '' ? [] : [`| new authentication | ${proof} |\n`]),
+    ...(proof === '' ? [] : [`| re-authentication | ${proof} |\n`]),
   ].join('')
 }

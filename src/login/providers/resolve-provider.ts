@@ -122,7 +122,7 @@ function withEndpoints(
           .join(' and ')}, or `
       : ''
     const addresses = `${prefix}ISSUER, or ${prefix}AUTH_URL, ${prefix}TOKEN_URL and ${prefix}PROFILE_URL`
-    const reason = preset ? '' : `, since ${settings.name} is no preset`
+    const reason = preset ? '' : `, because ${settings.name} is not a preset`
     faults.push(`${prefix}CLIENT_ID needs ${needed}${addresses}${reason}`)
     return undefined
   }
