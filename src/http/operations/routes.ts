@@ -80,7 +80,7 @@ function measureBodies({ bodies: { budget } }: App, metrics: Metrics): void {
   )
   const dropped = metrics.counter(
     'postern_bodies_dropped_total',
-    'Request bodies dropped before they were complete: slow ones, and those above their network's share',
+    'Request bodies dropped before they were complete: slow ones, and those above the share of their network',
     ['reason'],
   )
   budget.noteDropped = (reason) => dropped.inc({ reason })
