@@ -53,7 +53,7 @@ onEachEngine('postern upgrade --check', (engine) => {
       assert.match(describeUpgrade(plan, engine.name), /^harmless .* older versions continue to work\n/)
       const unsafe = await planUpgrade(database, [], [...migrations, harmless, breaking])
       assert.deepEqual([unsafe.rolling, exitCodeOfUpgrade(unsafe)], [false, 3])
-      assert.match(describeUpgrade(unsafe, engine.name), /^gone would be applied: .* stop their work/m)
+      assert.match(describeUpgrade(unsafe, engine.name), /^gone would be applied: .* stop working/m)
       if (onPostgres) assert.match(describeUpgrade(unsafe, 'postgres'), /upgrade is not safe/)
     } finally {
       await database.close()

@@ -77,7 +77,7 @@ describe('a damaged spool beside SQLite', onSqlite, () => {
     const [found] = await checkSpool({ databaseUrl: database.url })
     assert.equal(found?.state, 'fault')
     assert.ok(found.about.includes(file))
-    assert.match(found.advice ?? '', /run-books/)
+    assert.match(found.advice ?? '', /runbooks/)
   })
 
   test('a backup names the spool instead of the database', async () => {
