@@ -20,6 +20,8 @@ const TEST_TIMEOUT = 600_000
 const STUCK_AFTER = TEST_TIMEOUT + 30_000
 /** All tests have ended and the process stays: a server, a pool or a timer was left open. */
 const LEFT_OPEN_AFTER = 120_000
+/** The process has ended, and its output has not: another one that it started has it. */
+const LEFT_BEHIND_AFTER = 5_000
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -139,6 +141,14 @@ async function ending(
       done(1)
     })
     child.once('close', (exitCode, signal) => done(exitCode ?? signal))
+    child.once('exit', () => {
+      const giveUp = setTimeout(() => {
+        reason ||= 'it left a process behind'
+        child.stdout!.destroy()
+        child.stderr!.destroy()
+      }, LEFT_BEHIND_AFTER)
+      child.once('close', () => clearTimeout(giveUp))
+    })
   })
   clearInterval(watch)
   return { code, reason }

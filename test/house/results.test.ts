@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -140,6 +140,25 @@ for (const name of ['a', 'b'])
         ['a › fails', 'Error: 1'],
         ['b › fails', 'Error: 2'],
       ],
+    )
+  })
+
+  test('fails when a process stays that a test started', async () => {
+    const pidFile = join(folder, 'pid')
+    const leaves = `import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+test('leaves', () => {
+  const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'inherit' })
+  child.unref()
+  writeFileSync(${JSON.stringify(pidFile)}, String(child.pid))
+})`
+    const { passed, failures } = await run({ '8.test.mjs': leaves })
+    process.kill(Number(await readFile(pidFile, 'utf8')))
+    assert.equal(passed, 1)
+    assert.deepEqual(
+      failures.map(({ name }) => name),
+      ['it left a process behind'],
     )
   })
 
