@@ -36,7 +36,7 @@ export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: S
         ? ok(about, 'lists are read from it')
         : warning(
             about,
-            'DATABASE_REPLICA_URL leads to a server that is not a standby: lists are read there anyway',
+            'DATABASE_REPLICA_URL leads to a server that is not a standby: lists are read from the primary',
           ),
     ]
   } catch (error) {

@@ -97,7 +97,7 @@ onEachEngine('a paused handler', (engine) => {
   })
 
   test('says the name of who paused it', async () => {
-    assert.equal((await call('/handlers/order.*')).paused!.byName, null)
+    assert.equal((await call('/handlers/order.*')).paused!.byName, 'ADMIN_API_KEY')
     const json = { name: 'the deploy script', scopes: ['events:read'] }
     const made = await service.admin('/keys', { method: 'POST', json })
     const { id } = (await made.json()) as { id: string }

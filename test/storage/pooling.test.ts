@@ -106,7 +106,7 @@ describe('poolers', onPostgres, () => {
       DATABASE_SESSION_URL: home.url,
       DATABASE_REPLICA_URL: behind.url,
     })
-    assert.match(stdout, /^! standby: .*no standby/m)
+    assert.match(stdout, /^! standby: .*not a standby/m)
     await client.connect()
     const { rows } = await client.query<{ bound: string }>(
       "select current_setting('statement_timeout') as bound",
