@@ -94,8 +94,13 @@ async function copyPostgres(template: string): Promise<TestDatabase> {
 }
 
 async function migrateDatabase(url: string): Promise<void> {
-  await using database = scoped(await openDatabase(url))
-  await migrate(database)
+  // Not `await using`: the tests of the package load this file on Node.js 22 as well.
+  const database = await openDatabase(url)
+  try {
+    await migrate(database)
+  } finally {
+    await database.close()
+  }
 }
 
 /**
@@ -125,9 +130,13 @@ const fileOf = ({ url }: TestDatabase): string => url.slice('sqlite:'.length)
 
 /** Runs statements on the database of a URL. */
 export async function asAdmin(url: string, statement: string): Promise<void> {
-  await using client = scoped(new pg.Client({ connectionString: url }))
-  await client.connect()
-  await client.query(statement)
+  const client = new pg.Client({ connectionString: url })
+  try {
+    await client.connect()
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
 }
 
 const only = process.env['TEST_ENGINE']
