@@ -1,6 +1,5 @@
 // Takes a database back to an earlier moment under the processes that use it, as a restored backup does.
 import pg from 'pg'
-import { scoped } from './scoped.ts'
 
 export interface EarlierState {
   /** Of the copy, until it is restored. */
@@ -51,7 +50,11 @@ async function alone(server: string, name: string, work: (query: RunStatement) =
 }
 
 async function withAdmin(server: string, work: (query: RunStatement) => Promise<void>): Promise<void> {
-  await using client = scoped(new pg.Client({ connectionString: server }))
-  await client.connect()
-  await work((text) => client.query(text))
+  const client = new pg.Client({ connectionString: server })
+  try {
+    await client.connect()
+    await work((text) => client.query(text))
+  } finally {
+    await client.end()
+  }
 }

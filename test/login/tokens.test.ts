@@ -228,7 +228,7 @@ onEachEngine('access tokens', (engine) => {
     }
   })
 
-  test('PKCE: a challenge that is no SHA-256 is refused before a sign-in begins', async () => {
+  test('PKCE: a challenge that is not a SHA-256 digest is rejected before a sign-in begins', async () => {
     const response = await service.fetch(appStart({ ...newPkce(), challenge: 'x' }))
     assert.deepEqual([response.status, response.headers.get('location')], [400, null])
   })

@@ -82,7 +82,7 @@ export class Closing {
   }
 }
 
-/** Aborted when the connection of an answer closes, or when it has closed already: then no event tells of it any more. */
+/** Aborted when the connection of an answer closes, or at once if it has closed already, because no event follows then. */
 export function closedSignal({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
   const closed = new AbortController()
   if (raw.closed) closed.abort()

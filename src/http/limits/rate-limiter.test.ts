@@ -179,7 +179,7 @@ test('a clock that is set back makes neither a refusal nor a pause longer', asyn
   clock.time = 10 * 3_600_000
   const first = await counts.take('key', 10)
   clock.time -= 3_600_000
-  assert.deepEqual(await counts.take('key', 10), first, 'counted anew')
+  assert.deepEqual(await counts.take('key', 10), first, 'counted from zero again')
   fails = true
   assert.equal(await counts.take('other', 10), undefined)
   fails = false
