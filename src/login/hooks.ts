@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { User } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
+import { lend } from '../storage/lent-transactions.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import type { DeclaredHook, Hook, HookContext } from './hook-context.ts'
@@ -49,22 +50,22 @@ export class Hooks {
     const { identity, profile, tokens } = verified
     const events: Parameters<HookContext['emit']>[0][] = []
     let refusal: SignInFailure | undefined
-    const context: HookContext = {
+    const contextOver = (lent: Tx): HookContext => ({
       user,
       identity,
       profile,
       client,
       // The type shows only the user's tables, not those of the service.
-      tx: tx as unknown as HookContext['tx'],
+      tx: lent as unknown as HookContext['tx'],
       emit: (event) => void events.push(event),
       refuse: (message) => {
         refusal ??= new SignInFailure('refused', undefined, { message: singleLine(message) })
         throw refusal
       },
       providerToken: providerTokens.includes(identity.provider) ? tokens.accessToken : undefined,
-    }
+    })
     try {
-      await this.#withTimeout(name, handle, context)
+      await lend(tx, (lent) => this.#withTimeout(name, handle, contextOver(lent)))
       // A refusal counts even when the hook caught what `refuse` threw.
       if (refusal) throw refusal
       if (events.length > 0) await this.#parts.emit(tx, events)

@@ -6,7 +6,8 @@ import { bounded } from './postgres/driver/statement.ts'
 import type { Engine } from './query-runner.ts'
 import type { SqlValue } from './sqlite/connection.ts'
 import { poolTransaction } from './postgres/pool/pool-transaction.ts'
-import { rejectPragmas } from './statement-kinds.ts'
+import { sessionReset } from './postgres/transaction/session-reset.ts'
+import { rejectBeyondMigration } from './statement-kinds.ts'
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */
 const longestMigration = 24 * 3_600_000
@@ -67,7 +68,7 @@ export async function applyMigrations<Migration extends { name: string }, Applie
       for (const migration of pending) {
         try {
           const statements = log.sqlOf(migration, 'sqlite')
-          rejectPragmas(statements)
+          rejectBeyondMigration('sqlite', statements)
           connection.exec(statements)
         } catch (error) {
           throw failureOf(migration, error)
@@ -83,10 +84,15 @@ export async function applyMigrations<Migration extends { name: string }, Applie
     const { rows } = await client.query<Applied>(select)
     const pending = log.pendingAfter(rows, migrations, database)
     for (const migration of pending) {
-      const statement = bounded(longestMigration, log.sqlOf(migration, 'postgres'))
-      await client.query(statement).catch((error: unknown) => {
+      const statements = log.sqlOf(migration, 'postgres')
+      try {
+        rejectBeyondMigration('postgres', statements)
+        await client.query(bounded(longestMigration, statements))
+      } catch (error) {
         throw failureOf(migration, error)
-      })
+      }
+      // The files of pg_dump, for example, set the search path.
+      await client.query([...sessionReset(client), withoutLimit].join('; '))
       const row = log.rowOf(migration, now, 'postgres')
       const places = row.map((_, index) => `$${index + 1}`).join(', ')
       await client.query(`insert into ${table} values (${places})`, [...row])
@@ -117,6 +123,8 @@ export async function pendingNames<Migration extends { name: string }, Applied e
   return pendingAfter(applied, migrations, database).map(({ name }) => name)
 }
 
+const withoutLimit = 'set local statement_timeout = 0'
+
 /** Runs `work` in a transaction that waits for concurrent migrations, without a limit for its statements. */
 function underMigrationLock<T>(
   pool: Pool,
@@ -124,7 +132,7 @@ function underMigrationLock<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   return poolTransaction(pool, async (client) => {
-    await client.query('set local statement_timeout = 0')
+    await client.query(withoutLimit)
     const cancel = clock.after(waitToldAfter, onWait)
     try {
       await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))

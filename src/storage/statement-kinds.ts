@@ -1,17 +1,17 @@
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Engine } from './query-runner.ts'
 
-/** A statement of a handler would reach beyond its transaction, which others may share, or beyond its connection's use by the handler. */
+/** A statement of the user's code would reach beyond its transaction, which others may share, or beyond its use of the connection. */
 export class StatementRejected extends Error {
   constructor(statement: string, instead: string) {
-    super(`remove ${JSON.stringify(statement.trim().slice(0, 40))} from the handler: ${instead}`)
+    super(`remove ${JSON.stringify(statement.trim().slice(0, 40))}: ${instead}`)
     this.name = 'StatementRejected'
   }
 }
 
 /** What is known of a statement from its text. */
 export interface StatementKind {
-  /** Why a handler must not run it, and what it is to use instead. */
+  /** Why the user's code must not run it, and what it is to use instead. */
   readonly rejected: string | undefined
   /** Whether it returns a row count only. Such a statement stays valid when columns are added to its table. */
   readonly returnsNoRows: boolean
@@ -48,20 +48,28 @@ export function rejectBeyondTransaction(engine: Engine, statement: string): void
   if (rejected !== undefined) throw new StatementRejected(statement, rejected)
 }
 
-/** @throws StatementRejected if a text of several statements for SQLite would change settings of its connection */
-export function rejectPragmas(statements: string): void {
+/**
+ * @param statements several, separated by semicolons
+ * @throws StatementRejected if they would end their transaction or, on SQLite, change settings of the connection
+ */
+export function rejectBeyondMigration(engine: Engine, statements: string): void {
   let from = 0
-  const tokens = tokensOf('sqlite', statements)
+  const tokens = tokensOf(engine, statements)
   for (let at = 0; at <= tokens.length; at += 1) {
     if (at < tokens.length && tokens[at] !== ';') continue
     const [first = ''] = tokens.slice(from, from + 1)
-    const rejected = connectionWords.has(first) && rejectionOf('sqlite', tokens.slice(from, at))
+    const rejected = wordsBeyondMigration[engine].has(first) && rejectionOf(engine, tokens.slice(from, at))
     if (rejected) throw new StatementRejected(first, rejected)
     from = at + 1
   }
 }
 
-const connectionWords = new Set(['pragma', 'attach', 'detach'])
+/** Without `end`, which ends the bodies of triggers and functions. */
+const transactionWords = ['begin', 'start', 'commit', 'rollback', 'abort']
+const wordsBeyondMigration: Readonly<Record<Engine, ReadonlySet<string>>> = {
+  sqlite: new Set([...transactionWords, 'pragma', 'attach', 'detach']),
+  postgres: new Set(transactionWords),
+}
 const writes = new Set(['insert', 'update', 'delete'])
 const plain = new Set([
   ...writes,
@@ -77,7 +85,7 @@ const plain = new Set([
 
 const oneTransaction =
   'tx is one transaction, which begins at its first use and commits when the work ends; throw to roll back'
-const settings = `it would change the connection for later events: use "set local", which ends with the transaction`
+const settings = `it would change the connection for later work: use "set local", which ends with the transaction`
 const locks = 'it would hold the lock after the transaction: use pg_advisory_xact_lock'
 const prepared = 'Postern prepares statements itself: pass the statement with its parameters'
 
@@ -85,17 +93,17 @@ const prepared = 'Postern prepares statements itself: pass the statement with it
 const rejectedWords: Readonly<Record<Engine, ReadonlyMap<string, string>>> = {
   postgres: new Map([
     ['reset', settings],
-    ['discard', 'temporary tables and settings end with the handler by themselves'],
+    ['discard', 'temporary tables and settings end with the work by themselves'],
     ['listen', 'no client receives notifications of this connection: listen on your own connection'],
     ['unlisten', 'no client receives notifications of this connection: listen on your own connection'],
     ['prepare', prepared],
     ['execute', prepared],
     ['deallocate', prepared],
-    ['load', 'it would load a library for later events: set session_preload_libraries on the server'],
+    ['load', 'it would load a library for later work: set session_preload_libraries on the server'],
   ]),
   sqlite: new Map([
-    ['attach', 'it would stay attached for later events: open the other file on a connection of your own'],
-    ['detach', 'it would be missing for later events: open the other file on a connection of your own'],
+    ['attach', 'it would stay attached for later work: open the other file on a connection of your own'],
+    ['detach', 'it would be missing for later work: open the other file on a connection of your own'],
   ]),
 }
 
@@ -136,7 +144,7 @@ function rejectionOf(engine: Engine, tokens: readonly string[]): string | undefi
 function pragmaRejection(tokens: readonly string[]): string | undefined {
   const name = tokens[2] === '.' ? tokens[3] : tokens[1]
   if (readingPragmas.has(name ?? '')) return undefined
-  return 'it would change the connection for later events: settings of the connection are those of the service'
+  return 'it would change the connection for later work: settings of the connection are those of the service'
 }
 
 /** The last token before the bracket that closes the one at `open`. */

@@ -75,6 +75,46 @@ for (const engine of engines)
       await assert.rejects(sql`select * from good`.execute(database.reader))
     })
 
+    test('a file does not end the transaction of all', async () => {
+      write('0042-first.sql', 'create table first (id text primary key)')
+      for (const statement of ['commit', 'BEGIN', '/* a */ rollback']) {
+        write('0043-ends.sql', `create table second (id text); ${statement}; select 1`)
+        await assert.rejects(apply(), /0043-ends\.sql: remove "\w+": tx is one transaction/)
+      }
+      await assert.rejects(sql`select * from first`.execute(database.reader))
+      const [trigger] = {
+        sqlite: [
+          'create trigger watch after insert on first begin update first set id = new.id; end; select 1',
+        ],
+        postgres: [
+          'create function two() returns integer begin atomic; select 1; select 2; end; do $$ begin perform 1; end $$',
+        ],
+      }[engine.name]
+      write('0043-ends.sql', trigger!)
+      assert.deepEqual(await apply(), ['0042-first', '0043-ends'])
+    })
+
+    if (engine.name === 'postgres')
+      test('what a file sets ends with it, as in a file of pg_dump', async () => {
+        write(
+          '0044-dump.sql',
+          `set statement_timeout = 0; set default_transaction_read_only = on;
+          select pg_catalog.set_config('search_path', '', false); select pg_advisory_lock(42);
+          create table public.dumped (id text primary key); create temporary table mine (a integer)`,
+        )
+        write(
+          '0045-after.sql',
+          'create table after_dump (id text primary key); create temporary table mine (a integer)',
+        )
+        assert.deepEqual(await apply(), ['0044-dump', '0045-after'])
+        await database.transaction((tx) => sql`insert into after_dump values ('a')`.execute(tx))
+        const { rows } =
+          await sql`select pid from pg_locks where locktype = 'advisory' and objid = 42`.execute(
+            database.reader,
+          )
+        assert.deepEqual(rows, [])
+      })
+
     test('a file that was changed after it was applied is refused', async () => {
       write('0050-once.sql', 'create table once (id text primary key)')
       await apply()

@@ -74,7 +74,7 @@ onEachEngine('the session of a handler', (engine) => {
       const scope = begin(false)
       await assert.rejects(sql.raw(statement).execute(scope.tx), (error) => {
         assert.ok(error instanceof StatementRejected, `${statement}: ${String(error)}`)
-        assert.match(error.message, /^remove ".+" from the handler: ./s)
+        assert.match(error.message, /^remove ".+": ./s)
         return true
       })
       await scope.rollback()
@@ -130,6 +130,7 @@ onEachEngine('the session of a handler', (engine) => {
     temporary: unknown
     locks: unknown
     channels: unknown
+    cursors: unknown
   }
   const rowsOf = async (tx: Tx, statement: string): Promise<unknown> =>
     (await sql.raw(statement).execute(tx)).rows
@@ -149,6 +150,7 @@ onEachEngine('the session of a handler', (engine) => {
       `select objid from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
     ),
     channels: await rowsOf(tx, 'select pg_listening_channels() as channel'),
+    cursors: await rowsOf(tx, `select name from pg_cursors where name = 'poisoned'`),
   })
   const inScope = async (alone: boolean): Promise<State & { pid: unknown }> => {
     let seen: (State & { pid: unknown }) | undefined
@@ -165,6 +167,7 @@ onEachEngine('the session of a handler', (engine) => {
     perform set_config('postern.mine', 'poisoned', true);
     perform pg_advisory_lock(42);
     create temp table if not exists poisoned (a integer);
+    execute 'declare poisoned cursor with hold for select 1';
     listen poisoned;`
   const poisonBlock = `do $do$ begin ${poison} end $do$`
 

@@ -6,7 +6,7 @@ import {
   type TransactionDriver,
 } from '../sharing/transaction-driver.ts'
 import type { SqliteConnection } from './connection.ts'
-import { execute, rollBack } from './execute.ts'
+import { dropTemporary, execute, rollBack } from './execute.ts'
 import { kindOf } from '../statement-kinds.ts'
 import type { WriteGate } from './gate.ts'
 
@@ -93,13 +93,4 @@ class SqliteTransactionDriver implements TransactionDriver {
   #mustBeOpen(): void {
     if (!this.#connection.inTransaction) throw new TransactionEndedByStatement()
   }
-}
-
-/** Temporary tables last as long as the connection: the next handler would find them. */
-function dropTemporary(connection: SqliteConnection): void {
-  const objects = connection.all<{ type: string; name: string }>(
-    `select type, name from sqlite_temp_schema where type in ('table', 'view', 'trigger') and name not like 'sqlite_%'`,
-  )
-  for (const { type, name } of objects)
-    connection.run(`drop ${type} if exists temp."${name.replaceAll('"', '""')}"`)
 }

@@ -3,11 +3,12 @@ import type { Clock } from '../../runtime/clock.ts'
 import { ClosingStatement } from '../closing-statement.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../../runtime/call-context.ts'
+import { makeLendable } from '../lent-transactions.ts'
 import { TransactionEndedByStatement } from '../sharing/transaction-driver.ts'
 import { transactionOver } from '../query-runner.ts'
 import { TransactionOver } from '../transaction-over.ts'
 import type { SqliteConnection } from './connection.ts'
-import { execute, rollBack } from './execute.ts'
+import { dropTemporary, execute, rollBack } from './execute.ts'
 import type { WriteGate } from './gate.ts'
 
 interface Parts {
@@ -34,6 +35,12 @@ export class SqliteTransaction implements LazyTransaction {
     this.#parts = parts
     this.#options = { priority: 'request', timeLimit: 10_000, ...options }
     this.tx = transactionOver('sqlite', (query) => this.#run(query))
+    makeLendable(this.tx, {
+      engine: 'sqlite',
+      run: (query) => this.#run(query),
+      restore: async () => dropTemporary(this.#parts.connection),
+      abandon: () => this.#expire(),
+    })
     this.last = (query) => {
       if (this.#closing) throw new Error('a transaction has one last statement')
       return (this.#closing = new ClosingStatement(query)).answered

@@ -43,6 +43,20 @@ export function toStatement({ sql: text, parameters }: CompiledQuery): QueryConf
   return name === undefined ? { text, values } : { name, text, values }
 }
 
+/**
+ * A statement of the user's code. Extended protocol, because a single statement cannot contain a second one that ends the transaction.
+ * @param within milliseconds; default: the pool's limit
+ */
+export function usersStatement({ sql: text, parameters }: CompiledQuery, within?: number): QueryConfig {
+  const name = nameOf(text, true)
+  const extended = { text, values: parameters as unknown[], queryMode: 'extended' }
+  return {
+    ...extended,
+    ...(within !== undefined && { query_timeout: within }),
+    ...(name !== undefined && { name }),
+  }
+}
+
 /** A result of pg in the form that Kysely expects. */
 export function toResult(result: PgResult): QueryResult<unknown> {
   return { rows: result.rows as unknown[], numAffectedRows: BigInt(result.rowCount ?? 0) }

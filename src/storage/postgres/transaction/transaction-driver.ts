@@ -5,10 +5,11 @@ import type { OpenTransaction, TransactionDriver } from '../../sharing/transacti
 import { kindOf } from '../../statement-kinds.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import { queryBatch } from '../driver/queries.ts'
-import { closeConnection, SessionClient } from '../driver/session-client.ts'
+import { closeConnection } from '../driver/session-client.ts'
 import type { ConnectionShares } from '../pool/connection-shares.ts'
-import { bounded, nameOf, toResult, type BoundedQuery } from '../driver/statement.ts'
+import { bounded, nameOf, toResult, usersStatement } from '../driver/statement.ts'
 import { commitOn } from './commit.ts'
+import { releaseLocks, sessionReset } from './session-reset.ts'
 
 /** The share of the connections for transactions that several scopes share. */
 export const sharedByAll = 'shared'
@@ -58,22 +59,7 @@ const lockWithin = 50
 /** Milliseconds that the end of a transaction may take; its statements may take as long as their handlers. */
 const endWithin = 10_000
 const commit = bounded(endWithin, 'commit')
-/** A rollback undoes the settings and the temporary tables of its transaction, but not its session's locks. */
-const releaseLocks = 'select pg_advisory_unlock_all()'
 const rollback = bounded(endWithin, `rollback; ${releaseLocks}`)
-
-/**
- * As DISCARD ALL, without the plans and statements that the service prepared, and within the transaction: behind a pooler, the session
- * of the next one may be another.
- */
-const resetSession = [
-  'set session authorization default',
-  'reset role',
-  'reset all',
-  'discard temp',
-  'unlisten *',
-  releaseLocks,
-]
 
 class PostgresTransactionDriver implements TransactionDriver {
   readonly #client: PoolClient
@@ -100,10 +86,7 @@ class PostgresTransactionDriver implements TransactionDriver {
     this.#client = client
     this.#leaveShare = leaveShare
     this.#options = options
-    this.#reset = [
-      ...resetSession,
-      ...((client as unknown) instanceof SessionClient ? (client as unknown as SessionClient).settings : []),
-    ]
+    this.#reset = sessionReset(client)
     this.#unsent = ['begin', ...this.#limits]
   }
 
@@ -151,7 +134,7 @@ class PostgresTransactionDriver implements TransactionDriver {
     this.#sendUnsent()
     try {
       const result = toResult(
-        await this.#client.query(handlerStatement(query, own ? endWithin : this.#options.within)),
+        await this.#client.query(usersStatement(query, own ? endWithin : this.#options.within)),
       )
       this.#failed = false
       return result
@@ -190,7 +173,7 @@ class PostgresTransactionDriver implements TransactionDriver {
     this.#sendUnsent()
     try {
       await commitOn(this.#client, commit, closing, () =>
-        this.#client.query(handlerStatement(closing!.query, endWithin)),
+        this.#client.query(usersStatement(closing!.query, endWithin)),
       )
     } catch (error) {
       await this.#release(true)
@@ -249,11 +232,4 @@ function placesByText(queries: readonly CompiledQuery[]): Map<string, number[]> 
     else byText.set(sql, [index])
   }
   return byText
-}
-
-/** Extended protocol, because a single statement cannot contain a second one that ends the transaction. */
-function handlerStatement({ sql: text, parameters }: CompiledQuery, within: number): BoundedQuery {
-  const name = nameOf(text, true)
-  const values = parameters as unknown[]
-  return { text, values, queryMode: 'extended', query_timeout: within, ...(name !== undefined && { name }) }
 }

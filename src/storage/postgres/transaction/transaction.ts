@@ -1,13 +1,15 @@
-import type { CompiledQuery, QueryResult } from 'kysely'
-import type { Pool, PoolClient } from 'pg'
+import type { QueryResult } from 'kysely'
+import type { Pool, PoolClient, QueryConfig } from 'pg'
 import { systemClock, type Clock } from '../../../runtime/clock.ts'
 import { ClosingStatement } from '../../closing-statement.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../../database.ts'
 import { transactionOver } from '../../query-runner.ts'
 import { TransactionOver } from '../../transaction-over.ts'
-import { StorageUnavailable, translateError } from '../../unavailable.ts'
-import { toResult, toStatement } from '../driver/statement.ts'
+import { StorageUnavailable, translated, translateError } from '../../unavailable.ts'
+import { makeLendable } from '../../lent-transactions.ts'
+import { toResult, toStatement, usersStatement } from '../driver/statement.ts'
 import { commitOn } from './commit.ts'
+import { releaseLocks, sessionReset } from './session-reset.ts'
 
 /** A transaction that takes its connection at its first query. At its time limit, its statement is canceled, and the connection closed. */
 export class PostgresTransaction implements LazyTransaction {
@@ -19,6 +21,8 @@ export class PostgresTransaction implements LazyTransaction {
   #opening: Promise<PoolClient> | undefined
   readonly #clock: Clock
   #cancelTimer: (() => void) | undefined
+  /** Whether the user's code ran statements in it. */
+  #wasLent = false
   /** Set if the server is unavailable: then the connection is closed, because another one may lead to an available server. */
   #unavailable: StorageUnavailable | undefined
   #over: 'committing' | 'committed' | 'rolled back' | 'out of time' | undefined
@@ -27,7 +31,23 @@ export class PostgresTransaction implements LazyTransaction {
     this.#pool = pool
     this.#clock = clock
     this.#options = options
-    this.tx = transactionOver('postgres', (query) => this.#run(query))
+    this.tx = transactionOver('postgres', (query) => this.#run(toStatement(query)))
+    makeLendable(this.tx, {
+      engine: 'postgres',
+      run: (query) => {
+        this.#wasLent = true
+        return this.#run(usersStatement(query))
+      },
+      restore: async () => {
+        const client = await this.#opening
+        if (client) await translated(client.query(sessionReset(client).join('; ')))
+      },
+      abandon: () => {
+        this.#cancelTimer?.()
+        void this.#opening?.then((client) => this.#expire(client))
+        this.#over = 'out of time'
+      },
+    })
     this.last = (query) => {
       if (this.#closing) throw new Error('a transaction has one last statement')
       this.#closing = new ClosingStatement(query, (error) =>
@@ -77,7 +97,7 @@ export class PostgresTransaction implements LazyTransaction {
       client = await this.#opening
       // The opening, which may have ended just now, sets it.
       this.#cancelTimer?.()
-      await client?.query('rollback')
+      await client?.query(this.#wasLent ? `rollback; ${releaseLocks}` : 'rollback')
       if (client) client.release(this.#unavailable !== undefined)
     } catch {
       // It never began, or its connection broke: the server rolls back, and the caller has seen the error.
@@ -89,12 +109,18 @@ export class PostgresTransaction implements LazyTransaction {
     return this.#options.timeLimit ?? 10_000
   }
 
-  async #run(query: CompiledQuery): Promise<QueryResult<unknown>> {
+  /** Closing the connection cancels its statement and makes the server roll back. */
+  #expire(client: PoolClient): void {
+    this.#over = 'out of time'
+    client.release(true)
+  }
+
+  async #run(statement: QueryConfig): Promise<QueryResult<unknown>> {
     if (this.#over) throw new TransactionOver(this.#over)
     const client = await (this.#opening ??= this.#open())
     if (this.#over) throw new TransactionOver(this.#over)
     try {
-      return toResult(await client.query(toStatement(query)))
+      return toResult(await client.query(statement))
     } catch (error) {
       const failure = translateError(error)
       if (failure instanceof StorageUnavailable) this.#unavailable ??= failure
@@ -109,11 +135,7 @@ export class PostgresTransaction implements LazyTransaction {
       const opened = (client = await this.#pool.connect())
       // Sent together with the first statement, which fails if this fails.
       opened.query('begin', () => undefined)
-      this.#cancelTimer = this.#clock.after(this.#timeLimit, () => {
-        this.#over = 'out of time'
-        // Closing the connection cancels its statement and makes the server roll back.
-        opened.release(true)
-      })
+      this.#cancelTimer = this.#clock.after(this.#timeLimit, () => this.#expire(opened))
       return opened
     } catch (error) {
       // A connection that broke at its first statement is still checked out of the pool.

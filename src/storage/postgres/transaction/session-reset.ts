@@ -1,0 +1,24 @@
+import type { PoolClient } from 'pg'
+import { SessionClient } from '../driver/session-client.ts'
+
+/** A rollback undoes the settings and the temporary tables of its transaction, but not its session's locks. */
+export const releaseLocks = 'select pg_advisory_unlock_all()'
+
+/**
+ * The statements that end what the user's code changed in its session. As DISCARD ALL, without the plans and statements that the service
+ * prepared, and within the transaction: behind a pooler, the session of the next one may be another.
+ */
+export function sessionReset(client: PoolClient): string[] {
+  const settings =
+    (client as unknown) instanceof SessionClient ? (client as unknown as SessionClient).settings : []
+  return [
+    'set session authorization default',
+    'reset role',
+    'reset all',
+    'close all',
+    'discard temp',
+    'unlisten *',
+    releaseLocks,
+    ...settings,
+  ]
+}
