@@ -1,4 +1,5 @@
 import { readChoice, readText, readTimeParameter } from '../paging/filter-parameters.ts'
+import { typeCondition } from './type-pattern.ts'
 import { type EventStatus, statusExpression } from './store.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
@@ -7,7 +8,7 @@ import type { Queryable } from '../storage/database.ts'
 /** Selects events of the log. All given conditions must hold. */
 export interface EventFilter {
   status?: EventStatus
-  /** A type, or `prefix.*`. */
+  /** A type or a pattern. */
   type?: string
   source?: string
   direction?: 'received' | 'emitted'
@@ -37,7 +38,7 @@ const directions = ['received', 'emitted'] as const
 
 export const filterSchema = {
   status: optionalText(`One of ${statuses.join(', ')}`),
-  type: optionalText('Of this type; `order.*` is all that begin with `order.`'),
+  type: optionalText('Of this type, or of a pattern such as `order.*` or `*.created`'),
   source: optionalText('Received from this source'),
   direction: optionalText('`received` or `emitted`'),
   since: optionalText('Of this time or later, ISO 8601'),
@@ -88,12 +89,8 @@ export function kindConditions(
   table: 'e' | 'event_queue',
 ): RawBuilder<SqlBool>[] {
   const conditions: RawBuilder<SqlBool>[] = []
-  const column = sql.ref(`${table}.type`)
   if (source !== undefined) conditions.push(sql`${sql.ref(`${table}.source`)} = ${source}`)
-  if (type?.endsWith('.*')) {
-    const prefix = type.slice(0, -1)
-    conditions.push(sql`substr(${column}, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`)
-  } else if (type !== undefined) conditions.push(sql`${column} = ${type}`)
+  if (type !== undefined) conditions.push(typeCondition(sql.ref(`${table}.type`), type))
   return conditions
 }
 

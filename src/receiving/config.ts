@@ -122,7 +122,7 @@ export interface ReceivingConfig<DB = AnyTables> {
    */
   eventTypes?: Readonly<Record<string, { schema: StandardSchema }>>
   /**
-   * By type: `order.paid`, `order.*` (all types that begin with `order.`) or `*`. All handlers that match an event run, the most
+   * By type or pattern: `order.paid`, `order.*`, `*.created`, `order.*.paid` or `*`. All handlers that match an event run, the most
    * specific first, in one transaction.
    */
   handlers?: Readonly<Record<string, DeclaredHandler<DB>>>

@@ -9,6 +9,7 @@ import { keysOf, urlOf, withoutCredentials } from './forward-target.ts'
 import type { HandlerEntry } from './handler-views/describe.ts'
 import { plansOver } from './handlers/plan.ts'
 import { readSources } from './sources.ts'
+import { bySpecificity, isPattern, matchesPattern } from '../events/type-pattern.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Random } from '../runtime/clock.ts'
 import type { ModuleParts } from '../http/service-module.ts'
@@ -32,19 +33,17 @@ const mostCached = 1_000
 
 export class Handlers {
   readonly #exact: ReadonlyMap<string, RegisteredHandler>
-  /** The longest prefix first; `*` is the empty one. */
-  readonly #prefixes: readonly { prefix: string; handler: RegisteredHandler }[]
+  /** The most specific first. */
+  readonly #patterns: readonly RegisteredHandler[]
   readonly #found = new BoundedCache<string, readonly RegisteredHandler[]>(mostCached)
 
   constructor(handlers: readonly RegisteredHandler[]) {
-    const isPattern = ({ key }: RegisteredHandler): boolean => key.endsWith('*')
     this.#exact = new Map(
-      handlers.filter((handler) => !isPattern(handler)).map((handler) => [handler.key, handler]),
+      handlers.filter(({ key }) => !isPattern(key)).map((handler) => [handler.key, handler]),
     )
-    this.#prefixes = handlers
-      .filter(isPattern)
-      .map((handler) => ({ prefix: handler.key.slice(0, -1), handler }))
-      .toSorted((a, b) => b.prefix.length - a.prefix.length)
+    this.#patterns = handlers
+      .filter(({ key }) => isPattern(key))
+      .toSorted((a, b) => bySpecificity(a.key, b.key))
   }
 
   /** All handlers that match, the most specific first. With `typesHaveActions`, a handler for `issues` matches `issues.opened`. */
@@ -56,7 +55,7 @@ export class Handlers {
     const matching = [
       this.#exact.get(type),
       kind === undefined ? undefined : this.#exact.get(kind),
-      ...this.#prefixes.filter(({ prefix }) => type.startsWith(prefix)).map(({ handler }) => handler),
+      ...this.#patterns.filter(({ key }) => matchesPattern(key, type)),
     ].filter((handler) => handler !== undefined)
     this.#found.set(key, matching)
     return matching

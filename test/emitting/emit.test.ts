@@ -28,6 +28,39 @@ onEachEngine('emit', (engine) => {
     assert.equal((await deliveries(service, id)).length, 1)
   })
 
+  test('Idempotency-Key is the id of the event', async () => {
+    const send = (key: string, json: unknown) =>
+      service.admin('/events', { method: 'POST', json, headers: { 'idempotency-key': key } })
+    const event = { type: 'order.paid', data: 1 }
+    const first = await send('key-1', event)
+    assert.equal(first.status, 202)
+    const result = (await first.json()) as { eventId: string }
+    assert.equal(result.eventId, 'key-1')
+    // In quotes as the draft of the IETF has it, with the same id in the body, and as the id alone.
+    assert.deepEqual(await (await send('"key-1"', event)).json(), result)
+    assert.deepEqual(await (await send('key-1', { ...event, id: 'key-1' })).json(), result)
+    assert.deepEqual(await emit(service, { ...event, id: 'key-1' }), result)
+    assert.equal((await send('key-1', { ...event, data: 2 })).status, 409)
+    const refused: [key: string, body: unknown, why: RegExp][] = [
+      ['key-1', { ...event, id: 'key-2' }, /differ/],
+      ['key-1', [event], /one event/],
+      ['a.b', event, /without a full stop/],
+      ['""', event, /visible ASCII/],
+      ['x'.repeat(257), event, /1 to 256/],
+    ]
+    for (const [key, json, why] of refused) {
+      const response = await send(key, json)
+      assert.equal(response.status, 400, key)
+      assert.match(((await response.json()) as { detail: string }).detail, why)
+    }
+    const lines = await service.admin('/events', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson', 'idempotency-key': 'key-3' },
+      body: JSON.stringify(event),
+    })
+    assert.equal(lines.status, 400)
+  })
+
   test('data that is nested too deeply is refused in plain words', async () => {
     // The number at the end is one that a double does not hold.
     for (const end of ['', '12345678901234567890']) {

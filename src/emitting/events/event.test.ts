@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prepareEvent } from './event.ts'
+import { eventTypesPattern, prepareEvent } from './event.ts'
 
 const now = Date.UTC(2026, 0, 31, 8, 30)
 
@@ -54,4 +54,12 @@ test('invalid types, ids and data are refused', () => {
   ]
   for (const event of bad)
     assert.throws(() => prepareEvent(event, now), { name: 'Problem', code: 'invalid-body' }, event.type)
+})
+
+test('endpoints take types and patterns in which a wildcard is a whole part', () => {
+  const form = new RegExp(eventTypesPattern)
+  for (const good of ['*', 'a', 'order.paid', 'order.*', '*.created', 'order.*.paid', '*.a.*'])
+    assert.ok(form.test(good), good)
+  for (const bad of ['', 'a*', '*a', 'a.**', 'a b', 'x'.repeat(257), `${'*.'.repeat(120)}!`])
+    assert.ok(!form.test(bad), bad)
 })

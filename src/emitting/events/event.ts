@@ -5,6 +5,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
 import { canonicalJson } from '../../json/canonical.ts'
 import { stringifyExactly } from '../../json/exact.ts'
+import { matchesPattern } from '../../events/type-pattern.ts'
 
 /** An event as a caller emits it. */
 export interface NewEvent {
@@ -87,20 +88,15 @@ function invalid(field: string, rule: string): Problem {
   return new Problem('invalid-body', { detail: `The event's ${field} ${rule}.`, pointer: `/${field}` })
 }
 
-/** `*`, an exact type, or a type followed by `.*`, which matches every type with that prefix. */
+/** An exact type, or a pattern: a type in which `*` stands for any of the parts between full stops. */
 export const eventTypesPattern =
-  '^(\\*|[A-Za-z0-9._:/-]{1,256}|[A-Za-z0-9_:/-][A-Za-z0-9._:/-]{0,253}\\.\\*)$'
+  '^(?=.{1,256}$)([A-Za-z0-9._:/-]+|(\\*|[A-Za-z0-9_:/-]+)(\\.(\\*|[A-Za-z0-9_:/-]*))*)$'
 
 /** The same in words. */
 export const eventTypesForm =
-  'An event type of letters, digits and `._:/-`, a beginning of types such as `order.*`, or `*`'
+  'An event type of letters, digits and `._:/-`, or a pattern such as `order.*`, `*.created`, `order.*.paid` or `*`'
 
 /** Whether an event's type matches one of a subscriber's patterns. */
 export function matchesType(patterns: readonly string[], type: string): boolean {
-  return patterns.some(
-    (pattern) =>
-      pattern === '*' ||
-      pattern === type ||
-      (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
-  )
+  return patterns.some((pattern) => pattern === '*' || pattern === type || matchesPattern(pattern, type))
 }

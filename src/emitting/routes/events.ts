@@ -8,12 +8,37 @@ import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import { type Emitted, groupEmits } from '../events/emitter.ts'
 import { emitNdjson, EmittedView, NewEventBody, NewEventsBody } from '../events/ndjson-events.ts'
-import type { NewEvent } from '../events/event.ts'
+import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
-import { closedObject, listSchema, nullable } from '../../http/schemas/schemas.ts'
+import { closedObject, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
 
 const ndjson = 'application/x-ndjson'
 const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
+
+const text = Type.String({ description: 'One event per line, without a limit' })
+
+const emitSchema = {
+  tags: ['emitting'],
+  summary: 'Emit events to all subscribers that match them',
+  description:
+    'One event, whose `id` may come as the `Idempotency-Key` header instead, or an array of up to a thousand, which are emitted together or not at all. Lines of NDJSON are emitted as they arrive, each with its own result: the response is 200 with one line for each, in their order: `{"line", "status": 202, "id", "eventId", "type"}`, or `{"line", "status", "code", "detail"}` with the problem that the same event alone would have caused.',
+  headers: Type.Object({
+    'idempotency-key': optionalText('The `id` of the one event of the body, also in double quotes'),
+  }),
+  body: {
+    content: {
+      'application/json': { schema: Type.Union([NewEventBody, NewEventsBody]) },
+      [ndjson]: { schema: text },
+    },
+  },
+  response: {
+    200: {
+      description: 'The responses to the lines',
+      content: { [ndjson]: { schema: Type.String() } },
+    },
+    202: Type.Union([EmittedView, Type.Array(EmittedView)]),
+  },
+}
 
 /** POST /events: one event, an array of them, or a stream of lines. */
 export function eventRoutes(app: App, { emitter, database, clock, announce }: EmittingRouteParts): void {
@@ -23,31 +48,12 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Em
     done(null, payload)
   })
 
-  const text = Type.String({ description: 'One event per line, without a limit' })
   app.post(
     '/events',
     {
       config: { access: { scope: 'events:write' } },
       validatorCompiler: oneOrMany,
-      schema: {
-        tags: ['emitting'],
-        summary: 'Emit events to all subscribers that match them',
-        description:
-          'One event, or an array of up to a thousand, which are emitted together or not at all. Lines of NDJSON are emitted as they arrive, each with its own result: the response is 200 with one line for each, in their order: `{"line", "status": 202, "id", "eventId", "type"}`, or `{"line", "status", "code", "detail"}` with the problem that the same event alone would have caused.',
-        body: {
-          content: {
-            'application/json': { schema: Type.Union([NewEventBody, NewEventsBody]) },
-            [ndjson]: { schema: text },
-          },
-        },
-        response: {
-          200: {
-            description: 'The responses to the lines',
-            content: { [ndjson]: { schema: Type.String() } },
-          },
-          202: Type.Union([EmittedView, Type.Array(EmittedView)]),
-        },
-      },
+      schema: emitSchema,
     },
     async (request, reply) => {
       const body = request.body as
@@ -57,6 +63,7 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Em
         | undefined
       // With a schema for each media type, a request without a type and a body is not validated.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'The request has no body.' })
+      useAsId(request.headers['idempotency-key'], body)
       if (body instanceof Readable) {
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)
@@ -75,6 +82,23 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Em
       return answer.send(emitted.map((one, index) => view(one, body[index]!)))
     },
   )
+}
+
+/** @throws Problem `invalid-body` if the key has not the form of an id, or the body has several events or another id */
+function useAsId(header: string | undefined, body: NewEvent | NewEvent[] | Readable): void {
+  if (header === undefined) return
+  // draft-ietf-httpapi-idempotency-key-header has the key in double quotes.
+  const id = /^"(.*)"$/.exec(header)?.[1] ?? header
+  const refuse = (detail: string): Problem => new Problem('invalid-body', { detail, pointer: '/id' })
+  if (Array.isArray(body) || body instanceof Readable)
+    throw refuse('Idempotency-Key is for a body of one event. Give each of several events its own id.')
+  if (body.id !== undefined && body.id !== id)
+    throw refuse(
+      'The Idempotency-Key header and the id of the event differ. Send one of them, or the same text in both.',
+    )
+  if (!new RegExp(eventIdPattern).test(id))
+    throw refuse('The Idempotency-Key header must be 1 to 256 visible ASCII characters without a full stop.')
+  body.id = id
 }
 
 /** Validates the form that was sent. A union would report the errors of both forms. */

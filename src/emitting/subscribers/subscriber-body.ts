@@ -43,7 +43,8 @@ const ownSettings = {
     Type.Array(Type.String({ pattern: eventTypesPattern, description: eventTypesForm }), {
       minItems: 1,
       maxItems: 100,
-      description: 'Event types; `*` matches all, `order.*` all that begin with `order.`. Default: all.',
+      description:
+        'Event types; in `order.*`, `*.created` and `order.*.paid`, `*` stands for any text. Default: all.',
     }),
   ),
   conditions: orDefault(

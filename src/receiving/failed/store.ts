@@ -4,6 +4,7 @@ import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
 import { receivedStatus } from '../../events/store.ts'
+import { isPattern, typeCondition } from '../../events/type-pattern.ts'
 import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
@@ -45,7 +46,7 @@ export const filterSchema = {
   handler: optionalText(
     'Events of the handler that the configuration declares for this type or pattern, such as `order.*`',
   ),
-  type: optionalText('Events of this type; `order.*` matches all types that begin with `order.`'),
+  type: optionalText('Events of this type, or of a pattern such as `order.*` or `*.created`'),
   source: optionalText('Events of this source'),
   group: optionalText(
     'Events of this group of failures (`GET /failures`). Without a status, its failed and its retried events',
@@ -153,8 +154,7 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
     .$if(status === 'retrying', (waiting) =>
       waiting.where('event_queue.status', '=', 'pending').where('event_queue.failed_at', 'is not', null),
     )
-  if (type?.endsWith('.*')) query = query.where(beginsWith(type.slice(0, -1)))
-  else if (type !== undefined) query = query.where('event_queue.type', '=', type)
+  if (type !== undefined) query = query.where(typeCondition(typeColumn, type))
   if (handler !== undefined) query = query.where(isHandledBy(handler))
   if (source !== undefined) query = query.where('event_queue.source', '=', source)
   if (group !== undefined) query = query.where('event_queue.failure_group', '=', group)
@@ -196,16 +196,13 @@ export function listFailed(
 
 /** Whether the handler that was declared for `key` gets events of the row's type. */
 function isHandledBy({ key, withActions }: HandlerFilter): Expression<SqlBool> {
-  if (key.endsWith('*')) return beginsWith(key.slice(0, -1))
-  const exact = sql<SqlBool>`event_queue.type = ${key}`
-  if (withActions.length === 0) return exact
-  return sql<SqlBool>`(${exact} or (event_queue.source in (${sql.join(withActions)}) and ${beginsWith(`${key}.`)}))`
+  const matching = typeCondition(typeColumn, key)
+  if (isPattern(key) || withActions.length === 0) return matching
+  const actions = typeCondition(typeColumn, `${key}.*`)
+  return sql<SqlBool>`(${matching} or (event_queue.source in (${sql.join(withActions)}) and ${actions}))`
 }
 
-/** Unlike `like`, it is case-sensitive on both engines and has no wildcards. */
-function beginsWith(prefix: string): Expression<SqlBool> {
-  return sql<SqlBool>`substr(event_queue.type, 1, ${sql.lit(Array.from(prefix).length)}) = ${prefix}`
-}
+const typeColumn = sql.ref('event_queue.type')
 
 function holds(engine: Engine, text: string): Expression<SqlBool> {
   return engine === 'sqlite'

@@ -1,3 +1,4 @@
+import { isTypeOrPattern } from '../../events/type-pattern.ts'
 import { ConfigurationError } from '../../config/environment.ts'
 import { describeIssues, isStandardSchema, type StandardSchema } from '../../json/standard-schema.ts'
 import type {
@@ -30,8 +31,6 @@ export interface RegisteredHandler {
 
 export type OrderBy = (event: ReceivedEvent) => string | number | undefined
 
-/** A type, `type.*` or `*`. */
-const keyForm = /^(?:\*|[^*]+\.\*|[^*]+)$/
 const mostAtOnce = 1_000
 const timeouts = { least: 0.1, most: 3_600 }
 
@@ -55,8 +54,10 @@ export function readHandlers(
     const schema = eventTypes[key]?.schema
     const handle = schema ? withSchema(key, schema, options.handle) : options.handle
     const place = `receiving.handlers[${JSON.stringify(key)}]`
-    if (!keyForm.test(key))
-      faults.push(`receiving.handlers: ${JSON.stringify(key)} is neither a type, nor type.*, nor *`)
+    if (!isTypeOrPattern(key))
+      faults.push(
+        `receiving.handlers: ${JSON.stringify(key)} is neither a type nor a pattern such as order.*`,
+      )
     for (const fault of validate(options)) faults.push(`${place} ${fault}`)
     for (const provider of providerTokens ?? []) {
       if (!tokens?.storesTokensOf(provider))

@@ -93,8 +93,7 @@ function Shown({
 function matchesOf({ pattern, source, forwardTo }: Handler): string {
   if (source !== null) return `Posts every event from ${source} to ${forwardTo ?? 'its address'}.`
   if (pattern === '*') return 'Runs for every event, from all sources.'
-  if (pattern.endsWith('.*'))
-    return `Runs for event types that start with ${pattern.slice(0, -1)} from all sources.`
+  if (pattern.includes('*')) return `Runs for event types that match ${pattern} from all sources.`
   return `Runs for the event type ${pattern} from all sources.`
 }
 
