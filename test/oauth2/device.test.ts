@@ -83,8 +83,33 @@ onEachEngine('sign-in of a device', (engine) => {
     const browser = await signedIn('denier')
     assert.match(await (await decide(browser, started.user_code, 'deny')).text(), /Sign-in denied/)
     assert.deepEqual(await poll(service, 'cli', started), { status: 400, error: 'access_denied' })
-    assert.equal((await decide(browser, started.user_code)).status, 400)
+    assert.equal((await decide(await signedIn('other'), started.user_code)).status, 400)
     assert.equal((await lastAudit(service, 'device.denied'))?.target, 'app:cli')
+  })
+
+  test('a form that is sent twice gets the decision of the first one, and the device is signed in once', async () => {
+    const browser = await signedIn('clicker')
+    const allowed = await startDevice(service, { client_id: 'cli' })
+    const both = [decide(browser, allowed.user_code), decide(browser, allowed.user_code)]
+    for (const answer of await Promise.all(both))
+      assert.match(await answer.text(), /Your device is signed in/, String(answer.status))
+    assert.equal((await poll(service, 'cli', allowed)).status, 200)
+    const denied = await startDevice(service, { client_id: 'cli' })
+    await decide(browser, denied.user_code, 'deny')
+    // The opposite decision is too late, and another person learns nothing.
+    for (const [again, text] of [
+      [decide(browser, allowed.user_code, 'deny'), /Your device is signed in/],
+      [show(browser, allowed.user_code), /Your device is signed in/],
+      [decide(browser, denied.user_code), /Sign-in denied/],
+      [decide(await signedIn('stranger'), allowed.user_code), /Enter the code/],
+    ] as const)
+      assert.match(await (await again).text(), text)
+    assert.equal((await poll(service, 'cli', denied)).error, 'access_denied')
+    const { userId } = (await sessionOf(service, browser))!
+    assert.equal(
+      (await rowsOf(service, 'audit_log', { action: 'device.approved', user_id: userId })).length,
+      1,
+    )
   })
 
   test('a device that polls too fast has to slow down, five seconds more each time', async () => {

@@ -107,6 +107,20 @@ export class DeviceCodes {
       .executeTakeFirst()
   }
 
+  /** How a user decided about a code that has not expired, for the same form again. */
+  async decisionOf(userCode: string, userId: string): Promise<'approved' | 'denied' | undefined> {
+    const { database, clock, keyring } = this.#parts
+    const row = await database.reader
+      .selectFrom('device_codes')
+      .select('status')
+      .where('user_code_hash', 'in', keyring.derived(userCode, purpose))
+      .where('user_id', '=', userId)
+      .where('expires_at', '>', clock.now())
+      .executeTakeFirst()
+    if (!row) return undefined
+    return row.status === 'denied' ? 'denied' : 'approved'
+  }
+
   /** Approves or denies a request for the user of a session. False when it was decided before or has expired. */
   async decide(
     tx: Tx,

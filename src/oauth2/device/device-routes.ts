@@ -78,8 +78,8 @@ function showRoute(routes: App, parts: OAuth2Services): void {
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
       if (typed === undefined) return sendPage(reply, codePage(pageView(reply)))
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return sendPage(reply.code(400), codePage(pageView(reply), true))
-      return sendPage(reply, await ask(parts, reply, { session, found }))
+      if (typeof found === 'object') return sendPage(reply, await ask(parts, reply, { session, found }))
+      return sendPage(reply, endPage(reply, found))
     },
   )
 }
@@ -107,29 +107,37 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
       const session = await sessionOf(parts, request)
       if (!session) throw new Problem('not-signed-in')
       const found = await look(parts, request, reply, { session, typed })
-      if (!found) return sendPage(reply.code(400), codePage(pageView(reply), true))
+      if (typeof found !== 'object') return sendPage(reply, endPage(reply, found))
       if (decision === 'allow' && compared === undefined)
         return sendPage(reply.code(400), await ask(parts, reply, { session, found, notCompared: true }))
-      if (!(await decide(parts, request, { session, found, allowed: decision === 'allow' })))
-        return sendPage(reply.code(400), codePage(pageView(reply), true))
-      return sendPage(reply, decidedPage(pageView(reply), decision === 'allow'))
+      const wanted = decision === 'allow' ? 'approved' : 'denied'
+      const isDecided = await decide(parts, request, { session, found, allowed: decision === 'allow' })
+      // A form that is sent twice gets the decision of the first one.
+      const { userCode } = found
+      const outcome = isDecided ? wanted : await parts.deviceCodes.decisionOf(userCode, session.userId)
+      return sendPage(reply, endPage(reply, outcome))
     },
   )
 }
 
-/** Counts the try, and audits a wrong one: codes are short, so guesses are bounded. */
+/**
+ * Counts the try, and audits a wrong one: codes are short, so guesses are bounded. Of a code that this person has decided, returns the
+ * decision: browsers send a form again after a double click.
+ */
 async function look(
   { clients, deviceCodes, noteRefusal }: OAuth2Services,
   request: FastifyRequest,
   reply: FastifyReply,
   { session, typed }: { session: Session; typed: string },
-): Promise<Found | undefined> {
+): Promise<Found | 'approved' | 'denied' | undefined> {
   await request.server.limits.takeShared(reply, `device codes ${session.id}`, perSession)
   const userCode = readUserCode(typed)
   const device = userCode === undefined ? undefined : await deviceCodes.find(userCode)
   const client = device && (await clients.find(device.client_id))
   if (userCode !== undefined && device && client?.deviceGrant) return { userCode, device, client }
   const { userId, id, role } = session
+  const decided = userCode === undefined ? undefined : await deviceCodes.decisionOf(userCode, userId)
+  if (decided !== undefined) return decided
   const principal = { kind: 'session', role, userId, sessionId: id } as const
   await noteRefusal(request, { action: 'device.refused', code: 'unknown-code', userId }, principal)
   return undefined
@@ -256,9 +264,15 @@ function deviceText(texts: Words['device'], userAgent: string | null): string {
   return browser ?? (system === undefined ? texts.unknownDevice : fill(texts.someBrowserOn, { system }))
 }
 
-function decidedPage(view: PageView, allowed: boolean): string {
+/** The page after a decision, or for a code that is not accepted. */
+function endPage(reply: FastifyReply, decision: 'approved' | 'denied' | undefined): string {
+  const view = pageView(reply)
+  if (decision === undefined) {
+    void reply.code(400)
+    return codePage(view, true)
+  }
   const { doneTitle, done, deniedTitle, denied } = view.words.device
-  return allowed
+  return decision === 'approved'
     ? narrowPage(view, doneTitle, `<p>${done}</p>`)
     : narrowPage(view, deniedTitle, `<p>${denied}</p>`)
 }
