@@ -9,7 +9,7 @@ const statusAt = 9
  * Follows the bytes that come over one connection. undici ends a connection at a `100 Continue` that nobody asked for, although a
  * client must accept interim answers (RFC 9110, section 15.2). It skips the other interim answers, so 100 is read as 102.
  */
-class AnswerReader {
+export class AnswerReader {
   /** Whether a byte has come since the last request. */
   begun = false
   /** What comes next: a byte of the status line, of the head of an interim answer, or of the rest. */
@@ -28,6 +28,9 @@ class AnswerReader {
 
   take(chunk: Buffer): void {
     this.begun = true
+    // Almost every answer: its status line came whole, and is final.
+    const isWhole = this.#part === 'status' && this.#at === 0 && chunk.length > statusAt
+    if (isWhole && chunk[0] === begin[0] && chunk[statusAt] !== one) this.#part = 'rest'
     for (let index = 0; index < chunk.length && this.#part !== 'rest'; index += 1) {
       if (this.#part === 'status') this.#takeStatus(chunk, index)
       else this.#takeInterim(chunk[index]!)
@@ -67,18 +70,15 @@ export function followAnswers(socket: Socket): void {
   const read = socket.read.bind(socket)
   readers.set(socket, reader)
   socket.read = (size?: number): unknown => {
-    const chunk: unknown = read(size)
-    if (Buffer.isBuffer(chunk)) reader.take(chunk)
+    const chunk = read(size) as Buffer | null
+    if (chunk !== null) reader.take(chunk)
     return chunk
   }
 }
 
-/** Says that a request was sent, and that an answer may come now. */
-export function expectAnswer(socket: object): void {
-  readers.get(socket)?.expect()
-}
-
-/** Whether a byte of an answer has come since the last request. */
-export function answerHasBegun(socket: object): boolean {
-  return readers.get(socket)?.begun ?? true
+/** Called when a request was sent, so that an answer may come now. Returns what follows the connection. */
+export function expectAnswer(socket: object): AnswerReader | undefined {
+  const reader = readers.get(socket)
+  reader?.expect()
+  return reader
 }

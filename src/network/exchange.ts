@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { answerHasBegun, expectAnswer } from './answer-reader.ts'
+import { type AnswerReader, expectAnswer } from './answer-reader.ts'
 import {
   takeTrace,
   type ConnectionPhases,
@@ -90,7 +90,6 @@ const current: { writing?: Exchange | undefined; beginning?: Exchange | undefine
 // Only this channel tells the socket of a request. undici publishes it synchronously after onRequestStart.
 subscribe('undici:client:sendHeaders', (message) => {
   const { socket } = message as { socket: object }
-  expectAnswer(socket)
   current.writing?.sent(socket)
   current.writing = undefined
 })
@@ -118,9 +117,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
   #end!: (outcome: Outcome) => void
   #controller: Dispatcher.DispatchController | undefined
   #over = false
-  #socket: object | undefined
-  /** Sends the request once more. Undefined once it was. */
-  #repeat: (() => void) | undefined
+  #reader: AnswerReader | undefined
+  /** What sends the request once more. Undefined once it was sent again. */
+  #again: { options: Dispatcher.DispatchOptions; connections: Connections } | undefined
   #sentAt: number | undefined
   #status: number | null = null
   #headers: IncomingHttpHeaders | null = null
@@ -142,11 +141,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   /** Passes the request to undici. If undici throws, the exchange fails with that error. */
-  start({ kept, fresh }: Connections, request: ExchangeRequest): void {
-    const { origin, path, headers, body } = request
-    const options = { origin, path, method: request.method, headers, body }
-    this.#repeat = () => this.#dispatch(fresh(), { ...options, reset: true })
-    this.#dispatch(kept, options)
+  start(connections: Connections, { origin, path, method, headers, body }: ExchangeRequest): void {
+    const options = { origin, path, method, headers, body }
+    this.#again = { options, connections }
+    this.#dispatch(connections.kept, options)
   }
 
   #dispatch(dispatcher: Dispatcher, options: Dispatcher.DispatchOptions): void {
@@ -198,7 +196,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   sent(socket: object): void {
     const trace = takeTrace(socket)
     this.connection = trace
-    this.#socket = socket
+    this.#reader = expectAnswer(socket)
     this.#phases.reused = trace === undefined
     this.#sentAt = performance.now()
   }
@@ -235,28 +233,23 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const repeat = this.#repeat
-    if (this.#over || !repeat || !this.#wasKeptInVain()) return this.fail(error)
-    this.#repeat = undefined
+    const again = this.#again
+    if (this.#over || !again || !this.#wasKeptInVain()) return this.fail(error)
+    this.#again = undefined
     this.#phases.reused = false
     this.#sentAt = undefined
-    repeat()
+    this.#dispatch(again.connections.fresh(), { ...again.options, reset: true })
   }
 
   /** Whether the request went over a connection that was used before, and nothing came back. */
   #wasKeptInVain(): boolean {
-    return (
-      this.#phases.reused &&
-      this.#sentAt !== undefined &&
-      this.#socket !== undefined &&
-      !answerHasBegun(this.#socket)
-    )
+    return this.#phases.reused && this.#sentAt !== undefined && this.#reader?.begun === false
   }
 
   #finish(error: unknown): void {
     if (this.#over) return
     this.#over = true
-    this.#repeat = undefined
+    this.#again = undefined
     const phases = this.#phases
     if (this.connection) Object.assign(phases, this.connection.phases)
     phases.total = performance.now() - this.#begun
