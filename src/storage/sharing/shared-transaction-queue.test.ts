@@ -52,6 +52,17 @@ test('batches that are broken up keep to the bound on savepoints', async () => {
   assert.ok(Math.max(...savepoints) <= 60, `savepoints of each transaction: ${savepoints.join(', ')}`)
 })
 
+test('scopes that work at the same time share one transaction: two would hold locks that the other wants', async () => {
+  const { savepoints, begin } = counting()
+  const scopes = Array.from({ length: 20 }, begin)
+  const released = scopes.map(async (scope) => {
+    for (const statement of [sql`select`, sql`update`]) await statement.execute(scope.tx)
+    return scope.release('')
+  })
+  await (await Promise.all(released)).at(-1)!.committed
+  assert.deepEqual(savepoints, [20])
+})
+
 test('a scope that is rolled back during its statement tells the others of the commit why', async () => {
   const { begin } = counting()
   const first = begin()
