@@ -47,9 +47,12 @@ function* nodesOf(value: unknown): Generator<Node> {
   for (const inner of Object.values(value)) if (typeof inner === 'object') yield* nodesOf(inner)
 }
 
-const files = globSync(['src/**/*.ts', 'packages/client/src/**/*.{ts,tsx}', 'dashboard/src/**/*.{ts,tsx}'], {
-  cwd: root,
-})
+const files = globSync(
+  ['src/**/*.{ts,js}', 'packages/client/src/**/*.{ts,tsx}', 'dashboard/src/**/*.{ts,tsx}'],
+  {
+    cwd: root,
+  },
+)
   .filter((file) => !/\.test\.|\.d\.ts$/.test(file))
   .toSorted()
 const trees = files.map((file) => {

@@ -53,6 +53,36 @@ for (const path of [
     assert.equal(longer.status, 413, await longer.text())
   })
 
+test('no other route parses a longer body for anybody', async () => {
+  /** Those that answer 400 do not know the type, and the pages are for people who are signed in. */
+  const expected: Record<string, number[]> = {
+    'POST /oauth2/authorize': [413, 415],
+    'POST /oauth2/par': [413, 400],
+    'POST /oauth2/register': [400, 413],
+    'POST /portal/session': [415, 413],
+    'POST /device': [303, 303],
+    'POST /oauth2/end-session/confirm': [200, 200],
+  }
+  const bodies = [
+    [form, `a=${'x'.repeat(limit)}`],
+    ['application/json', JSON.stringify({ a: 'x'.repeat(limit) })],
+  ] as const
+  const found: string[] = []
+  for (const route of service.app.routeMethods.all()) {
+    const [method = '', url = ''] = route.split(' ')
+    // The verification of senders is in test/attacks/processor-time.test.ts.
+    if (!['POST', 'PUT', 'PATCH'].includes(method) || /^\/(?:webhooks|demo-idp)\//.test(url)) continue
+    const path = new URL(url.replaceAll(/:\w+/g, 'x'), service.baseUrl)
+    for (const [index, [type, body]] of bodies.entries()) {
+      const init = { method, headers: { 'content-type': type }, body, redirect: 'manual' } as const
+      const { status } = await fetch(path, init)
+      const usual = [401, 413, 404].includes(status)
+      if (!usual && status !== expected[route]?.[index]) found.push(`${route} ${type}: ${status}`)
+    }
+  }
+  assert.deepEqual(found, [])
+})
+
 test('a call with a credential may send a megabyte', async () => {
   const body = JSON.stringify({ type: 'large', data: 'x'.repeat(1_000_000) })
   assert.equal((await post('/events', 'application/json', body)).status, 401)
