@@ -59,7 +59,7 @@ function providersPage(): string {
     ]),
   )
   const columns = ['preset', 'shown as', 'protocol and address', 'scopes', 'proves re-authentication']
-  return `${head('Identity providers', '`src/login/providers/`')}Register the callback URL \`BASE_URL/auth/PRESET/callback\`. For setup, see the [guide](../guides/providers.md); for the settings of all providers, [Settings](settings.md#identity-providers). A provider proves a new authentication if it performs one on request (\`prompt=login\`, \`max_age\`) and reports its time in the id_token (\`auth_time\`); see [Accounts](../guides/accounts.md#what-a-recent-sign-in-is).\n\n${table(columns, rows)}\n## Settings of single presets\n\nAnother instance uses its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
+  return `${head('Identity providers', '`src/login/providers/`')}Register the callback URL \`BASE_URL/auth/PRESET/callback\`. For setup, see the [guide](../guides/providers.md); for the settings of all providers, [Settings](settings.md#identity-providers). A provider proves a new authentication if it performs one on request (\`prompt=login\`, \`max_age\`) and reports its time in the id_token (\`auth_time\`); see [Accounts](../guides/accounts.md#recent-sign-ins).\n\n${table(columns, rows)}\n## Settings of single presets\n\nAnother instance uses its own name: \`WORK_TENANT\` beside \`WORK_PRESET=microsoft\`. In the configuration module they are below \`settings\`.\n\n${table(['variable', 'meaning', 'default'], own)}`
 }
 
 function problemsPage(): string {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { posternCommand } from '../code-folder.ts'
 import type { CompletedConfiguration } from '../config/generated-secrets.ts'
 
 export interface BannerParts extends CompletedConfiguration {
@@ -46,7 +47,7 @@ function forSources(baseUrl: string, sources: readonly string[]): string[] {
       (name, index) => `  ${index === 0 ? 'Webhooks' : '        '}     ${baseUrl}/webhooks/${name}`,
     ),
     '',
-    `  Send a signed sample: npx postern trigger ${sources[0]} TYPE --data JSON`,
+    `  Send a signed sample: ${posternCommand} trigger ${sources[0]} TYPE --data JSON`,
     '',
   ]
 }

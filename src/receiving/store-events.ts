@@ -4,7 +4,14 @@ import { Fallback, measureSpool } from './spool/fallback.ts'
 import { type Clock, systemClock } from '../runtime/clock.ts'
 import { BlockedLoop } from './worker/blocked-loop.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
-import { type ClaimInserts, type EventQueue, insertWithClaim, type ProcessedMarker } from './queue/store.ts'
+import {
+  type ClaimInserts,
+  type EventQueue,
+  type IncomingEvent,
+  insertWithClaim,
+  type OnDuplicate,
+  type ProcessedMarker,
+} from './queue/store.ts'
 import type { ReceivingParts } from './plan-handling.ts'
 import { Period } from '../runtime/period.ts'
 import { isUnwritable } from '../storage/unavailable.ts'
@@ -57,12 +64,14 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     'postern_webhook_duplicates_total',
     'Acknowledged webhooks whose event was stored before',
   )
+  const repeated = new WeakSet<IncomingEvent>()
   const store = openEventQueue({
     database,
     clock,
     onError,
     onClaimerError,
-    onDuplicate(source) {
+    onDuplicate(source, event) {
+      if (event) repeated.add(event)
       duplicates.inc(1)
       activity.of('source', source, 'duplicate').add()
     },
@@ -98,7 +107,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     [],
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
-  return { store, acceptor, fallback, failure }
+  return { store, acceptor, fallback, failure, isRepeated: (event: IncomingEvent) => repeated.has(event) }
 }
 
 /** What a run of handlers and a dry run need. */
@@ -125,8 +134,7 @@ interface EventQueueParts {
   onError: (error: unknown) => void
   /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void
-  /** Called with the source of each event that was known already. */
-  onDuplicate?: ((source: string) => void) | undefined
+  onDuplicate?: OnDuplicate | undefined
 }
 
 /**

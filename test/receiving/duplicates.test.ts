@@ -44,11 +44,18 @@ onEachEngine('duplicates', (engine) => {
   let home: TestDatabase
   let database: Database
   let queue: EventQueue
+  const repeated: (IncomingEvent | undefined)[] = []
 
   before(async () => {
     home = await engine.createMigratedDatabase()
     database = await openDatabase(home.url)
-    queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    queue = openEventQueue({
+      database,
+      clock: systemClock,
+      onError: unexpected,
+      onClaimerError: unexpected,
+      onDuplicate: (_source, event) => void repeated.push(event),
+    })
   })
   after(async () => {
     await queue.close()
@@ -61,7 +68,10 @@ onEachEngine('duplicates', (engine) => {
   test('the first content stays, and new events of the batch are stored in order', async () => {
     await keep(incoming('b', 'first'), incoming('a', 'first'))
     await keep(incoming('z'), incoming('b', 'again'), incoming('c'), incoming('a', 'again'))
-    await keep(incoming('b', 'once more'))
+    await eventually(() => repeated.length === 2)
+    const onceMore = incoming('b', 'once more')
+    await keep(onceMore)
+    assert.equal(repeated[2], onceMore, 'the log says of which webhook the event was stored before')
     assert.deepEqual(await stored(database), ['b first', 'a first', 'z z', 'c c'])
   })
 

@@ -9,6 +9,8 @@ export interface Boot {
   /** Whether the service runs in demo mode. */
   demo: boolean
   version: string
+  /** The command line of this installation, such as `npx postern`; missing in the portal and under the development server. */
+  command?: string
   /** In the portal: the name and the logo of the installation. */
   brand?: { name: string; logo: string }
   /** In the portal: the brand of the owner who is signed in. */
@@ -20,3 +22,6 @@ export interface Boot {
 const text = document.getElementById('boot')?.textContent
 
 export const boot: Boot = text ? (JSON.parse(text) as Boot) : { basePath: '', demo: true, version: '' }
+
+/** A command of `postern` as it runs where the service was installed. */
+export const commandLine = (rest: string): string => `${boot.command ?? 'npm run postern --'} ${rest}`

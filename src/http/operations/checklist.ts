@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { moduleExtension } from '../../code-folder.ts'
+import { posternCommand } from '../../code-folder.ts'
 import type { Configuration } from '../../config/environment.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
@@ -60,9 +60,6 @@ export function checklistRoute(app: App, parts: ChecklistParts): void {
   )
 }
 
-/** The command line of this installation: in a checkout, npm runs the sources. */
-const postern = moduleExtension === '.ts' ? 'npm run postern --' : 'npx postern'
-
 /** What a handler is, and where its code goes: a checkout has no configuration module until somebody makes one. */
 function handlerDetail({ configuration, hasModule }: Pick<ChecklistParts, 'configuration' | 'hasModule'>) {
   if (hasModule) {
@@ -80,7 +77,7 @@ function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
       id: 'webhook',
       title: 'Receive a webhook',
       detail: 'Sends a signed sample webhook to the source named provider.',
-      command: `${postern} send ${url}/webhooks/provider`,
+      command: `${posternCommand} send ${url}/webhooks/provider`,
       done: facts.webhook,
     },
     {
@@ -88,8 +85,8 @@ function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
       title: 'Run a handler',
       detail: handlerDetail(parts),
       command: hasModule
-        ? `${postern} send ${url}/webhooks/provider --type order.paid`
-        : `${postern} init ../shop --yes`,
+        ? `${posternCommand} send ${url}/webhooks/provider --type order.paid`
+        : `${posternCommand} init ../shop --yes`,
       done: facts.handlerRun,
     },
     {
@@ -97,14 +94,14 @@ function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
       title: 'Create an API key',
       detail:
         'Your programs authenticate with it. It is shown once: export it as POSTERN_KEY for the next steps.',
-      command: `${postern} keys create first --scope subscribers:write,events:write,events:read`,
+      command: `${posternCommand} keys create first --scope subscribers:write,events:write,events:read`,
       done: facts.key,
     },
     {
       id: 'subscriber',
       title: 'Add an endpoint',
       detail: 'Registers an endpoint on this machine while the command runs, and prints each delivery.',
-      command: `${postern} listen --url ${url} --key "$POSTERN_KEY"`,
+      command: `${posternCommand} listen --url ${url} --key "$POSTERN_KEY"`,
       done: facts.subscriber,
     },
     {
@@ -119,21 +116,21 @@ function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {
       title: 'Declare a list',
       detail:
         'Add a list() of one of your tables to listing.lists in postern.config.ts. The command checks it. Restart to serve it.',
-      command: `${postern} config check`,
+      command: `${posternCommand} config check`,
       done: declaresLists,
     },
     {
       id: 'provider',
       title: 'Sign in with a real provider',
       detail: `Set a provider’s client ID and secret, such as GITHUB_CLIENT_ID and GITHUB_CLIENT_SECRET, and register the callback ${url}/auth/github/callback there. The command checks them.`,
-      command: `${postern} doctor`,
+      command: `${posternCommand} doctor`,
       done: facts.realSignIn,
     },
     {
       id: 'production',
       title: 'Use production settings',
       detail: 'Set NODE_ENV=production and an https BASE_URL. The command lists what is missing.',
-      command: `NODE_ENV=production ${postern} config check`,
+      command: `NODE_ENV=production ${posternCommand} config check`,
       done: !configuration.demo && configuration.production,
     },
   ]

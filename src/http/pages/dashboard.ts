@@ -8,7 +8,7 @@ import { signInPath } from './error-page.ts'
 import send from '@fastify/send'
 import { readdirSync } from 'node:fs'
 import { join, sep } from 'node:path'
-import { codeFolder } from '../../code-folder.ts'
+import { codeFolder, posternCommand } from '../../code-folder.ts'
 
 export interface DashboardParts {
   authenticate: Authenticate
@@ -33,7 +33,13 @@ export function serveDashboard(app: App, { authenticate, describeSession, demo }
     app.get(path, { config: { access: 'public' }, schema }, async (request, reply) => {
       const session = await unlessSignedOut(async () => describeSession(await authenticate(request)))
       if (session === undefined) return reply.redirect(signInPath(request), 303)
-      const html = (path === '/dashboard' ? home : others).render({ basePath, demo, version, session })
+      const html = (path === '/dashboard' ? home : others).render({
+        basePath,
+        demo,
+        version,
+        command: posternCommand,
+        session,
+      })
       return reply.type('text/html; charset=utf-8').send(html)
     })
 }

@@ -24,6 +24,7 @@ interface EndpointParts {
   source: string
   evaluate: Evaluate
   acceptor: Acceptor
+  isRepeated: WebhookParts['isRepeated']
   /** Bytes. */
   bodyLimit: number
   /** The public address, if the setting BASE_URL gives it. */
@@ -83,8 +84,10 @@ export class WebhookEndpoint {
     this.#countAccepted(evaluation.event)
     observe(call.elapsed)
     const { type, eventId, status } = evaluation.event
-    const message =
-      status === 'processed' ? 'webhook accepted: no handler matches its type' : 'webhook accepted'
+    let message = 'webhook accepted'
+    if (this.#parts.isRepeated(evaluation.event))
+      message += ': its event ID is stored already, so it is not processed again'
+    else if (status === 'processed') message += ': no handler matches its type'
     this.#log(call, message, { type, eventId })
     return evaluation.reply ? toAnswer(evaluation.reply) : received
   }
@@ -160,6 +163,8 @@ function toAnswer({ status, body, contentType }: Reply): RawAnswer {
 interface WebhookParts extends EvaluatorParts {
   sources: ReadonlyMap<string, Scheme>
   acceptor: Acceptor
+  /** Whether an event that was stored is known to be a repetition of an earlier one. */
+  isRepeated: (event: IncomingEvent) => boolean
   metrics: Metrics
   rejected: RejectedLog
   activity: Activity
@@ -203,6 +208,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
       source,
       evaluate: createEvaluator(source, scheme, parts),
       acceptor: parts.acceptor,
+      isRepeated: parts.isRepeated,
       bodyLimit,
       baseUrl,
       count(outcome) {

@@ -2,7 +2,14 @@ import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
 import { poolTransaction } from '../../storage/postgres/pool/pool-transaction.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
-import type { ClaimedEvent, IncomingEvent, InsertClaiming, InsertLeases } from '../queue/store.ts'
+import {
+  type ClaimedEvent,
+  type IncomingEvent,
+  type InsertClaiming,
+  type InsertLeases,
+  keyOf,
+  type OnDuplicate,
+} from '../queue/store.ts'
 import { advanceAll, lockKeys, orderKeysOf } from '../queue/order-keys.ts'
 import type { Column } from '../../storage/postgres/driver/array-encoder.ts'
 import { type PreparedStatement, queryArrays } from '../../storage/postgres/driver/queries.ts'
@@ -20,12 +27,11 @@ const duplicatesExpectedFor = 60_000
  * A batch is first inserted as if all events were new. If that fails, it is inserted by the statement that leaves out known events, and
  * so are the next batches until no duplicate came for a while: duplicates often come in series, and the server logs each
  * statement that fails.
- * @param onDuplicates called with the number of events that were stored before
  */
 export function eventInserter(
   pool: Pool,
   clock: Clock,
-  onDuplicate: (source: string) => void = () => undefined,
+  onDuplicate: OnDuplicate = () => undefined,
 ): InsertClaiming {
   let duplicatesExpectedUntil = 0
 
@@ -52,6 +58,7 @@ export function eventInserter(
   /** If several sources delivered events of the batch, asks which of them were stored by an earlier one. */
   async function reportDuplicates(events: readonly IncomingEvent[], inserted: number): Promise<void> {
     const [first] = events
+    if (events.length === 1) return onDuplicate(first!.source, first)
     const known = events.every(({ source }) => source === first?.source)
       ? events.slice(inserted).map(({ source }) => source)
       : await sourcesOfKnown(pool, events).catch(() => [])
@@ -225,9 +232,6 @@ function chosenByKey(events: readonly IncomingEvent[], { until }: InsertLeases):
   }
   return chosen
 }
-
-const keyOf = ({ source, eventId }: Pick<IncomingEvent, 'source' | 'eventId'>): string =>
-  `${source} ${eventId}`
 
 /** The event as `claim` of the event queue would return it: its first attempt. */
 function claimedEvent(event: number, claim: string, incoming: IncomingEvent): ClaimedEvent {

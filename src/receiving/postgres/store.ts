@@ -19,6 +19,7 @@ import {
   type SlotRequest,
   type SlotsShared,
   type SlotStore,
+  type OnDuplicate,
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
@@ -111,8 +112,7 @@ interface PostgresEventQueueParts {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
-  /** Called with the source of each event that was known already. */
-  onDuplicate?: ((source: string) => void) | undefined
+  onDuplicate?: OnDuplicate | undefined
 }
 
 /** PostgreSQL's side of the event queue. */

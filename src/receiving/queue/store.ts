@@ -24,6 +24,17 @@ export interface IncomingEvent {
   readonly orderKey: string | null
 }
 
+/** What identifies an event: two with the same key are one. */
+export type EventKey = Pick<IncomingEvent, 'source' | 'eventId'>
+
+export const keyOf = ({ source, eventId }: EventKey): string => `${source} ${eventId}`
+
+/**
+ * Called for each event of an insert that was stored before.
+ * @param event missing if only the number of known events of a batch is certain, or if it was spooled earlier
+ */
+export type OnDuplicate = (source: string, event?: IncomingEvent) => void
+
 /** An event that a worker holds a lease on. Times are milliseconds since 1970. */
 export interface ClaimedEvent {
   /** The number in the event log. */

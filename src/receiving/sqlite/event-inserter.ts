@@ -5,7 +5,7 @@ import type { SqliteDatabase } from '../../storage/database.ts'
 import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { withinTime } from '../../storage/within-time.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
-import { type IncomingEvent, packEvents } from '../queue/store.ts'
+import { type EventKey, type IncomingEvent, keyOf, type OnDuplicate, packEvents } from '../queue/store.ts'
 import type { EventTasks } from './event-writer-thread.ts'
 import { spoolBeside } from './spool-file.ts'
 
@@ -25,8 +25,7 @@ export interface EventInserterParts {
   onError: (error: unknown) => void
   /** Called after events were moved from the spool into the event queue. */
   onMoved: () => void
-  /** Called with the source of each event that was known already. */
-  onDuplicate?: ((source: string) => void) | undefined
+  onDuplicate?: OnDuplicate | undefined
 }
 
 /** Stores received events in a thread, and moves those that were spooled when the write lock is free. */
@@ -57,7 +56,7 @@ export class EventInserter {
         task,
         buffersOf(rows),
       )
-      this.#report(refusals, duplicates)
+      this.#report(refusals, duplicates, events)
       this.#moveLater(spooled)
       if (!stored) throw new Problem('overloaded', { retryAfter: 1 })
     } finally {
@@ -90,8 +89,17 @@ export class EventInserter {
     await this.#thread.close()
   }
 
-  #report(refusals: readonly string[], duplicates: readonly string[]): void {
-    for (const source of duplicates) this.#parts.onDuplicate?.(source)
+  /** @param batch the events of the insert, if the report is of one */
+  #report(
+    refusals: readonly string[],
+    duplicates: readonly EventKey[],
+    batch: readonly IncomingEvent[] = [],
+  ): void {
+    if (duplicates.length > 0) {
+      // Of two in one batch, the last one is the duplicate.
+      const events = new Map(batch.map((event) => [keyOf(event), event]))
+      for (const key of duplicates) this.#parts.onDuplicate?.(key.source, events.get(keyOf(key)))
+    }
     for (const refusal of refusals)
       this.#parts.onError(
         new Error(

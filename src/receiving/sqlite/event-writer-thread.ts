@@ -5,7 +5,7 @@ import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { type IncomingEvent, unpackEvents } from '../queue/store.ts'
+import { type EventKey, type IncomingEvent, unpackEvents } from '../queue/store.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { insertEvents } from './insert-events.ts'
@@ -22,8 +22,8 @@ let spool: SpoolFile | undefined
 
 /** Why the database refused spooled events. Each reason is returned once. */
 let refusals: string[] = []
-/** The sources of the events that were known already. */
-let duplicates: string[] = []
+/** The events that were known already. */
+let duplicates: EventKey[] = []
 
 /** Uses the spool. @throws StorageUnavailable that names its file, with the code of SQLite, for all errors */
 function ofSpool<T>(use: (spool: SpoolFile) => T): T {
@@ -52,7 +52,7 @@ function moveAndInsert(later: readonly IncomingEvent[]): Outcome {
   // A read is limited by bytes, too. Later events must not overtake what it left.
   const isAll = spooled.length === count()
   if (!tryBegin(connection)) return 'locked'
-  let known: string[] = []
+  let known: EventKey[] = []
   try {
     finish(connection, () => {
       known = insertEvents(connection, spooled)
@@ -87,7 +87,7 @@ function moveSingly(spooled: readonly Spooled[]): boolean {
 const readOldest = (): Spooled[] => ofSpool((opened) => opened.oldest(step))
 const count = (): number => ofSpool((opened) => opened.count)
 
-function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: string[] } {
+function answer<T>(result: T): T & { spooled: number; refusals: string[]; duplicates: EventKey[] } {
   const reported = { refusals, duplicates }
   refusals = []
   duplicates = []

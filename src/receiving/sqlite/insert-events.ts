@@ -1,5 +1,5 @@
 import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
-import type { IncomingEvent } from '../queue/store.ts'
+import type { EventKey, IncomingEvent } from '../queue/store.ts'
 import { advanceOne, orderKeysOf } from '../queue/order-keys.ts'
 
 const insertEventQueue = `
@@ -12,10 +12,10 @@ const insertEvent = `
 
 /**
  * Inserts the events that are new by the key of the event queue, in the caller's transaction. Because it holds the write lock, the next
- * number of the log is read once and then counted. Returns the sources of the events that were known, one entry for each event.
+ * number of the log is read once and then counted. Returns the keys of the events that were known, one entry for each event.
  */
-export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): string[] {
-  const duplicates: string[] = []
+export function insertEvents(connection: SqliteConnection, events: readonly IncomingEvent[]): EventKey[] {
+  const duplicates: EventKey[] = []
   let next =
     (connection.get<{ seq: number }>(`select seq from sqlite_sequence where name = 'events'`)?.seq ?? 0) + 1
   for (const event of events) {
@@ -26,7 +26,7 @@ export function insertEvents(connection: SqliteConnection, events: readonly Inco
       connection.run(insertEventQueue, [next, source, eventId, type, status, dueAt, processedAt, orderKey])
         .changes === 0
     ) {
-      duplicates.push(source)
+      duplicates.push({ source, eventId })
       continue
     }
     connection.run(insertEvent, [next, eventId, source, type, contentType, payload, headers, receivedAt])

@@ -55,7 +55,8 @@ export function ListPage() {
         />
       </Section>
       <p className="text-sm text-soft">
-        Waiting: events that have not run yet. Lag: how long the oldest due event has been waiting.
+        Waiting: events that have not run yet.
+        <span className="max-md:hidden"> Lag: how long the oldest due event has been waiting.</span>
       </p>
       <AddHandlerDialog open={adding} onClose={() => setAdding(false)} />
     </Page>

@@ -1,3 +1,4 @@
+import { commandLine } from '../../api/boot.ts'
 import { useQueryClient } from '@tanstack/react-query'
 import { CircleAlert, CircleCheck, TriangleAlert } from 'lucide-react'
 import { useEffect, useRef, useState } from 'react'
@@ -109,7 +110,7 @@ export function DoctorPage() {
               </div>
             ))}
           </dl>
-          <Empty title="Not run yet" command="npx postern doctor">
+          <Empty title="Not run yet" command={commandLine('doctor')}>
             The checks take a few seconds. They also run on the command line, even while the service is
             stopped.
           </Empty>

@@ -1,3 +1,4 @@
+import { commandLine } from '../../api/boot.ts'
 import { progressEvery, refreshEvery } from '../../api/refresh.ts'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
@@ -117,7 +118,7 @@ function JobTable({ jobs, loading, error, filtered, onMore, loadingMore }: JobTa
           filtered ? (
             <Empty title="No job matches these filters" />
           ) : (
-            <Empty title="No jobs yet" command="npx postern replay events --source provider">
+            <Empty title="No jobs yet" command={commandLine('replay events --source provider')}>
               A job starts when you replay many deliveries or run many failed events again.
             </Empty>
           )

@@ -1,3 +1,4 @@
+import { commandLine } from '../../api/boot.ts'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
@@ -105,7 +106,7 @@ function KeyTable({ keys, loading, error, onMore, loadingMore }: KeyTableProps) 
         empty={
           <Empty
             title="No API keys yet"
-            command="npx postern keys create shop --scope events:write --expires 90d"
+            command={commandLine('keys create shop --scope events:write --expires 90d')}
           >
             Create one here or on the command line. ADMIN_API_KEY is a setting, so it is not listed.
           </Empty>

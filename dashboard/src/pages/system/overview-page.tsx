@@ -1,3 +1,4 @@
+import { commandLine } from '../../api/boot.ts'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { api } from '../../api/client.ts'
@@ -42,7 +43,8 @@ function Version() {
       <ReadState {...query} />
       {schema.pending.length > 0 && (
         <Notice tone="warn">
-          Pending migrations: {schema.pending.join(', ')}. Restart, or run <code>npx postern migrate</code>.
+          Pending migrations: {schema.pending.join(', ')}. Restart, or run{' '}
+          <code>{commandLine('migrate')}</code>.
         </Notice>
       )}
       <Facts>

@@ -1,3 +1,4 @@
+import { commandLine } from '../../api/boot.ts'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import type { RowOf } from '../../api/answers.ts'
@@ -117,7 +118,7 @@ function NoUsers({ filtered }: { filtered: boolean }) {
       Search matches the beginning of the email address, name and ID, or an identity such as github:123.
     </Empty>
   ) : (
-    <Empty title="No users yet" command="npx postern import users users.csv">
+    <Empty title="No users yet" command={commandLine('import users users.csv')}>
       A user appears at the first sign-in. Users of another system can be imported.
     </Empty>
   )
