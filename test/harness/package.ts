@@ -15,26 +15,21 @@ export interface InstalledPackage {
   remove(): void
 }
 
-/** Runs `npm pack` in a folder of the checkout, and returns the path of the tarball in `folder`. */
-export function pack(source: string, folder: string): string {
-  const output = execFileSync('npm', ['pack', '--json', '--pack-destination', folder, ...quiet], {
-    cwd: join(root, source),
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  // The build prints before npm does.
-  const [{ filename }] = JSON.parse(output.slice(output.indexOf('[\n'))) as [{ filename: string }]
-  return join(folder, filename)
+/** Packs `postern` and `postern-client` as `postern init` does in a checkout: they are built once for each state of the sources. */
+function packAll(project: string): void {
+  const script = join(root, 'scripts/vendor.mjs')
+  execFileSync(process.execPath, [script, project], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
 }
 
-/** Packs the checkout and installs the tarball with npm. Needs the package registry, or npm's cache of it. */
+/**
+ * Installs the packed checkout with npm; `vendor/` of the project has both packages. Needs the package registry, or npm's cache of it.
+ */
 export function installPostern(): InstalledPackage {
   const project = mkdtempSync(join(tmpdir(), 'postern-package-'))
-  const tarball = pack('.', project)
+  packAll(project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'product', private: true }))
-  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], {
-    cwd: project,
-  })
+  const tarball = './vendor/postern.tgz'
+  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], { cwd: project })
   return {
     project,
     folder: join(project, 'node_modules/postern'),

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { pack } from '../harness/package.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const checkout = join(import.meta.dirname, '../..')
@@ -18,7 +17,7 @@ describe('the package postern-client', () => {
     execFileSync(command, args, { cwd: project, env: childEnvironment(), encoding: 'utf8', stdio: 'pipe' })
 
   test('is packed and installed without anything else', () => {
-    const tarball = pack('packages/client', project)
+    const tarball = resolve(process.env['POSTERN_PACKAGE']!, '../../vendor/postern-client.tgz')
     writeFileSync(
       join(project, 'package.json'),
       JSON.stringify({ name: 'product', type: 'module', private: true }),

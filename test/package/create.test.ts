@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { pack } from '../harness/package.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
@@ -17,7 +16,8 @@ interface Invoice {
 // Runs with `npm test -- --package` only.
 const packed = resolve(process.env['POSTERN_PACKAGE']!, '../..')
 const compiler = join(import.meta.dirname, '../../node_modules/.bin/tsc')
-const tarball = join(packed, globSync('postern-*.tgz', { cwd: packed })[0]!)
+const tarball = join(packed, 'vendor/postern.tgz')
+const createPostern = join(import.meta.dirname, '../../packages/create-postern')
 
 describe('npm create postern', () => {
   const empty = temporaryFolder()
@@ -35,7 +35,8 @@ describe('npm create postern', () => {
   }
 
   test('writes a project', async () => {
-    const create = pack('packages/create-postern', empty)
+    await npm(createPostern, 'pack', '--pack-destination', empty)
+    const create = join(empty, globSync('create-postern-*.tgz', { cwd: empty })[0]!)
     // As `npm create postern shop -- --yes` does, with both packages from their tarballs.
     await npm(
       empty,
