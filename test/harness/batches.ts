@@ -1,6 +1,20 @@
 // Which test files share a process. A process takes a second to load the service, and its first calls are slow until they are
-// compiled: files of one folder, twenty in a process, need less than half the processor time of a process for each file.
-const BATCH = 20
+// compiled: files of one folder, many in a process, need less than half the processor time of a process for each file.
+const SECONDS_OF_BATCH = 90
+
+/** Seconds that a file of a folder takes beside four others, on two cores; of other folders three. */
+const SECONDS: Readonly<Record<string, number>> = {
+  browser: 16,
+  cli: 7,
+  demo: 8,
+  emitting: 5,
+  examples: 6,
+  house: 5,
+  mounting: 7,
+  package: 12,
+  receiving: 7,
+  storage: 5,
+}
 
 /**
  * Folders of tests that watch their own process or load the machine: each file has a process, and they begin first because they take
@@ -10,9 +24,12 @@ export const long: readonly string[] = ['chaos', 'bench', 'crash', 'simulation',
 
 const folderOf = (file: string) => file.split('/').slice(0, 2).join('/')
 
+const secondsOf = (files: readonly string[]) =>
+  files.length * (SECONDS[folderOf(files[0]!).slice('test/'.length)] ?? 3)
+
 /** Divides the files of a folder into as few batches as possible, of about the same size. */
 function inEqualParts(files: readonly string[]): string[][] {
-  const parts = Math.ceil(files.length / BATCH)
+  const parts = Math.ceil(secondsOf(files) / SECONDS_OF_BATCH)
   return Array.from({ length: parts }, (_, part) => files.filter((_file, index) => index % parts === part))
 }
 
@@ -20,16 +37,16 @@ function inEqualParts(files: readonly string[]): string[][] {
 export function batchesOf(files: readonly string[]): string[][] {
   const isUnit = (file: string) => !file.startsWith('test/')
   const unit = files.filter(isUnit)
-  const alone: string[][] = []
-  const folders = new Map<string, string[]>()
-  for (const file of files) {
-    if (isUnit(file)) continue
-    const folder = folderOf(file)
-    if (long.some((name) => folder === `test/${name}`)) alone.push([file])
-    else folders.set(folder, [...(folders.get(folder) ?? []), file])
-  }
-  const batches = [...folders.values()].flatMap(inEqualParts)
-  // The largest come first, so that no process is left to work alone at the end. The unit tests take a second for ten files.
-  const sorted = batches.toSorted((a, b) => b.length - a.length)
+  const isAlone = (folder: string) => long.some((name) => folder === `test/${name}`)
+  const folders = [
+    ...Map.groupBy(
+      files.filter((file) => !isUnit(file)),
+      folderOf,
+    ),
+  ]
+  const alone = folders.flatMap(([folder, own]) => (isAlone(folder) ? own.map((file) => [file]) : []))
+  const batches = folders.flatMap(([folder, own]) => (isAlone(folder) ? [] : inEqualParts(own)))
+  // The longest come first, so that no process is left to work alone at the end. The unit tests take a second for ten files.
+  const sorted = batches.toSorted((one, other) => secondsOf(other) - secondsOf(one))
   return [...alone, ...(unit.length > 0 ? [unit] : []), ...sorted]
 }

@@ -29,7 +29,9 @@ export function installPostern(): InstalledPackage {
   packAll(project)
   writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'product', private: true }))
   const tarball = './vendor/postern.tgz'
-  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], { cwd: project })
+  execFileSync('npm', ['install', '--prefer-offline', '--ignore-scripts', ...quiet, tarball], {
+    cwd: project,
+  })
   return {
     project,
     folder: join(project, 'node_modules/postern'),
