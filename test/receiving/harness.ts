@@ -28,8 +28,8 @@ export function postWebhook(
   })
 }
 
-/** Milliseconds between two looks: few at first, then more, because a look itself takes processor time from what is waited for. */
-const [firstPause, longestPause] = [5, 25]
+/** Milliseconds between two looks: an eighth of the time waited so far, because a look takes processor time from other tests. */
+const [shortestPause, longestPause] = [5, 250]
 /** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
 const longestLook = 1_000
 
@@ -42,13 +42,13 @@ export async function eventually<T>(
   what = look.toString().replaceAll(/\s+/g, ' ').slice(0, 300),
   limit = 60_000,
 ): Promise<NonNullable<T>> {
-  for (let waited = 0, pause = firstPause; ; pause = Math.min(pause * 1.5, longestPause)) {
+  for (let waited = 0; ; ) {
     const began = performance.now()
     const found = await look()
     if (found) return found
     if (waited > limit)
       throw new Error(`did not come true in ${limit / 1000} s: ${what}. It gave ${inspect(found)}`)
-    await wait(pause)
+    await wait(Math.min(Math.max(waited / 8, shortestPause), longestPause))
     waited += Math.min(performance.now() - began, longestLook)
   }
 }
