@@ -145,56 +145,48 @@ onEachEngine('the users that are found', (engine) => {
 
   test('in demo mode the list is open, also with filters; a production list is not', async () => {
     assert.equal((await service.fetch('/users?q=ada')).status, 200)
-    const closed = await startTestService(engine, {
+    await using closed = await startTestService(engine, {
       env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
     })
-    try {
-      for (const url of ['/users?q=ada', '/users.csv'])
-        assert.equal((await closed.app.inject({ url })).statusCode, 401)
-    } finally {
-      await closed.close()
-    }
+    for (const url of ['/users?q=ada', '/users.csv'])
+      assert.equal((await closed.app.inject({ url })).statusCode, 401)
   })
 })
 
 onEachEngine('a filtered list with more rows than are counted', (engine) => {
   const { countAtMost } = usersList([])
   test('says so, and can be walked to its end', async () => {
-    const service = await startTestService(engine)
-    try {
-      const count = countAtMost! + 150
-      for (let first = 0; first < count; first += 1_000) {
-        const rows = Array.from({ length: Math.min(1_000, count - first) }, (_, n) => ({
-          id: idOf(first + n),
-          email: null,
-          name: null,
-          provider: 'acme',
-          provider_id: String(first + n),
-          role: 'user' as const,
-          blocked_at: null,
-          created_at: start,
-        }))
-        await service.database.transaction((tx) => tx.insertInto('users').values(rows).execute())
-      }
-      const page = async (number: number): Promise<Body> =>
-        (await (await service.admin(`/users?provider=acme&limit=100&page=${number}`)).json()) as Body
-      assert.deepEqual((await page(1)).pagination, {
-        page: 1,
-        limit: 100,
-        total: countAtMost,
-        totalPages: countAtMost! / 100,
-        hasNext: true,
-        estimated: true,
-      })
-      const last = countAtMost! / 100
-      assert.equal((await page(last)).pagination.hasNext, true)
-      assert.equal((await page(last + 1)).pagination.hasNext, true)
-      const end = await page(last + 2)
-      assert.deepEqual([end.data.length, end.pagination.hasNext], [50, false])
-      assert.equal(end.pagination.total, count)
-      assert.deepEqual((await page(last + 3)).data, [])
-    } finally {
-      await service.close()
+    await using service = await startTestService(engine)
+    const count = countAtMost! + 150
+    for (let first = 0; first < count; first += 1_000) {
+      const rows = Array.from({ length: Math.min(1_000, count - first) }, (_, n) => ({
+        id: idOf(first + n),
+        email: null,
+        name: null,
+        provider: 'acme',
+        provider_id: String(first + n),
+        role: 'user' as const,
+        blocked_at: null,
+        created_at: start,
+      }))
+      await service.database.transaction((tx) => tx.insertInto('users').values(rows).execute())
     }
+    const page = async (number: number): Promise<Body> =>
+      (await (await service.admin(`/users?provider=acme&limit=100&page=${number}`)).json()) as Body
+    assert.deepEqual((await page(1)).pagination, {
+      page: 1,
+      limit: 100,
+      total: countAtMost,
+      totalPages: countAtMost! / 100,
+      hasNext: true,
+      estimated: true,
+    })
+    const last = countAtMost! / 100
+    assert.equal((await page(last)).pagination.hasNext, true)
+    assert.equal((await page(last + 1)).pagination.hasNext, true)
+    const end = await page(last + 2)
+    assert.deepEqual([end.data.length, end.pagination.hasNext], [50, false])
+    assert.equal(end.pagination.total, count)
+    assert.deepEqual((await page(last + 3)).data, [])
   })
 })

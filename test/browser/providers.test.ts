@@ -6,6 +6,7 @@ import { startTestService, type TestService } from '../harness/service.ts'
 import { client, startShapedProvider, type ShapedProvider } from '../harness/shaped-provider.ts'
 import { providerCases } from '../login/provider-shapes.ts'
 import { launchBrowser, picture } from './browser.ts'
+import { scoped } from '../harness/scoped.ts'
 
 /** What only a browser knows: which cookies it sends, and how /login looks. */
 describe('identity providers in a browser', () => {
@@ -68,18 +69,14 @@ describe('identity providers in a browser', () => {
   })
 
   test('the same form for a sign-in that another browser began does nothing', async () => {
-    const other = await browser.newContext()
-    try {
-      const start = await (
-        await browser.newContext()
-      ).request.get(`${service.baseUrl}/auth/apple`, { maxRedirects: 0 })
-      const victim = await other.newPage()
-      await victim.goto(start.headers()['location']!)
-      await victim.getByRole('button', { name: 'Continue' }).click()
-      await victim.waitForURL('**/login?error=sign-in-expired&**')
-      await picture(victim, 'login-failed')
-    } finally {
-      await other.close()
-    }
+    await using other = scoped(await browser.newContext())
+    const start = await (
+      await browser.newContext()
+    ).request.get(`${service.baseUrl}/auth/apple`, { maxRedirects: 0 })
+    const victim = await other.newPage()
+    await victim.goto(start.headers()['location']!)
+    await victim.getByRole('button', { name: 'Continue' }).click()
+    await victim.waitForURL('**/login?error=sign-in-expired&**')
+    await picture(victim, 'login-failed')
   })
 })

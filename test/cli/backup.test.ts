@@ -12,6 +12,7 @@ import { startTransactionPooler } from '../harness/transaction-pooler.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const root = temporaryFolder()
 
@@ -65,16 +66,12 @@ describe('backup and restore (sqlite)', () => {
       const restored = await postern(root, ['restore', file], settings(databaseUrl))
       assert.equal(restored.code, 0, restored.stderr)
       assert.equal(statSync(join(root, 'restored/postern.db')).mode & 0o777, 0o600)
-      const other = await startTestService(engine, { databaseUrl })
-      try {
-        const found = await eventIds(other)
-        for (const id of before) assert.ok(found.has(id), id)
-        // It serves as before: a known event is a duplicate.
-        assert.equal((await postWebhook(other, { id: before[0], type: 'backup.test' })).status, 200)
-        assert.equal((await eventIds(other)).size, found.size)
-      } finally {
-        await other.close()
-      }
+      await using other = await startTestService(engine, { databaseUrl })
+      const found = await eventIds(other)
+      for (const id of before) assert.ok(found.has(id), id)
+      // It serves as before: a known event is a duplicate.
+      assert.equal((await postWebhook(other, { id: before[0], type: 'backup.test' })).status, 200)
+      assert.equal((await eventIds(other)).size, found.size)
     } finally {
       await sender.stop()
       await service.close()
@@ -104,15 +101,8 @@ describe('backup and restore (sqlite)', () => {
       (await postern(root, ['restore', join(root, 'spooled.backup')], settings(restoredUrl))).code,
       0,
     )
-    const restored = await startTestService(engine, { databaseUrl: restoredUrl })
-    try {
-      await eventually(
-        async () => (await eventIds(restored)).has('evt_spooled'),
-        'it is moved from the spool',
-      )
-    } finally {
-      await restored.close()
-    }
+    await using restored = await startTestService(engine, { databaseUrl: restoredUrl })
+    await eventually(async () => (await eventIds(restored)).has('evt_spooled'), 'it is moved from the spool')
   })
 
   test('nothing is overwritten, and what is no backup is refused', async () => {
@@ -145,17 +135,13 @@ describe('backup and restore (postgres)', () => {
   const engine = engines.find(({ name }) => name === 'postgres')
 
   test('without pg_dump the message says what to install', { skip: !engine }, async () => {
-    const home = await engine!.createDatabase()
-    try {
-      const made = await postern(root, ['backup', join(root, 'dump')], {
-        ...settings(home.url),
-        PATH: '/nothing',
-      })
-      assert.equal(made.code, 1)
-      assert.match(made.stderr, /^pg_dump is not on this machine: install the client programs of PostgreSQL/)
-    } finally {
-      await home.drop()
-    }
+    await using home = await engine!.createDatabase()
+    const made = await postern(root, ['backup', join(root, 'dump')], {
+      ...settings(home.url),
+      PATH: '/nothing',
+    })
+    assert.equal(made.code, 1)
+    assert.match(made.stderr, /^pg_dump is not on this machine: install the client programs of PostgreSQL/)
   })
 
   /** A folder with a `pg_dump` that writes its password and its arguments into the dump. */
@@ -181,110 +167,87 @@ describe('backup and restore (postgres)', () => {
   }
 
   test('a dump is for its owner only, and no argument holds the password', { skip: !engine }, async () => {
-    const home = await engine!.createDatabase()
-    try {
-      const [, user, place] = /^postgres:\/\/([^:@]*)[^@]*@(.*)$/.exec(home.url)!
-      for (const url of [
-        `postgres://${user}:hu@sh@${place}`,
-        `postgres://${user}@${place}?password=hu@sh`,
-        `postgres://${user}:hu%40sh@${place}`,
-      ]) {
-        const [password, address] = (await dumpedWith(url)).split(' ')
-        assert.deepEqual([password, address], ['hu@sh', `--dbname=postgres://${user}@${place}`])
-      }
-    } finally {
-      await home.drop()
+    await using home = await engine!.createDatabase()
+    const [, user, place] = /^postgres:\/\/([^:@]*)[^@]*@(.*)$/.exec(home.url)!
+    for (const url of [
+      `postgres://${user}:hu@sh@${place}`,
+      `postgres://${user}@${place}?password=hu@sh`,
+      `postgres://${user}:hu%40sh@${place}`,
+    ]) {
+      const [password, address] = (await dumpedWith(url)).split(' ')
+      assert.deepEqual([password, address], ['hu@sh', `--dbname=postgres://${user}@${place}`])
     }
   })
 
   test('pg_dump never gets a session that the service shares', { skip: !engine }, async () => {
-    const home = await engine!.createDatabase()
-    const other = await engine!.createDatabase()
-    const pooler = await startTransactionPooler(home.url)
+    await using home = await engine!.createDatabase()
+    await using other = await engine!.createDatabase()
+    await using pooler = scoped(await startTransactionPooler(home.url))
     const toPooler = { ...settings(pooler.url), PATH: programs() }
-    try {
-      assert.match(
-        await dumpedWith(pooler.url, { DATABASE_SESSION_URL: home.url }),
-        new RegExp(` --dbname=${home.url} `),
-      )
-      for (const [sessionUrl, refusal] of [
-        ['', /^DATABASE_URL leads to a connection pooler .*DATABASE_SESSION_URL/],
-        [other.url, /^DATABASE_SESSION_URL leads to another database/],
-      ] as const) {
-        const env = { ...toPooler, DATABASE_SESSION_URL: sessionUrl }
-        const made = await postern(root, ['backup', join(root, 'pooled.dump')], env)
-        assert.deepEqual([made.code, existsSync(join(root, 'pooled.dump'))], [1, false])
-        assert.match(made.stderr, refusal)
-        const restored = await postern(root, ['restore', import.meta.filename], env)
-        assert.equal(restored.code, 1)
-        assert.match(restored.stderr, refusal)
-      }
-    } finally {
-      await pooler.close()
-      await other.drop()
-      await home.drop()
+    assert.match(
+      await dumpedWith(pooler.url, { DATABASE_SESSION_URL: home.url }),
+      new RegExp(` --dbname=${home.url} `),
+    )
+    for (const [sessionUrl, refusal] of [
+      ['', /^DATABASE_URL leads to a connection pooler .*DATABASE_SESSION_URL/],
+      [other.url, /^DATABASE_SESSION_URL leads to another database/],
+    ] as const) {
+      const env = { ...toPooler, DATABASE_SESSION_URL: sessionUrl }
+      const made = await postern(root, ['backup', join(root, 'pooled.dump')], env)
+      assert.deepEqual([made.code, existsSync(join(root, 'pooled.dump'))], [1, false])
+      assert.match(made.stderr, refusal)
+      const restored = await postern(root, ['restore', import.meta.filename], env)
+      assert.equal(restored.code, 1)
+      assert.match(restored.stderr, refusal)
     }
   })
 
   test('a standby is backed up only if the address asks for it', { skip: !engine }, async () => {
-    const primary = await startOwnPostgres()
-    const standby = await startStandby(primary.url)
+    await using primary = scoped(await startOwnPostgres())
+    await using standby = scoped(await startStandby(primary.url))
     const { host } = new URL(primary.url)
-    try {
-      const dump = join(root, 'standby.dump')
-      const made = await postern(root, ['backup', dump], { ...settings(standby.url), PATH: programs() })
-      assert.deepEqual([made.code, existsSync(dump)], [1, false])
-      assert.match(made.stderr, /^DATABASE_URL leads to a standby.*target_session_attrs=standby/)
-      await dumpedWith(`${standby.url}?target_session_attrs=standby`)
-      const both = standby.url.replace(new URL(standby.url).host, (first) => `${first},${host}`)
-      assert.match(await dumpedWith(both), /--dbname=\S+\?target_session_attrs=read-write /)
-      assert.match(
-        await dumpedWith(`${both}?target_session_attrs=primary`),
-        /--dbname=\S+\?target_session_attrs=primary /,
-      )
-    } finally {
-      await standby.stop()
-      await primary.stop()
-    }
+    const dump = join(root, 'standby.dump')
+    const made = await postern(root, ['backup', dump], { ...settings(standby.url), PATH: programs() })
+    assert.deepEqual([made.code, existsSync(dump)], [1, false])
+    assert.match(made.stderr, /^DATABASE_URL leads to a standby.*target_session_attrs=standby/)
+    await dumpedWith(`${standby.url}?target_session_attrs=standby`)
+    const both = standby.url.replace(new URL(standby.url).host, (first) => `${first},${host}`)
+    assert.match(await dumpedWith(both), /--dbname=\S+\?target_session_attrs=read-write /)
+    assert.match(
+      await dumpedWith(`${both}?target_session_attrs=primary`),
+      /--dbname=\S+\?target_session_attrs=primary /,
+    )
   })
 
   test('a database with tables is refused before pg_restore runs', { skip: !engine }, async () => {
-    const service = await startTestService(engine!)
-    try {
-      const restored = await postern(root, ['restore', import.meta.filename], {
-        ...settings(service.databaseUrl),
-        PATH: '/nothing',
-      })
-      assert.equal(restored.code, 1)
-      assert.match(
-        restored.stderr,
-        /^The database of DATABASE_URL is not empty: it has the table \w+\. Nothing was restored\. Create an empty one/,
-      )
-    } finally {
-      await service.close()
-    }
+    await using service = await startTestService(engine!)
+    const restored = await postern(root, ['restore', import.meta.filename], {
+      ...settings(service.databaseUrl),
+      PATH: '/nothing',
+    })
+    assert.equal(restored.code, 1)
+    assert.match(
+      restored.stderr,
+      /^The database of DATABASE_URL is not empty: it has the table \w+\. Nothing was restored\. Create an empty one/,
+    )
   })
 
   test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
     const options = dumpable()
     if (!options) return context.skip('no pg_dump, or no server that it can dump')
-    const server = await startOwnPostgres(options)
-    try {
-      const service = await startTestService(engine!, { databaseUrl: server.url })
-      await postWebhook(service, { id: 'evt_dumped', type: 'backup.test' })
-      const file = join(root, 'postgres.backup')
-      const made = await postern(root, ['backup', file], settings(server.url))
-      assert.equal(made.code, 0, made.stderr)
-      await service.close()
-      await asAdmin(server.url, 'create database restored')
-      const url = server.url.replace(/postgres$/, 'restored')
-      const restored = await postern(root, ['restore', file], settings(url))
-      assert.equal(restored.code, 0, restored.stderr)
-      const other = await startTestService(engine!, { databaseUrl: url })
-      assert.ok((await eventIds(other)).has('evt_dumped'))
-      await other.close()
-    } finally {
-      await server.stop()
-    }
+    await using server = scoped(await startOwnPostgres(options))
+    const service = await startTestService(engine!, { databaseUrl: server.url })
+    await postWebhook(service, { id: 'evt_dumped', type: 'backup.test' })
+    const file = join(root, 'postgres.backup')
+    const made = await postern(root, ['backup', file], settings(server.url))
+    assert.equal(made.code, 0, made.stderr)
+    await service.close()
+    await asAdmin(server.url, 'create database restored')
+    const url = server.url.replace(/postgres$/, 'restored')
+    const restored = await postern(root, ['restore', file], settings(url))
+    assert.equal(restored.code, 0, restored.stderr)
+    const other = await startTestService(engine!, { databaseUrl: url })
+    assert.ok((await eventIds(other)).has('evt_dumped'))
+    await other.close()
   })
 })

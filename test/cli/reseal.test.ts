@@ -19,6 +19,7 @@ import { rowsOf } from '../harness/rows.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { signIn, upToCallback } from '../login/harness.ts'
 import { type Ended, postern } from './command.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const a = 'the-old-master-secret-of-32-bytes-or-more'
 const b = 'another-master-secret-of-32-bytes-or-more'
@@ -143,18 +144,14 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     await second.close()
 
     lines.length = 0
-    const third = await start(b, lines)
-    try {
-      assert.doesNotMatch(lines.join(''), /POSTERN_SECRET/)
-      assert.match((await command(b, 'doctor')).stdout, /^✔ sealed values: /m)
-      await delivers(third, secret)
-      await opensTokens(third)
-      assert.equal((await third.admin('/subscribers')).status, 200)
-      const response = await underWay.go(callback)
-      assert.equal(response.headers.get('location'), '/dashboard', 'a sign-in that was under way ends well')
-    } finally {
-      await third.close()
-    }
+    await using third = scoped(await start(b, lines))
+    assert.doesNotMatch(lines.join(''), /POSTERN_SECRET/)
+    assert.match((await command(b, 'doctor')).stdout, /^✔ sealed values: /m)
+    await delivers(third, secret)
+    await opensTokens(third)
+    assert.equal((await third.admin('/subscribers')).status, 200)
+    const response = await underWay.go(callback)
+    assert.equal(response.headers.get('location'), '/dashboard', 'a sign-in that was under way ends well')
   })
 
   test('a sign-in in progress that cannot be opened does not stop the start, and has to start again', async () => {
@@ -171,13 +168,9 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
         .execute(),
     )
     await service.close()
-    const restarted = await start(b)
-    try {
-      const response = await browser.go(callback)
-      assert.ok(response.status < 500, String(response.status))
-      assert.notEqual(response.headers.get('location'), '/dashboard')
-    } finally {
-      await restarted.close()
-    }
+    await using _restarted = scoped(await start(b))
+    const response = await browser.go(callback)
+    assert.ok(response.status < 500, String(response.status))
+    assert.notEqual(response.headers.get('location'), '/dashboard')
   })
 })

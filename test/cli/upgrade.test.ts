@@ -10,6 +10,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { postern } from './command.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const harmless: Migration = {
   number: 9_001,
@@ -46,18 +47,14 @@ onEachEngine('postern upgrade --check', (engine) => {
   })
 
   test('a breaking migration makes a rolling upgrade unsafe, another one does not', async () => {
-    const database = await openDatabase({ databaseUrl: home.url })
-    try {
-      const plan = await planUpgrade(database, [], [...migrations, harmless])
-      assert.deepEqual([plan.rolling, exitCodeOfUpgrade(plan)], [onPostgres, 0])
-      assert.match(describeUpgrade(plan, engine.name), /^harmless .* older versions continue to work\n/)
-      const unsafe = await planUpgrade(database, [], [...migrations, harmless, breaking])
-      assert.deepEqual([unsafe.rolling, exitCodeOfUpgrade(unsafe)], [false, 3])
-      assert.match(describeUpgrade(unsafe, engine.name), /^gone would be applied: .* stop working/m)
-      if (onPostgres) assert.match(describeUpgrade(unsafe, 'postgres'), /upgrade is not safe/)
-    } finally {
-      await database.close()
-    }
+    await using database = scoped(await openDatabase({ databaseUrl: home.url }))
+    const plan = await planUpgrade(database, [], [...migrations, harmless])
+    assert.deepEqual([plan.rolling, exitCodeOfUpgrade(plan)], [onPostgres, 0])
+    assert.match(describeUpgrade(plan, engine.name), /^harmless .* older versions continue to work\n/)
+    const unsafe = await planUpgrade(database, [], [...migrations, harmless, breaking])
+    assert.deepEqual([unsafe.rolling, exitCodeOfUpgrade(unsafe)], [false, 3])
+    assert.match(describeUpgrade(unsafe, engine.name), /^gone would be applied: .* stop working/m)
+    if (onPostgres) assert.match(describeUpgrade(unsafe, 'postgres'), /upgrade is not safe/)
   })
 
   test('a database of a newer version, and a missing one, are errors', async () => {

@@ -8,6 +8,7 @@ import { eventually, postWebhook } from '../receiving/harness.ts'
 import { environment, receiving } from './handlers.ts'
 import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
 import { Senders } from './senders.ts'
+import { scoped } from '../harness/scoped.ts'
 
 export interface Outages extends Outcome {
   outages: number
@@ -30,44 +31,36 @@ export async function sufferOutages(
   assert.ok(postgres)
   const chance = new Chance(seed)
   // What is answered must be on the disk.
-  const server = await startOwnPostgres({ durable: true })
+  await using server = scoped(await startOwnPostgres({ durable: true }))
+  await using service = await startTestService(postgres, {
+    databaseUrl: server.url,
+    env: environment,
+    config: { receiving },
+  })
+  await createEffects(service.database)
+  const senders = new Senders(8, chance, () => [service.baseUrl])
   try {
-    const service = await startTestService(postgres, {
-      databaseUrl: server.url,
-      env: environment,
-      config: { receiving },
-    })
-    try {
-      await createEffects(service.database)
-      const senders = new Senders(8, chance, () => [service.baseUrl])
-      try {
-        for (let outage = 1; outage <= outages; outage += 1) {
-          const before = senders.acknowledged.size
-          await eventually(() => senders.acknowledged.size > before + 50, 'events are acknowledged')
-          await wait(500 * chance.next())
-          await server.crash()
-          const refused = await postWebhook(service, { id: `refused-${outage}`, type: 'quick' })
-          assert.equal(refused.status, 503)
-          assert.ok(Number(refused.headers.get('retry-after')) > 0)
-          assert.equal(((await refused.json()) as { code: string }).code, 'storage-unavailable')
-          assert.equal((await service.fetch('/readyz')).status, 503)
-          await wait(chance.is(0.3) ? 4_000 * chance.next() : 300 * chance.next())
-          await server.restart()
-          onOutage(outage)
-        }
-        await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-      } finally {
-        await senders.end()
-      }
-      await settled(service.database)
-      assert.equal(senders.unanswered, 0, 'every request is answered')
-      const { acknowledged, unavailable } = senders
-      const outcome = await checkOutcome(service.database, acknowledged)
-      return { outages, acknowledged: acknowledged.size, unavailable, ...outcome }
-    } finally {
-      await service.close()
+    for (let outage = 1; outage <= outages; outage += 1) {
+      const before = senders.acknowledged.size
+      await eventually(() => senders.acknowledged.size > before + 50, 'events are acknowledged')
+      await wait(500 * chance.next())
+      await server.crash()
+      const refused = await postWebhook(service, { id: `refused-${outage}`, type: 'quick' })
+      assert.equal(refused.status, 503)
+      assert.ok(Number(refused.headers.get('retry-after')) > 0)
+      assert.equal(((await refused.json()) as { code: string }).code, 'storage-unavailable')
+      assert.equal((await service.fetch('/readyz')).status, 503)
+      await wait(chance.is(0.3) ? 4_000 * chance.next() : 300 * chance.next())
+      await server.restart()
+      onOutage(outage)
     }
+    await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
   } finally {
-    await server.stop()
+    await senders.end()
   }
+  await settled(service.database)
+  assert.equal(senders.unanswered, 0, 'every request is answered')
+  const { acknowledged, unavailable } = senders
+  const outcome = await checkOutcome(service.database, acknowledged)
+  return { outages, acknowledged: acknowledged.size, unavailable, ...outcome }
 }

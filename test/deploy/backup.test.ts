@@ -15,24 +15,20 @@ const script = join(import.meta.dirname, '../../deploy/compose/backup.mjs')
 const sqlite = engines.find(({ name }) => name === 'sqlite')
 
 test('scheduled backups replace the oldest ones, and stop at SIGTERM', { skip: !sqlite }, async () => {
-  const database = await sqlite!.createMigratedDatabase()
+  await using database = await sqlite!.createMigratedDatabase()
   const folder = temporaryFolder()
   const env = childEnvironment()
-  try {
-    writeFileSync(join(folder, 'postern'), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`, {
-      mode: 0o755,
-    })
-    const child = spawn(process.execPath, [script, folder, '0.00001', '2'], {
-      env: { ...env, PATH: `${folder}:${env['PATH']}`, DATABASE_URL: database.url },
-      stdio: 'ignore',
-    })
-    const ended = once(child, 'exit')
-    const backups = (): string[] => readdirSync(folder).filter((name) => name.startsWith('postern-'))
-    const first = await eventually(() => backups()[0], 'a first backup')
-    await eventually(() => backups().length === 2 && !backups().includes(first), 'the first one is replaced')
-    child.kill('SIGTERM')
-    assert.deepEqual(await ended, [0, null])
-  } finally {
-    await database.drop()
-  }
+  writeFileSync(join(folder, 'postern'), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`, {
+    mode: 0o755,
+  })
+  const child = spawn(process.execPath, [script, folder, '0.00001', '2'], {
+    env: { ...env, PATH: `${folder}:${env['PATH']}`, DATABASE_URL: database.url },
+    stdio: 'ignore',
+  })
+  const ended = once(child, 'exit')
+  const backups = (): string[] => readdirSync(folder).filter((name) => name.startsWith('postern-'))
+  const first = await eventually(() => backups()[0], 'a first backup')
+  await eventually(() => backups().length === 2 && !backups().includes(first), 'the first one is replaced')
+  child.kill('SIGTERM')
+  assert.deepEqual(await ended, [0, null])
 })

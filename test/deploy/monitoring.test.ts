@@ -20,22 +20,18 @@ const ofSpool = [
 ]
 
 test('every metric of the rules and of the board exists, with its labels', async () => {
-  const service = await startTestService(engines[0]!)
-  try {
-    const text = await (await service.admin('/metrics')).text()
-    const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
-    for (const name of ofSpool) known.add(name)
-    const named = [...`${rules}\n${board}`.matchAll(/\bpostern_\w+/g)].map(([name]) =>
-      name.replace(/_(?:bucket|sum|count)$/, ''),
-    )
-    assert.ok(named.length >= 15)
-    assert.deepEqual(
-      [...new Set(named)].filter((name) => !known.has(name)),
-      [],
-    )
-  } finally {
-    await service.close()
-  }
+  await using service = await startTestService(engines[0]!)
+  const text = await (await service.admin('/metrics')).text()
+  const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!))
+  for (const name of ofSpool) known.add(name)
+  const named = [...`${rules}\n${board}`.matchAll(/\bpostern_\w+/g)].map(([name]) =>
+    name.replace(/_(?:bucket|sum|count)$/, ''),
+  )
+  assert.ok(named.length >= 15)
+  assert.deepEqual(
+    [...new Set(named)].filter((name) => !known.has(name)),
+    [],
+  )
 })
 
 test('every alert has a run-book', () => {

@@ -16,6 +16,7 @@ import { engines, type TestDatabase } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { blocksOf, stepsOf } from '../house/documented/blocks.ts'
 import { matches } from '../house/documented/mask.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const folder = 'examples/existing-tables'
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -212,13 +213,9 @@ describe(folder, { skip: !postgres && 'needs PostgreSQL' }, () => {
   })
 
   test('indexes.sql has all indexes that the lists need', async () => {
-    const database = await openDatabase(url)
-    try {
-      const checked = await Promise.all(readLists(config.listing).map((list) => checkList(database, list)))
-      for (const { list, faults, missing } of checked)
-        assert.deepEqual([list.path, faults, missing], [list.path, [], []])
-    } finally {
-      await database.close()
-    }
+    await using database = scoped(await openDatabase(url))
+    const checked = await Promise.all(readLists(config.listing).map((list) => checkList(database, list)))
+    for (const { list, faults, missing } of checked)
+      assert.deepEqual([list.path, faults, missing], [list.path, [], []])
   })
 })

@@ -7,39 +7,31 @@ import { fuzz } from './campaign.ts'
 import { wrongAnswer } from './conversation.ts'
 import { sources } from './sources.ts'
 import { Target } from './target.ts'
+import { scoped } from '../harness/scoped.ts'
 
 /** The sources that something was accepted from. */
 async function receivedFrom(url: string): Promise<string[]> {
-  const database = await openDatabase(url, { onError: (error) => assert.fail(String(error)) })
-  try {
-    const found = database.reader.selectFrom('events').select('source').distinct()
-    const rows = await found.where('direction', '=', 'received').execute()
-    return rows.map(({ source }) => source ?? '').toSorted()
-  } finally {
-    await database.close()
-  }
+  await using database = scoped(await openDatabase(url, { onError: (error) => assert.fail(String(error)) }))
+  const found = database.reader.selectFrom('events').select('source').distinct()
+  const rows = await found.where('direction', '=', 'received').execute()
+  return rows.map(({ source }) => source ?? '').toSorted()
 }
 
 onEachEngine('fuzzing', (engine) => {
   test('no 5xx, crash, open connection or growth, and valid webhooks are accepted throughout', async () => {
-    const database = await engine.createDatabase()
-    const target = await Target.start(database.url)
-    try {
-      const { inputs, probes, statuses } = await fuzz(target, { seed: 20_260_301, inputs: 3_000 })
-      assert.ok(inputs >= 3_000 && probes >= 5)
-      // It is no proof that everything is refused alike.
-      for (const status of ['200', '400', '401', '404', '405', '413', '415', '431'])
-        assert.ok(
-          (statuses[status] ?? 0) > 0,
-          `nothing was answered with ${status}: ${JSON.stringify(statuses)}`,
-        )
-      assert.ok(statuses['200']! > inputs / 10, JSON.stringify(statuses))
-      await target.stop()
-      assert.deepEqual(await receivedFrom(database.url), sources.map(({ name }) => name).toSorted())
-    } finally {
-      await target.stop()
-      await database.drop()
-    }
+    await using database = await engine.createDatabase()
+    await using target = scoped(await Target.start(database.url))
+    const { inputs, probes, statuses } = await fuzz(target, { seed: 20_260_301, inputs: 3_000 })
+    assert.ok(inputs >= 3_000 && probes >= 5)
+    // It is no proof that everything is refused alike.
+    for (const status of ['200', '400', '401', '404', '405', '413', '415', '431'])
+      assert.ok(
+        (statuses[status] ?? 0) > 0,
+        `nothing was answered with ${status}: ${JSON.stringify(statuses)}`,
+      )
+    assert.ok(statuses['200']! > inputs / 10, JSON.stringify(statuses))
+    await target.stop()
+    assert.deepEqual(await receivedFrom(database.url), sources.map(({ name }) => name).toSorted())
   })
 })
 

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const page = join(import.meta.dirname, '../../docs/security/data.md')
 /** The column that names the tables. */
@@ -13,32 +14,24 @@ const column = 3
 
 onEachEngine('the bound of each table', (engine) => {
   test('is documented, with what the table holds', async () => {
-    const home = await engine.createMigratedDatabase()
-    try {
-      const database = await openDatabase(home.url)
-      try {
-        const { rows } =
-          engine.name === 'sqlite'
-            ? await sql<{
-                name: string
-              }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite%'`.execute(
-                database.reader,
-              )
-            : await sql<{
-                name: string
-              }>`select tablename as name from pg_tables where schemaname = current_schema()`.execute(
-                database.reader,
-              )
-        const lines = (await readFile(page, 'utf8')).split('\n').filter((line) => line.startsWith('|'))
-        const missing = rows
-          .map(({ name }) => name)
-          .filter((name) => !lines.some((line) => line.split('|')[column]?.includes(`\`${name}\``)))
-        assert.deepEqual(missing, [])
-      } finally {
-        await database.close()
-      }
-    } finally {
-      await home.drop()
-    }
+    await using home = await engine.createMigratedDatabase()
+    await using database = scoped(await openDatabase(home.url))
+    const { rows } =
+      engine.name === 'sqlite'
+        ? await sql<{
+            name: string
+          }>`select name from sqlite_schema where type = 'table' and name not like 'sqlite%'`.execute(
+            database.reader,
+          )
+        : await sql<{
+            name: string
+          }>`select tablename as name from pg_tables where schemaname = current_schema()`.execute(
+            database.reader,
+          )
+    const lines = (await readFile(page, 'utf8')).split('\n').filter((line) => line.startsWith('|'))
+    const missing = rows
+      .map(({ name }) => name)
+      .filter((name) => !lines.some((line) => line.split('|')[column]?.includes(`\`${name}\``)))
+    assert.deepEqual(missing, [])
   })
 })

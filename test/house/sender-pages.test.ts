@@ -17,6 +17,7 @@ import type { SignedSample } from '../../src/receiving/samples/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { startTestKit, type TestWebhook } from '../../src/testing/index.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const root = join(import.meta.dirname, '../..')
 const guides = join(root, 'docs/guides')
@@ -183,37 +184,35 @@ for (const { exported, name, make } of all) {
       )
       const { default: config } = (await import(pathToFileURL(file).href)) as { default: PosternConfig }
       const tables = [...page.matchAll(/^```sql\n([^]*?)^```$/gm)].map((match) => match[1]!)
-      const kit = await startTestKit(config, {
-        setUp: async (db) => {
-          for (const table of tables) await sql.raw(table).execute(db)
-        },
-      })
-      try {
-        const commands = [...page.matchAll(/^npx postern trigger (\w+) (\S+)(?:.*--data '(.*)')?/gm)]
-        assert.ok(commands.length > 0)
-        for (const [, named, type, data] of commands) {
-          assert.equal(named, source)
-          const request = { type: type!, data: JSON.parse(data ?? '{"sample":true}') as unknown }
-          const webhook: TestWebhook =
-            signing === verifying
-              ? request
-              : asJson(sampleOf(name)({ ...request, secret: signing, id: 'e1', now: Date.now(), url }))
-          const result = await kit.receive(source!, webhook)
-          assert.equal(result.error, undefined)
-          assert.equal(result.status, 'processed')
-          const handlers = Object.keys(config.receiving?.handlers ?? {})
-          const found = await kit.db
-            .selectFrom('events')
-            .select('type')
-            .where('direction', '=', 'received')
-            .execute()
-          assert.ok(
-            handlers.includes(String(found.at(-1)!['type'])),
-            `no handler for ${String(found.at(-1)!['type'])}`,
-          )
-        }
-      } finally {
-        await kit.close()
+      await using kit = scoped(
+        await startTestKit(config, {
+          setUp: async (db) => {
+            for (const table of tables) await sql.raw(table).execute(db)
+          },
+        }),
+      )
+      const commands = [...page.matchAll(/^npx postern trigger (\w+) (\S+)(?:.*--data '(.*)')?/gm)]
+      assert.ok(commands.length > 0)
+      for (const [, named, type, data] of commands) {
+        assert.equal(named, source)
+        const request = { type: type!, data: JSON.parse(data ?? '{"sample":true}') as unknown }
+        const webhook: TestWebhook =
+          signing === verifying
+            ? request
+            : asJson(sampleOf(name)({ ...request, secret: signing, id: 'e1', now: Date.now(), url }))
+        const result = await kit.receive(source!, webhook)
+        assert.equal(result.error, undefined)
+        assert.equal(result.status, 'processed')
+        const handlers = Object.keys(config.receiving?.handlers ?? {})
+        const found = await kit.db
+          .selectFrom('events')
+          .select('type')
+          .where('direction', '=', 'received')
+          .execute()
+        assert.ok(
+          handlers.includes(String(found.at(-1)!['type'])),
+          `no handler for ${String(found.at(-1)!['type'])}`,
+        )
       }
     })
   })

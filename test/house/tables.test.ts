@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import { engines } from '../harness/engines.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const storage = join(import.meta.dirname, '../../src/storage')
 
@@ -26,15 +27,10 @@ test(
   async () => {
     const found = new Set<string>()
     for (const engine of engines) {
-      const home = await engine.createMigratedDatabase()
-      const database = await openDatabase(home.url)
-      try {
-        const { rows } = await columnsOf[engine.name].execute(database.reader)
-        for (const { name } of rows) found.add(name)
-      } finally {
-        await database.close()
-        await home.drop()
-      }
+      await using home = await engine.createMigratedDatabase()
+      await using database = scoped(await openDatabase(home.url))
+      const { rows } = await columnsOf[engine.name].execute(database.reader)
+      for (const { name } of rows) found.add(name)
     }
     assert.deepEqual(
       [...found].filter((name) => name !== undeclared).toSorted(),

@@ -236,31 +236,27 @@ describe('bodies in pieces', () => {
 
 describe('stalled connections', () => {
   test('connections of clients that do not close after an error, or read no response, are closed', async () => {
-    const service = await startTestService(engines[0]!, {
+    await using service = await startTestService(engines[0]!, {
       parts: { timeouts: { headers: 100, request: 200, check: 20, stillness: 300 } },
     })
-    try {
-      const { hostname, port } = new URL(service.baseUrl)
-      const count = () =>
-        new Promise<number>((resolve, reject) =>
-          service.app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
-        )
-      // One may be closed before the other is there.
-      let accepted = 0
-      service.app.server.on('connection', () => (accepted += 1))
-      const broken = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
-      const deaf = connect({ host: hostname, port: Number(port) })
-      for (const socket of [broken, deaf]) socket.on('error', () => undefined)
-      broken.write('broken\r\n\r\n')
-      broken.resume()
-      deaf.pause()
-      deaf.write('GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(200))
-      await eventually(() => accepted >= 2, 'both are accepted')
-      await eventually(async () => (await count()) === 0, 'both are closed')
-      broken.destroy()
-      deaf.destroy()
-    } finally {
-      await service.close()
-    }
+    const { hostname, port } = new URL(service.baseUrl)
+    const count = () =>
+      new Promise<number>((resolve, reject) =>
+        service.app.server.getConnections((error, open) => (error ? reject(error) : resolve(open))),
+      )
+    // One may be closed before the other is there.
+    let accepted = 0
+    service.app.server.on('connection', () => (accepted += 1))
+    const broken = connect({ host: hostname, port: Number(port), allowHalfOpen: true })
+    const deaf = connect({ host: hostname, port: Number(port) })
+    for (const socket of [broken, deaf]) socket.on('error', () => undefined)
+    broken.write('broken\r\n\r\n')
+    broken.resume()
+    deaf.pause()
+    deaf.write('GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(200))
+    await eventually(() => accepted >= 2, 'both are accepted')
+    await eventually(async () => (await count()) === 0, 'both are closed')
+    broken.destroy()
+    deaf.destroy()
   })
 })

@@ -87,29 +87,21 @@ describe('demo mode serves this machine only', () => {
 })
 
 test('with a public BASE_URL nothing is open, even outside production', async () => {
-  const service = await startTestService(engines[0]!, { env: { BASE_URL: 'https://gate.example.com' } })
-  try {
-    const address = service.app.server.address() as { port: number }
-    const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
-    for (const path of ['/users', '/events', '/metrics'])
-      assert.deepEqual(await get(reached, path, {}), { status: 401, code: 'not-signed-in' }, path)
-    for (const path of ['/demo-idp/.well-known/openid-configuration', '/auth/demo'])
-      assert.equal((await get(reached, path, {})).status, 404, path)
-  } finally {
-    await service.close()
-  }
+  await using service = await startTestService(engines[0]!, { env: { BASE_URL: 'https://gate.example.com' } })
+  const address = service.app.server.address() as { port: number }
+  const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
+  for (const path of ['/users', '/events', '/metrics'])
+    assert.deepEqual(await get(reached, path, {}), { status: 401, code: 'not-signed-in' }, path)
+  for (const path of ['/demo-idp/.well-known/openid-configuration', '/auth/demo'])
+    assert.equal((await get(reached, path, {})).status, 404, path)
 })
 
 test('production is served under any host name', async () => {
   const env = { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' }
-  const service = await startTestService(engines[0]!, { env })
-  try {
-    const { host } = new URL(service.baseUrl)
-    assert.ok(host === 'gate.example.com')
-    const address = service.app.server.address() as { port: number }
-    const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
-    assert.equal((await get(reached, '/products', { host })).status, 200)
-  } finally {
-    await service.close()
-  }
+  await using service = await startTestService(engines[0]!, { env })
+  const { host } = new URL(service.baseUrl)
+  assert.ok(host === 'gate.example.com')
+  const address = service.app.server.address() as { port: number }
+  const reached = { ...service, baseUrl: `http://127.0.0.1:${address.port}` }
+  assert.equal((await get(reached, '/products', { host })).status, 200)
 })

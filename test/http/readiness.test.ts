@@ -4,14 +4,10 @@ import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 
 test('/readyz leaves the workers out with for=webhooks only', async () => {
-  const service = await startTestService(engines[0]!)
-  try {
-    const reportsWorkers = async (query: string): Promise<boolean> =>
-      'lastRoundSeconds' in ((await (await service.fetch(`/readyz${query}`)).json()) as object)
-    assert.equal(await reportsWorkers('?for=webhooks'), false)
-    assert.equal(await reportsWorkers(''), true)
-    assert.equal(await reportsWorkers('?for=anything'), true)
-  } finally {
-    await service.close()
-  }
+  await using service = await startTestService(engines[0]!)
+  const reportsWorkers = async (query: string): Promise<boolean> =>
+    'lastRoundSeconds' in ((await (await service.fetch(`/readyz${query}`)).json()) as object)
+  assert.equal(await reportsWorkers('?for=webhooks'), false)
+  assert.equal(await reportsWorkers(''), true)
+  assert.equal(await reportsWorkers('?for=anything'), true)
 })

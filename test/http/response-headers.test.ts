@@ -122,14 +122,10 @@ onEachEngine('headers of answers', (engine) => {
   })
 
   test('without rate limits there are no RateLimit headers', async () => {
-    const without = await startTestService(engine)
-    try {
-      const text = await (await without.fetch('/openapi.json')).text()
-      const { paths } = JSON.parse(text) as ApiDocument
-      assert.ok(!JSON.stringify(paths).includes('RateLimit'))
-      assert.ok(!text.includes('x-sends'))
-    } finally {
-      await without.close()
-    }
+    await using without = await startTestService(engine)
+    const text = await (await without.fetch('/openapi.json')).text()
+    const { paths } = JSON.parse(text) as ApiDocument
+    assert.ok(!JSON.stringify(paths).includes('RateLimit'))
+    assert.ok(!text.includes('x-sends'))
   })
 })

@@ -8,6 +8,7 @@ import { postern, type Ended } from '../cli/command.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [
@@ -26,14 +27,10 @@ onEachEngine('postern lists', (engine) => {
   const lists = (...args: string[]): Promise<Ended> =>
     postern(folder, ['lists', ...args], { DATABASE_URL: home.url })
   async function run(...statements: string[]): Promise<void> {
-    const database = await openDatabase(home.url)
-    try {
-      await database.transaction(async (tx) => {
-        for (const statement of statements) await sql.raw(statement).execute(tx)
-      })
-    } finally {
-      await database.close()
-    }
+    await using database = scoped(await openDatabase(home.url))
+    await database.transaction(async (tx) => {
+      for (const statement of statements) await sql.raw(statement).execute(tx)
+    })
   }
 
   test('keep, check, repair, forget', async () => {

@@ -119,23 +119,19 @@ onEachEngine('an export', (engine) => {
   test('is rate limited', async () => {
     const fields = { id: { type: 'text' } } as const
     const posts = list({ path: '/long', table: 'posts', key: 'id', fields, exports: true })
-    const limited = await startTestService(engine, {
+    await using limited = await startTestService(engine, {
       env: { RATE_LIMIT: 'on' },
       config: { listing: { lists: [posts] } },
       parts: { clock: stillMinute() },
     })
-    try {
-      for (let time = 0; time < 30; time += 1) {
-        const response = await limited.admin('/long.csv')
-        assert.equal(await response.text(), 'id\r\n')
-      }
-      const refused = await limited.admin('/long.csv')
-      assert.equal(refused.status, 429)
-      assert.ok(Number(refused.headers.get('retry-after')) > 0)
-      assert.equal((await limited.admin('/long?limit=1')).status, 200)
-    } finally {
-      await limited.close()
+    for (let time = 0; time < 30; time += 1) {
+      const response = await limited.admin('/long.csv')
+      assert.equal(await response.text(), 'id\r\n')
     }
+    const refused = await limited.admin('/long.csv')
+    assert.equal(refused.status, 429)
+    assert.ok(Number(refused.headers.get('retry-after')) > 0)
+    assert.equal((await limited.admin('/long?limit=1')).status, 200)
   })
 
   test('ends when its client disconnects', async () => {

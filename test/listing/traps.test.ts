@@ -71,25 +71,21 @@ onEachEngine('traps of lists', (engine) => {
   })
 
   test('cursors survive a restart and a rotation of the master key', async () => {
-    const home = await engine.createMigratedDatabase()
-    try {
-      const first = await startTestService(engine, { databaseUrl: home.url })
-      await insertProducts(
-        first.database,
-        ['a', 'b', 'c'].map((id) => product(id)),
-      )
-      const { pageInfo } = await readList(first, '/products?limit=1')
-      await first.close()
+    await using home = await engine.createMigratedDatabase()
+    const first = await startTestService(engine, { databaseUrl: home.url })
+    await insertProducts(
+      first.database,
+      ['a', 'b', 'c'].map((id) => product(id)),
+    )
+    const { pageInfo } = await readList(first, '/products?limit=1')
+    await first.close()
 
-      const env = {
-        POSTERN_SECRET: 'a-new-master-secret-of-32-bytes-or-more,test-master-secret-of-32-bytes-or-more',
-      }
-      const rotated = await startTestService(engine, { databaseUrl: home.url, env })
-      const { data } = await readList(rotated, `/products?limit=1&cursor=${pageInfo.nextCursor}`)
-      await rotated.close()
-      assert.deepEqual(each(data, 'id'), ['b'])
-    } finally {
-      await home.drop()
+    const env = {
+      POSTERN_SECRET: 'a-new-master-secret-of-32-bytes-or-more,test-master-secret-of-32-bytes-or-more',
     }
+    const rotated = await startTestService(engine, { databaseUrl: home.url, env })
+    const { data } = await readList(rotated, `/products?limit=1&cursor=${pageInfo.nextCursor}`)
+    await rotated.close()
+    assert.deepEqual(each(data, 'id'), ['b'])
   })
 })

@@ -229,14 +229,10 @@ onEachEngine('the sign-in flow', (engine) => {
       IN_CLIENT_ID: 'x',
       IN_ISSUER: provider.url,
     }
-    const strict = await startTestService(engine, { env })
-    try {
-      assert.equal((await reach(strict, '/auth/in')).status, 503)
-      assert.equal(provider.requests.length, 0)
-      assert.equal((await reach(strict, '/auth/demo')).status, 404)
-      assert.equal((await reach(strict, '/demo-idp/.well-known/openid-configuration')).status, 404)
-    } finally {
-      await strict.close()
-    }
+    await using strict = await startTestService(engine, { env })
+    assert.equal((await reach(strict, '/auth/in')).status, 503)
+    assert.equal(provider.requests.length, 0)
+    assert.equal((await reach(strict, '/auth/demo')).status, 404)
+    assert.equal((await reach(strict, '/demo-idp/.well-known/openid-configuration')).status, 404)
   })
 })

@@ -17,6 +17,7 @@ import { counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { startQuirks } from './quirks.ts'
 import { finish, identityOf } from './shaped-sign-in.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const quirks = started(() =>
   startQuirks([
@@ -121,30 +122,25 @@ describe('GitHub', () => {
 })
 
 test('github.com: a response without its issuer fails, and the code is not sent', async () => {
-  const provider = await startShapedProvider(providerCases['github']!.shape)
+  await using provider = scoped(await startShapedProvider(providerCases['github']!.shape))
   const env = {
     GITHUB_CLIENT_ID: client.id,
     GITHUB_CLIENT_SECRET: client.secret,
     GITHUB_TOKEN_URL: `${provider.url}/login/oauth/access_token`,
     GITHUB_PROFILE_URL: `${provider.url}/user`,
   }
-  const strict = await startTestService(engines[0]!, { env })
-  try {
-    for (const iss of [undefined, 'https://github.com', 'https://evil.example/login/oauth']) {
-      const browser = new Browser()
-      const start = await browser.go(new URL('/auth/github', strict.baseUrl))
-      const asked = new URL(start.headers.get('location')!)
-      assert.equal(asked.origin + asked.pathname, 'https://github.com/login/oauth/authorize')
-      const state = asked.searchParams.get('state')!
-      const query = new URLSearchParams({ code: 'c', state, ...(iss !== undefined && { iss }) }).toString()
-      const callback = new URL(`/auth/github/callback?${query}`, strict.baseUrl)
-      assert.match(await finish(strict, browser, callback), /^\/login\?error=provider-answer-invalid&/)
-    }
-    assert.equal(provider.requests.length, 0)
-  } finally {
-    await strict.close()
-    await provider.close()
+  await using strict = await startTestService(engines[0]!, { env })
+  for (const iss of [undefined, 'https://github.com', 'https://evil.example/login/oauth']) {
+    const browser = new Browser()
+    const start = await browser.go(new URL('/auth/github', strict.baseUrl))
+    const asked = new URL(start.headers.get('location')!)
+    assert.equal(asked.origin + asked.pathname, 'https://github.com/login/oauth/authorize')
+    const state = asked.searchParams.get('state')!
+    const query = new URLSearchParams({ code: 'c', state, ...(iss !== undefined && { iss }) }).toString()
+    const callback = new URL(`/auth/github/callback?${query}`, strict.baseUrl)
+    assert.match(await finish(strict, browser, callback), /^\/login\?error=provider-answer-invalid&/)
   }
+  assert.equal(provider.requests.length, 0)
 })
 
 describe('Google', () => {

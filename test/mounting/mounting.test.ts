@@ -15,6 +15,7 @@ import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { createHandler, defineConfig, hmac, postern } from '../../src/index.ts'
 import { fastify, fastifyApp, inExpress, listen, mountPath, nodeServer, routeFile, type Way } from './ways.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const key = 'pk_test_admin_key_0123456789'
 const secret = 'a-webhook-secret-of-the-test'
@@ -153,33 +154,25 @@ onEachEngine('the service in another program', (engine) => {
     })
 
   test('the development provider signs in below a prefix', async () => {
-    const mounted = await fastify({ ...config, env })
-    try {
-      const browser = new Browser()
-      const { url } = await browser.follow(`${mounted.url}/auth/demo`)
-      const chosen = await browser.go(url, { method: 'POST', body: new URLSearchParams({ person: 'ada' }) })
-      const end = await browser.follow(new URL(chosen.headers.get('location')!, url))
-      assert.equal(end.url.href, `${mounted.url}/dashboard`)
-      assert.equal(end.response.status, 200)
-    } finally {
-      await mounted.close()
-    }
+    await using mounted = scoped(await fastify({ ...config, env }))
+    const browser = new Browser()
+    const { url } = await browser.follow(`${mounted.url}/auth/demo`)
+    const chosen = await browser.go(url, { method: 'POST', body: new URLSearchParams({ person: 'ada' }) })
+    const end = await browser.follow(new URL(chosen.headers.get('location')!, url))
+    assert.equal(end.url.href, `${mounted.url}/dashboard`)
+    assert.equal(end.response.status, 200)
   })
 
   test("the application's own routes keep their parser, error handler and hooks", async () => {
-    const app = await fastifyApp({ ...config, env, prefix: '/gate' })
-    try {
-      const post = { method: 'POST', url: '/own', payload: { a: 1 } } as const
-      const own = await app.inject(post)
-      assert.deepEqual(own.json(), { body: { a: 1 } })
-      assert.equal(own.headers['x-own'], 'yes')
-      assert.equal(own.headers['content-security-policy'], undefined)
-      const failed = await app.inject('/own/error')
-      assert.equal(failed.statusCode, 418)
-      assert.equal((await app.inject('/elsewhere')).json<{ error: string }>().error, 'Not Found')
-    } finally {
-      await app.close()
-    }
+    await using app = scoped(await fastifyApp({ ...config, env, prefix: '/gate' }))
+    const post = { method: 'POST', url: '/own', payload: { a: 1 } } as const
+    const own = await app.inject(post)
+    assert.deepEqual(own.json(), { body: { a: 1 } })
+    assert.equal(own.headers['x-own'], 'yes')
+    assert.equal(own.headers['content-security-policy'], undefined)
+    const failed = await app.inject('/own/error')
+    assert.equal(failed.statusCode, 418)
+    assert.equal((await app.inject('/elsewhere')).json<{ error: string }>().error, 'Not Found')
   })
 
   test('without a prefix, the application keeps its routes, and the service answers all others', async () => {
@@ -200,32 +193,24 @@ onEachEngine('the service in another program', (engine) => {
   })
 
   test('without workers, events wait; a later start handles them', async () => {
-    const receiver = await startReceiver()
+    await using receiver = await startReceiver()
+    const idle = await fastify({ ...config, env, workers: false })
+    const body = webhook.replace('evt_1', 'evt_later')
+    const path = '/events?direction=received&order=desc&limit=1'
     try {
-      const idle = await fastify({ ...config, env, workers: false })
-      const body = webhook.replace('evt_1', 'evt_later')
-      const path = '/events?direction=received&order=desc&limit=1'
-      try {
-        await idle.fetch('/subscribers', {
-          method: 'POST',
-          headers: admin,
-          body: JSON.stringify({ url: receiver.url }),
-        })
-        assert.equal((await idle.fetch('/webhooks/shop', signed(body))).status, 200)
-        const { data } = (await (await idle.fetch(path)).json()) as { data: { status: string }[] }
-        assert.equal(data[0]!.status, 'pending')
-      } finally {
-        await idle.close()
-      }
-      const busy = await fastify({ ...config, env })
-      try {
-        await receiver.waitFor(1)
-      } finally {
-        await busy.close()
-      }
+      await idle.fetch('/subscribers', {
+        method: 'POST',
+        headers: admin,
+        body: JSON.stringify({ url: receiver.url }),
+      })
+      assert.equal((await idle.fetch('/webhooks/shop', signed(body))).status, 200)
+      const { data } = (await (await idle.fetch(path)).json()) as { data: { status: string }[] }
+      assert.equal(data[0]!.status, 'pending')
     } finally {
-      await receiver.close()
+      await idle.close()
     }
+    await using _busy = scoped(await fastify({ ...config, env }))
+    await receiver.waitFor(1)
   })
 
   test('a body that a parser has read is a fault of the program, and never of the signature', async () => {
@@ -234,29 +219,21 @@ onEachEngine('the service in another program', (engine) => {
     const server = createServer((request, response) => {
       request.on('data', () => undefined).on('end', () => gate(request, response))
     })
-    const mounted = await listen(server, '/gate', gate.close)
-    try {
-      const response = await mounted.fetch('/webhooks/shop', signed(webhook))
-      assert.equal(response.status, 500)
-      const problem = (await response.json()) as { code: string; advice: string }
-      assert.equal(problem.code, 'body-consumed')
-      assert.match(problem.advice, /before parsers such as `express.json\(\)`/)
-    } finally {
-      await mounted.close()
-    }
+    await using mounted = scoped(await listen(server, '/gate', gate.close))
+    const response = await mounted.fetch('/webhooks/shop', signed(webhook))
+    assert.equal(response.status, 500)
+    const problem = (await response.json()) as { code: string; advice: string }
+    assert.equal(problem.code, 'body-consumed')
+    assert.match(problem.advice, /before parsers such as `express.json\(\)`/)
   })
 
   test('a service of its own may be below the path of BASE_URL', async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/gate`
-    const service = await startTestService(engine, { env: { PORT: String(port), BASE_URL: url } })
-    try {
-      const page = await fetch(`${url}/login?return_to=/gate/dashboard`)
-      assert.match(await page.text(), /href="\/gate\/auth\/demo"/)
-      assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
-    } finally {
-      await service.close()
-    }
+    await using _service = await startTestService(engine, { env: { PORT: String(port), BASE_URL: url } })
+    const page = await fetch(`${url}/login?return_to=/gate/dashboard`)
+    assert.match(await page.text(), /href="\/gate\/auth\/demo"/)
+    assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
   })
 
   test('a prefix that is no path, or is another one than that of BASE_URL, stops the start', async () => {

@@ -14,6 +14,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { startDocumentHost } from './document-host.ts'
 import { allow, authorizeUrl, callback, token } from './harness.ts'
+import { scoped } from '../harness/scoped.ts'
 
 const api = 'https://mcp.example.com/mcp'
 /** Another port than the document's: RFC 8252, section 7.3. */
@@ -247,94 +248,76 @@ onEachEngine('apps with metadata documents', (engine) => {
 const [engine] = engines
 
 test('private addresses are not called unless the setting allows it', async () => {
-  const host = await startDocumentHost()
-  const service = await startTestService(engine!, {
+  await using host = scoped(await startDocumentHost())
+  await using service = await startTestService(engine!, {
     env: { CLIENT_REGISTRATION: 'open', ALLOW_PRIVATE_NETWORK: 'false' },
   })
-  try {
-    for (const id of [
-      host.publishApp('/client.json'),
-      `https://127.0.0.1:${new URL(host.url).port}/client.json`,
-      'https://[::1]/client.json',
-      'https://169.254.169.254/latest/meta-data',
-      'https://10.0.0.1/client.json',
-    ]) {
-      const url = authorizeUrl(service, { client_id: id })
-      const answer = await service.fetch(url.pathname + url.search)
-      const { detail } = (await answer.json()) as { detail: string }
-      assert.equal(answer.status, 503, id)
-      assert.equal(
-        detail,
-        'It could not be fetched, or is larger than 5120 bytes.',
-        'it says nothing about the network',
-      )
-    }
-    assert.deepEqual(host.asked, [])
-  } finally {
-    await service.close()
-    await host.close()
+  for (const id of [
+    host.publishApp('/client.json'),
+    `https://127.0.0.1:${new URL(host.url).port}/client.json`,
+    'https://[::1]/client.json',
+    'https://169.254.169.254/latest/meta-data',
+    'https://10.0.0.1/client.json',
+  ]) {
+    const url = authorizeUrl(service, { client_id: id })
+    const answer = await service.fetch(url.pathname + url.search)
+    const { detail } = (await answer.json()) as { detail: string }
+    assert.equal(answer.status, 503, id)
+    assert.equal(
+      detail,
+      'It could not be fetched, or is larger than 5120 bytes.',
+      'it says nothing about the network',
+    )
   }
+  assert.deepEqual(host.asked, [])
 })
 
 test('without the setting, an address is an unknown id', async () => {
-  const host = await startDocumentHost()
-  try {
-    for (const mode of ['off', 'token']) {
-      const service = await startTestService(engine!, {
-        env: { CLIENT_REGISTRATION: mode, ALLOW_PRIVATE_NETWORK: 'true' },
-      })
-      const url = authorizeUrl(service, { client_id: host.publishApp('/client.json') })
-      assert.equal((await service.fetch(url.pathname + url.search)).status, 400)
-      const metadata = await service.fetch('/.well-known/oauth-authorization-server')
-      assert.match(await metadata.text(), /"client_id_metadata_document_supported":false/)
-      await service.close()
-    }
-    assert.deepEqual(host.asked, [])
-  } finally {
-    await host.close()
+  await using host = scoped(await startDocumentHost())
+  for (const mode of ['off', 'token']) {
+    const service = await startTestService(engine!, {
+      env: { CLIENT_REGISTRATION: mode, ALLOW_PRIVATE_NETWORK: 'true' },
+    })
+    const url = authorizeUrl(service, { client_id: host.publishApp('/client.json') })
+    assert.equal((await service.fetch(url.pathname + url.search)).status, 400)
+    const metadata = await service.fetch('/.well-known/oauth-authorization-server')
+    assert.match(await metadata.text(), /"client_id_metadata_document_supported":false/)
+    await service.close()
   }
+  assert.deepEqual(host.asked, [])
 })
 
 test('one address can cause so many fetches in a minute', async () => {
-  const host = await startDocumentHost()
-  const service = await startTestService(engine!, {
+  await using host = scoped(await startDocumentHost())
+  await using service = await startTestService(engine!, {
     env: { CLIENT_REGISTRATION: 'documents', ALLOW_PRIVATE_NETWORK: 'true', RATE_LIMIT: 'on' },
   })
-  try {
-    const status = async (path: string): Promise<number> => {
-      const url = authorizeUrl(service, { client_id: host.url + path })
-      return (await service.fetch(url.pathname + url.search)).status
-    }
-    host.publishApp('/client.json')
-    assert.equal(await status('/client.json'), 303)
-    for (let each = 0; each < 29; each += 1) assert.equal(await status(`/made-up-${each}`), 400)
-    assert.equal(await status('/made-up-too'), 429)
-    assert.equal(await status('/client.json'), 303, 'known documents go on')
-    assert.equal(host.asked.length, 30)
-  } finally {
-    await service.close()
-    await host.close()
+  const status = async (path: string): Promise<number> => {
+    const url = authorizeUrl(service, { client_id: host.url + path })
+    return (await service.fetch(url.pathname + url.search)).status
   }
+  host.publishApp('/client.json')
+  assert.equal(await status('/client.json'), 303)
+  for (let each = 0; each < 29; each += 1) assert.equal(await status(`/made-up-${each}`), 400)
+  assert.equal(await status('/made-up-too'), 429)
+  assert.equal(await status('/client.json'), 303, 'known documents go on')
+  assert.equal(host.asked.length, 30)
 })
 
 test('the metadata are also where RFC 8414 has them for an issuer with a path', async () => {
-  const service = await startTestService(engine!, { env: { BASE_URL: 'http://127.0.0.1:1/gate' } })
-  try {
-    const { port } = service.app.server.address() as { port: number }
-    for (const path of [
-      '/.well-known/oauth-authorization-server/gate',
-      '/.well-known/openid-configuration/gate',
-      '/gate/.well-known/openid-configuration',
-    ]) {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`)
-      assert.equal(answer.status, 200, path)
-      assert.equal(((await answer.json()) as { issuer: string }).issuer, 'http://127.0.0.1:1/gate')
-    }
-    const other = await fetch(`http://127.0.0.1:${port}/.well-known/oauth-authorization-server/other`)
-    assert.equal(other.status, 404)
-  } finally {
-    await service.close()
+  await using service = await startTestService(engine!, { env: { BASE_URL: 'http://127.0.0.1:1/gate' } })
+  const { port } = service.app.server.address() as { port: number }
+  for (const path of [
+    '/.well-known/oauth-authorization-server/gate',
+    '/.well-known/openid-configuration/gate',
+    '/gate/.well-known/openid-configuration',
+  ]) {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    assert.equal(answer.status, 200, path)
+    assert.equal(((await answer.json()) as { issuer: string }).issuer, 'http://127.0.0.1:1/gate')
   }
+  const other = await fetch(`http://127.0.0.1:${port}/.well-known/oauth-authorization-server/other`)
+  assert.equal(other.status, 404)
 })
 
 /** A request as far as `load` reads it. */

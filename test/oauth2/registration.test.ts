@@ -257,19 +257,15 @@ onEachEngine('apps that register themselves', (engine) => {
   })
 
   test('registrations over HTTP count by the address, IPv6 by its /64', async () => {
-    const behindProxy = await startTestService(engine, {
+    await using behindProxy = await startTestService(engine, {
       env: { CLIENT_REGISTRATION: 'open', TRUSTED_PROXIES: '127.0.0.1' },
     })
-    try {
-      const status = async (address: string): Promise<number> =>
-        (await register(behindProxy, request, { 'x-forwarded-for': address })).status
-      for (let each = 0; each < 50; each += 1)
-        assert.equal(await status(`2001:db8:1:2::${each.toString(16)}`), 201)
-      assert.equal(await status('2001:db8:1:2:ffff::1'), 429)
-      assert.equal(await status('2001:db8:1:3::1'), 201)
-    } finally {
-      await behindProxy.close()
-    }
+    const status = async (address: string): Promise<number> =>
+      (await register(behindProxy, request, { 'x-forwarded-for': address })).status
+    for (let each = 0; each < 50; each += 1)
+      assert.equal(await status(`2001:db8:1:2::${each.toString(16)}`), 201)
+    assert.equal(await status('2001:db8:1:2:ffff::1'), 429)
+    assert.equal(await status('2001:db8:1:3::1'), 201)
   })
 
   test('an app that nobody uses is deleted after a day', async () => {
@@ -477,29 +473,21 @@ test('scopes of this service in the setting stop the start', async () => {
 
 onEachEngine('who may register an app', (engine) => {
   test('nobody, unless the setting allows it', async () => {
-    const service = await startTestService(engine)
-    try {
-      assert.equal((await register(service, request)).status, 404)
-      const metadata = (await (await service.fetch('/.well-known/openid-configuration')).json()) as Json
-      assert.equal(metadata['registration_endpoint'], undefined)
-    } finally {
-      await service.close()
-    }
+    await using service = await startTestService(engine)
+    assert.equal((await register(service, request)).status, 404)
+    const metadata = (await (await service.fetch('/.well-known/openid-configuration')).json()) as Json
+    assert.equal(metadata['registration_endpoint'], undefined)
   })
 
   test('with `token`: an API key with clients:write', async () => {
-    const service = await startTestService(engine, { env: { CLIENT_REGISTRATION: 'token' } })
-    try {
-      const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
-      const as = async (scope: Scope) => {
-        const { key } = await keys.create({ name: 'x', scopes: [scope] }, {})
-        return (await register(service, request, { authorization: `Bearer ${key}` })).status
-      }
-      assert.equal((await register(service, request)).status, 401)
-      assert.equal(await as('clients:read'), 403)
-      assert.equal(await as('clients:write'), 201)
-    } finally {
-      await service.close()
+    await using service = await startTestService(engine, { env: { CLIENT_REGISTRATION: 'token' } })
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const as = async (scope: Scope) => {
+      const { key } = await keys.create({ name: 'x', scopes: [scope] }, {})
+      return (await register(service, request, { authorization: `Bearer ${key}` })).status
     }
+    assert.equal((await register(service, request)).status, 401)
+    assert.equal(await as('clients:read'), 403)
+    assert.equal(await as('clients:write'), 201)
   })
 })

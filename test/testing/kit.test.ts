@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { defineConfig, github, hmac, stripe } from '../../src/index.ts'
 import { startTestKit } from '../../src/testing/index.ts'
+import { scoped } from '../harness/scoped.ts'
 
 type Tables = { paid: { order_id: string } }
 
@@ -30,7 +31,7 @@ const start = () =>
   startTestKit(config, { setUp: (db) => sql`create table paid (order_id text not null)`.execute(db) })
 
 test("accepts what a sender's own library signed with the kit's secret, and says why it rejects others", async () => {
-  const kit = await start()
+  await using kit = scoped(await start())
   const receive = (secret: string) => {
     const body = JSON.stringify({ id: 'evt_1', type: 'invoice.paid', data: { object: {} } })
     const at = Math.floor(Date.now() / 1000)
@@ -38,84 +39,66 @@ test("accepts what a sender's own library signed with the kit's secret, and says
     const headers = { 'content-type': 'application/json', 'stripe-signature': `t=${at},v1=${signature}` }
     return kit.receive('stripe', { headers, body })
   }
-  try {
-    assert.equal((await receive(kit.secret)).status, 'unhandled')
-    const { status, error } = await receive('whsec_other')
-    assert.deepEqual({ status, error }, { status: 'refused', error: 'stripe-signature does not match' })
-  } finally {
-    await kit.close()
-  }
+  assert.equal((await receive(kit.secret)).status, 'unhandled')
+  const { status, error } = await receive('whsec_other')
+  assert.deepEqual({ status, error }, { status: 'refused', error: 'stripe-signature does not match' })
 })
 
 test('runs a handler on a signed sample, and returns its writes and events', async () => {
-  const kit = await start()
-  try {
-    const result = await kit.receive('provider', { type: 'order.paid', data: { order: '42' } })
-    assert.deepEqual(
-      { ...result, emitted: result.emitted.map(({ type, data }) => ({ type, data })) },
-      {
-        httpStatus: 200,
-        status: 'processed',
-        error: undefined,
-        emitted: [{ type: 'order.confirmed', data: { order: '42' } }],
-      },
-    )
-    const { rows } = await sql<{ order_id: string }>`select order_id from paid`.execute(kit.db)
-    assert.deepEqual(
-      rows.map((row) => row.order_id),
-      ['42'],
-    )
-  } finally {
-    await kit.close()
-  }
+  await using kit = scoped(await start())
+  const result = await kit.receive('provider', { type: 'order.paid', data: { order: '42' } })
+  assert.deepEqual(
+    { ...result, emitted: result.emitted.map(({ type, data }) => ({ type, data })) },
+    {
+      httpStatus: 200,
+      status: 'processed',
+      error: undefined,
+      emitted: [{ type: 'order.confirmed', data: { order: '42' } }],
+    },
+  )
+  const { rows } = await sql<{ order_id: string }>`select order_id from paid`.execute(kit.db)
+  assert.deepEqual(
+    rows.map((row) => row.order_id),
+    ['42'],
+  )
 })
 
 test('an emitted event has the exact digits of its numbers as JSON', async () => {
-  const kit = await startTestKit(
-    defineConfig({
-      receiving: {
-        sources: { provider: hmac({ header: 'x-signature', secret: '' }) },
-        handlers: { a: ({ payload }, { emit }) => emit({ type: 'b', data: payload }) },
-      },
-    }),
+  await using kit = scoped(
+    await startTestKit(
+      defineConfig({
+        receiving: {
+          sources: { provider: hmac({ header: 'x-signature', secret: '' }) },
+          handlers: { a: ({ payload }, { emit }) => emit({ type: 'b', data: payload }) },
+        },
+      }),
+    ),
   )
-  try {
-    const result = await kit.receive('provider', { type: 'a', id: 'e1', data: { n: 9007199254740993n } })
-    assert.equal(result.emitted[0]?.json, '{"id":"e1","type":"a","data":{"n":9007199254740993}}')
-  } finally {
-    await kit.close()
-  }
+  const result = await kit.receive('provider', { type: 'a', id: 'e1', data: { n: 9007199254740993n } })
+  assert.equal(result.emitted[0]?.json, '{"id":"e1","type":"a","data":{"n":9007199254740993}}')
 })
 
 test('a throwing handler leaves nothing, and its error is returned', async () => {
-  const kit = await start()
-  try {
-    const result = await kit.receive('provider', { type: 'order.paid', data: { order: 'bad' } })
-    assert.equal(result.status, 'failed')
-    assert.match(result.error!, /RangeError: no such order/)
-    assert.deepEqual(result.emitted, [])
-    assert.deepEqual((await sql`select * from paid`.execute(kit.db)).rows, [])
-  } finally {
-    await kit.close()
-  }
+  await using kit = scoped(await start())
+  const result = await kit.receive('provider', { type: 'order.paid', data: { order: 'bad' } })
+  assert.equal(result.status, 'failed')
+  assert.match(result.error!, /RangeError: no such order/)
+  assert.deepEqual(result.emitted, [])
+  assert.deepEqual((await sql`select * from paid`.execute(kit.db)).rows, [])
 })
 
 test('a duplicate runs no handler; every source verifies its own sample, and refuses wrong signatures', async () => {
-  const kit = await start()
-  try {
-    const webhook = { type: 'order.paid', data: { order: '1' }, id: 'evt_1' }
-    await kit.receive('provider', webhook)
-    assert.equal((await kit.receive('provider', webhook)).status, 'processed')
-    assert.equal((await sql`select * from paid`.execute(kit.db)).rows.length, 1)
-    assert.equal((await kit.receive('stripe', { type: 'invoice.paid' })).httpStatus, 200)
-    assert.equal((await kit.receive('github', { type: 'issues.opened' })).httpStatus, 200)
-    const refused = await kit.receive('provider', { headers: { 'x-signature': '00' }, body: '{}' })
-    assert.deepEqual(
-      { status: refused.status, httpStatus: refused.httpStatus },
-      { status: 'refused', httpStatus: 401 },
-    )
-    await assert.rejects(kit.receive('nobody', { type: 'a' }), /the configuration has no source nobody/)
-  } finally {
-    await kit.close()
-  }
+  await using kit = scoped(await start())
+  const webhook = { type: 'order.paid', data: { order: '1' }, id: 'evt_1' }
+  await kit.receive('provider', webhook)
+  assert.equal((await kit.receive('provider', webhook)).status, 'processed')
+  assert.equal((await sql`select * from paid`.execute(kit.db)).rows.length, 1)
+  assert.equal((await kit.receive('stripe', { type: 'invoice.paid' })).httpStatus, 200)
+  assert.equal((await kit.receive('github', { type: 'issues.opened' })).httpStatus, 200)
+  const refused = await kit.receive('provider', { headers: { 'x-signature': '00' }, body: '{}' })
+  assert.deepEqual(
+    { status: refused.status, httpStatus: refused.httpStatus },
+    { status: 'refused', httpStatus: 401 },
+  )
+  await assert.rejects(kit.receive('nobody', { type: 'a' }), /the configuration has no source nobody/)
 })
