@@ -42,7 +42,7 @@ export async function eventually<T>(
   what = look.toString().replaceAll(/\s+/g, ' ').slice(0, 300),
   limit = 60_000,
 ): Promise<NonNullable<T>> {
-  for (let waited = 0; ; ) {
+  for (let waited = 0; ;) {
     const began = performance.now()
     const found = await look()
     if (found) return found
