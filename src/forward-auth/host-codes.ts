@@ -9,9 +9,17 @@ import { deleteExpired } from '../storage/delete-expired.ts'
 
 /** Milliseconds from the issue of a code to its use at most. */
 const lifetime = 60_000
+/** Milliseconds for which a code outlives its end: a browser that comes too late, or twice, still learns where its sign-in leads. */
+const retention = 3_600_000
 
 /** Why a code was refused. */
-export type CodeFault = 'unknown-code' | 'expired-code' | 'other-host' | 'other-browser' | 'ended-session'
+export type CodeFault = 'unknown-code' | 'other-host' | 'other-browser'
+
+/** Where a sign-in leads. Without a token, the code was used before or has expired, or the session has ended. */
+export interface RedeemedCode {
+  returnTo: string
+  token?: SessionToken
+}
 
 export interface HostCodesParts {
   database: Database
@@ -49,41 +57,49 @@ export class HostCodes {
   }
 
   /**
-   * Uses up a code, and creates the token of its session for the host. The code is used up even if it is refused, because then another
-   * browser or host had it.
+   * Uses up a code, in one statement, and creates the token of its session for the host. Another host or browser cannot use it up.
    */
   async redeem(
     code: string,
     { host, browser, origin }: { host: string; browser: BoundBrowser; origin: AuditOrigin },
-  ): Promise<(SessionToken & { returnTo: string }) | CodeFault> {
+  ): Promise<RedeemedCode | CodeFault> {
     const { database, clock, hostSessions, record } = this.#parts
     const now = clock.now()
+    const hash = hashToken(code)
     return database.transaction(async (tx) => {
       const row = await tx
-        .deleteFrom('host_codes')
-        .where('code_hash', '=', hashToken(code))
-        .returningAll()
+        .selectFrom('host_codes')
+        .selectAll()
+        .where('code_hash', '=', hash)
         .executeTakeFirst()
       if (!row) return 'unknown-code'
-      if (row.expires_at <= now) return 'expired-code'
       if (row.host !== host) return 'other-host'
       if (!browser.isBoundTo(row.browser_hash)) return 'other-browser'
-      const created = await hostSessions.create(tx, { sessionId: row.session_id, host })
-      if (!created) return 'ended-session'
+      const { session_id: sessionId, return_to: returnTo } = row
+      const used = await tx
+        .updateTable('host_codes')
+        // Not now: the clock of another process may be behind.
+        .set({ expires_at: now - lifetime })
+        .where('code_hash', '=', hash)
+        .where('expires_at', '>', now)
+        .returning('host')
+        .executeTakeFirst()
+      const created = used && (await hostSessions.create(tx, { sessionId, host }))
+      if (!created) return { returnTo }
       const { userId, ...token } = created
       await record(tx, {
         ...origin,
         action: 'forward_auth.signed_in',
         actor: `user:${userId}`,
-        sessionId: row.session_id,
+        sessionId,
         userId,
         target: `host:${host}`,
       })
-      return { ...token, returnTo: row.return_to }
+      return { returnTo, token }
     })
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpired(this.#parts.database, 'host_codes', now)
+    return deleteExpired(this.#parts.database, 'host_codes', now - retention)
   }
 }

@@ -136,7 +136,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
         response: {
           303: Type.Null(),
           403: {
-            description: 'The code is unknown, used, expired, or of another host or browser.',
+            description: 'The code is unknown, or of another host or browser.',
             content: { 'text/html': { schema: Type.String() } },
           },
         },
@@ -157,8 +157,10 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
         })
         return refuse(reply)
       }
-      hostCookie.set(reply, redeemed.token, redeemed.maxAge)
-      return reply.redirect(redeemed.returnTo, 303)
+      // Without a token, the page there begins the sign-in again, unless the browser has its cookie already.
+      const { token, returnTo } = redeemed
+      if (token) hostCookie.set(reply, token.token, token.maxAge)
+      return reply.redirect(returnTo, 303)
     },
   )
 }

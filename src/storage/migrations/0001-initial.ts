@@ -26,7 +26,7 @@ const forwardAuth: SchemaPart = {
     -- For the replacement of older tokens, and for the cascade.
     create index host_sessions_of_session on host_sessions (session_id);
 
-    -- One row for each one-time code on its way to another host. The callback there deletes it.
+    -- One row for each one-time code on its way to another host. The callback there ends it, and a sweeper deletes it an hour later.
     create table host_codes (
       code_hash ${bytes} primary key, session_id ${sortedText} not null references sessions (id) on delete cascade,
       host text not null, browser_hash ${bytes} not null, return_to text not null, expires_at ${time} not null
