@@ -1,7 +1,7 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
 import type { Tx } from './database.ts'
 import { transactionOver, type Engine } from './query-runner.ts'
-import { kindOf, rejectBeyondTransaction } from './statement-kinds.ts'
+import { rejectBeyondTransaction } from './statement-kinds.ts'
 import { TransactionOver } from './transaction-over.ts'
 
 /** What lending needs of a transaction. */
@@ -32,11 +32,11 @@ export async function lend<T>(tx: Tx, work: (lent: Tx) => Promise<T>): Promise<T
   if (!lender) throw new Error('only a whole transaction can be lent')
   const { engine } = lender
   const running = new Set<Promise<unknown>>()
-  let [isOver, mayHaveChanged] = [false, false]
+  let [isOver, wasUsed] = [false, false]
   const lent = transactionOver(engine, async (query) => {
     rejectBeyondTransaction(engine, query.sql)
     if (isOver) throw new TransactionOver('committed')
-    mayHaveChanged ||= !kindOf(engine, query.sql).isPlain
+    wasUsed = true
     const result = lender.run(query)
     running.add(result)
     try {
@@ -50,7 +50,8 @@ export async function lend<T>(tx: Tx, work: (lent: Tx) => Promise<T>): Promise<T
     // Of statements that it did not wait for.
     await Promise.allSettled(running)
     isOver = true
-    if (mayHaveChanged) await lender.restore()
+    // Also after an insert, which may have run a trigger.
+    if (wasUsed) await lender.restore()
     return result
   } catch (error) {
     isOver = true

@@ -32,11 +32,15 @@ const longestCached = 4_000
 export function kindOf(engine: Engine, statement: string): StatementKind {
   const known = kinds[engine].get(statement)
   if (known) return known
-  const tokens = tokensOf(engine, statement)
+  const all = tokensOf(engine, statement)
+  // Both engines pass over empty statements before it.
+  const tokens = all.slice(all.findIndex((token) => token !== ';'))
   const kind: StatementKind = {
     rejected: rejectionOf(engine, tokens),
     returnsNoRows: writes.has(tokens[0] ?? '') && !tokens.includes('returning'),
-    isPlain: plain.has(tokens[0] ?? '') && !tokens.some((token, at) => isUnknownCall(tokens, token, at)),
+    isPlain:
+      plain.has(tokens[0] ?? '') &&
+      !tokens.some((token, at) => temporary.has(token) || isUnknownCall(tokens, token, at)),
   }
   if (statement.length <= longestCached) kinds[engine].set(statement, kind)
   return kind
@@ -82,6 +86,9 @@ const plain = new Set([
   'release',
   'rollback',
 ])
+
+/** A query can make a temporary table: select … into temp t. */
+const temporary = new Set(['temp', 'temporary', 'pg_temp'])
 
 const oneTransaction =
   'tx is one transaction, which begins at its first use and commits when the work ends; throw to roll back'

@@ -90,6 +90,20 @@ onEachEngine('the session of a hook', (engine) => {
     await worksAsBefore()
   })
 
+  test('so does what a query or a trigger changes', async () => {
+    await service.database.transaction(async (tx) => {
+      await sql`create table watched (a integer)`.execute(tx)
+      await sql`create function poison() returns trigger language plpgsql as $$ begin
+        perform set_config('default_transaction_read_only', 'on', false); return new; end $$`.execute(tx)
+      await sql`create trigger poison before insert on watched for each row execute function poison()`.execute(
+        tx,
+      )
+    })
+    for (const statement of [sql`select 1 as a into temp mine`, sql`insert into watched values (1)`])
+      for (let count = 0; count < 2; count += 1) assert.equal(await during(statement), '/dashboard')
+    await worksAsBefore()
+  })
+
   test('a statement that is running at the time limit of the hook is canceled', async () => {
     const began = performance.now()
     assert.match(await during(sql`select pg_sleep(600)`), /hook-failed/)

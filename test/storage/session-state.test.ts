@@ -15,6 +15,8 @@ const rejected = {
     'set default_transaction_read_only = on',
     'SET SESSION search_path TO other',
     '/* a /* nested */ comment */ set role nobody',
+    '; set default_transaction_read_only = on',
+    ' ;; commit',
     '-- a comment\n reset all',
     'discard all',
     'listen somebody',
@@ -34,6 +36,8 @@ const rejected = {
     '/* a */ PRAGMA main.foreign_keys(0)',
     "attach 'other.db' as other",
     'detach other',
+    '; pragma query_only = on',
+    ';/* */; commit',
   ],
 }
 const allowed = {
@@ -210,6 +214,19 @@ onEachEngine('the session of a handler', (engine) => {
     const before = await inScope(true)
     await commit(true, (tx) => sql`insert into watched values (1)`.execute(tx))
     assert.deepEqual(await inScope(true), before)
+  })
+
+  test('a temporary table of a query does not reach the next handler of a shared transaction', async () => {
+    for (const table of ['temp mine', 'temporary table mine', 'pg_temp.mine', '"pg_temp".mine']) {
+      const [first, second] = [begin(false), begin(false)]
+      await sql.raw(`select 1 as a into ${table}`).execute(first.tx)
+      const other = sql.raw(`select 1 as a into ${table}`).execute(second.tx)
+      await first.release('')
+      await other
+      await (
+        await second.release('')
+      ).committed
+    }
   })
 
   test('a handler that fails leaves no lock of its session', async () => {
