@@ -147,7 +147,9 @@ export async function runHandlers(
   const event = receivedEvent(claimed)
   const emitted: EmittedEvent[] = []
   const { source, event: number, eventId, type } = claimed
-  const handlerLog = log.child({ source, event: number, eventId, type, ...(dryRun && { dryRun }) })
+  let child: HandlerLog | undefined
+  const handlerLog = (): HandlerLog =>
+    (child ??= log.child({ source, event: number, eventId, type, ...(dryRun && { dryRun }) }))
   for (const { id, handle, timeout } of plan.handlers) {
     trace.handler = id
     const startedAt = clock.now()
@@ -164,7 +166,7 @@ export async function runHandlers(
       if (ended) {
         const error = new EmittedTooLate(one.type)
         // The caller may be a promise that is not awaited.
-        handlerLog.error({ err: error }, 'an event was not emitted')
+        handlerLog().error({ err: error }, 'an event was not emitted')
         throw error
       }
       // Short numbers such as 1e400 are searched for here, because most payloads are not emitted.
@@ -178,8 +180,7 @@ export async function runHandlers(
     }
     const context = new ContextOfHandler({ tx: scope.tx, emit, log: handlerLog, aborted, dryRun })
     const call = { handler: id, source, event: number, type, fail }
-    const callHandler = (): unknown => handle(event, context)
-    const start = (): unknown => scope.within(callHandler, call)
+    const start = (): unknown => scope.within(() => handle(event, context), call)
     const stopWatching = loop?.watch(call)
     const stopMeasuring = (): void => {
       cancel()
@@ -207,29 +208,32 @@ function checked({ type, data, id, audience }: EmittedEvent): EmittedEvent {
 interface HandlerContextParts {
   readonly tx: Tx
   readonly emit: HandlerContext['emit']
-  readonly log: HandlerLog
+  readonly log: () => HandlerLog
   readonly aborted: LazySignal
   readonly dryRun: boolean
 }
 
-/** The second argument of handlers. The signal is created at its first use. */
+/** The second argument of handlers. The signal and the log are created at their first use: few handlers need them. */
 export class ContextOfHandler implements HandlerContext {
+  static readonly #log = computedProperty<ContextOfHandler>((context) => context.#makeLog())
   static readonly #signal = computedProperty<ContextOfHandler>((context) => context.#aborted.signal)
   readonly tx: HandlerContext['tx']
   readonly emit: HandlerContext['emit']
-  readonly log: HandlerLog
+  declare readonly log: HandlerLog
   readonly dryRun: boolean
   readonly providerToken = noProviderToken
   declare readonly signal: AbortSignal
+  readonly #makeLog: () => HandlerLog
   readonly #aborted: LazySignal
 
   constructor({ tx, emit, log, aborted, dryRun }: HandlerContextParts) {
     // To handlers, `tx` has the types of the user's own tables.
     this.tx = tx as unknown as HandlerContext['tx']
     this.emit = emit
-    this.log = log
+    this.#makeLog = log
     this.dryRun = dryRun
     this.#aborted = aborted
+    Object.defineProperty(this, 'log', ContextOfHandler.#log)
     Object.defineProperty(this, 'signal', ContextOfHandler.#signal)
   }
 }

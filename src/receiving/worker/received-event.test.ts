@@ -18,7 +18,7 @@ const context = (aborted = new LazySignal()): object =>
   new ContextOfHandler({
     tx: {} as never,
     emit: () => undefined,
-    log: {} as never,
+    log: () => ({}) as never,
     aborted,
     dryRun: false,
   })
