@@ -1,6 +1,6 @@
 import type { Keyring } from '../crypto/keyring.ts'
 import { faultOfDestination } from '../network/destination.ts'
-import { Egress } from '../network/egress.ts'
+import { anywhere } from '../network/egress.ts'
 import { decodeDigest } from './schemes/digest.ts'
 
 /** An address for the events of a source, with your own secret. */
@@ -20,8 +20,6 @@ const prefix = 'whsec_'
 /** Standard Webhooks: between 192 and 512 bits. */
 const bounds = { least: 24, most: 64 }
 const purpose = 'forwarded-webhooks'
-/** The operator chooses the addresses, so all are allowed. */
-const anywhere = new Egress({ allowPrivateNetwork: true })
 
 export function urlOf(target: ForwardTo): string {
   return typeof target === 'string' ? target : target.url

@@ -33,6 +33,21 @@ test('a wrong redirect URI is reported with its reason', () => {
   assert.equal(faultOf('https://app.example/a*b?c=*'), '')
 })
 
+test('an address for sign-outs is one that can be called', () => {
+  const faultOf = (backchannelLogoutUri: string): string =>
+    validateClients([{ id: 'spa', redirectUris: ['https://app.example/'], backchannelLogoutUri }]).join()
+  for (const uri of ['https://app.example/logout?a=b', 'http://10.0.0.1:8080/logout'])
+    assert.equal(faultOf(uri), '')
+  for (const [uri, words] of [
+    ['https://app..example/logout', /two dots/],
+    ['https://*.app.example/logout', /`\*`/],
+    ['https://user:pass@app.example/logout', /credentials/],
+    ['com.example.app:/logout', /whole http or https URL/],
+    ['https://app.example/ logout', /percent-encode/],
+  ] as const)
+    assert.match(faultOf(uri), words, uri)
+})
+
 test('a name must be visible', () => {
   const faultOf = (name: string): string =>
     validateClients([{ id: 'spa', redirectUris: ['https://app.example/'], name }]).join()

@@ -1,4 +1,6 @@
 import { isId } from '../../crypto/ids.ts'
+import { faultOfDestination } from '../../network/destination.ts'
+import { anywhere } from '../../network/egress.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { reauthenticationProofs, signingAlgorithms } from './client.ts'
@@ -134,11 +136,11 @@ function uriListFaults(client: ClientSettings, named: string): ClientFault[] {
   }
   if (client.backchannelLogoutUri !== undefined) {
     const uri = `backchannelLogoutUri of ${named}`
-    const isWeb = /^https?:/.test(client.backchannelLogoutUri)
-    for (const fault of isWeb
-      ? uriFaults(client.backchannelLogoutUri, uri)
-      : [`${uri} must be an http or https URL`])
-      add('backchannelLogoutUri', fault)
+    const uncallable = faultOfDestination(client.backchannelLogoutUri, anywhere)
+    const faults = uncallable
+      ? [`${uri} cannot be called: ${uncallable}`]
+      : uriFaults(client.backchannelLogoutUri, uri)
+    for (const fault of faults) add('backchannelLogoutUri', fault)
   }
   return faults
 }
