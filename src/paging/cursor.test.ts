@@ -167,3 +167,27 @@ test('a cached cursor decodes like an uncached one', () => {
   for (let number = 0; number < 2_000; number += 1) known.encode(scope, ['a', String(number)])
   assert.deepEqual(known.decode(scope, cursor), ['a', 'b'])
 })
+
+test('only short cursors are cached, so that the memory of the cache is bounded', () => {
+  let macs = 0
+  class CountingKeyring extends Keyring {
+    override sign(...given: Parameters<Keyring['sign']>): Buffer {
+      macs += 1
+      return super.sign(...given)
+    }
+    override verify(...given: Parameters<Keyring['verify']>): boolean {
+      macs += 1
+      return super.verify(...given)
+    }
+  }
+  const counted = new Cursors(new CountingKeyring(['a-master-secret-of-32-bytes-or-more']))
+  const macsOf = (values: string[]): number => {
+    macs = 0
+    const cursor = counted.encode(scope, values)
+    assert.equal(counted.encode(scope, values), cursor)
+    assert.deepEqual(counted.decode(scope, cursor), values)
+    return macs
+  }
+  assert.equal(macsOf(['short', 'p-1']), 1)
+  assert.equal(macsOf(['x'.repeat(500), 'p-1']), 3)
+})
