@@ -131,6 +131,20 @@ onEachEngine('apps with metadata documents', (engine) => {
     assert.equal(await by({ ...signed, client_assertion: await assertion(other) }), 'invalid_client')
   })
 
+  test('members of a document that are null or empty count as omitted', async () => {
+    const empty = {
+      client_name: null,
+      scope: '',
+      grant_types: [],
+      jwks: null,
+      id_token_signed_response_alg: null,
+    }
+    const id = host.publishApp('/empty-members.json', empty)
+    const { pathname, search } = startOf(id)
+    const answer = await service.fetch(pathname + search, { redirect: 'manual' })
+    assert.equal(answer.status, 303, await answer.text())
+  })
+
   test('attacks: documents that do not count', async () => {
     const bad: [path: string, document: Record<string, unknown>, why: RegExp][] = [
       ['/other-id', { client_id: 'https://claude.ai/client.json' }, /client_id is not its own address/],

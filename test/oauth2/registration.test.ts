@@ -370,6 +370,25 @@ onEachEngine('apps for the APIs of the settings', (engine) => {
     )
   })
 
+  test('metadata that are null or empty count as omitted', async () => {
+    const empty = {
+      client_name: null,
+      scope: '',
+      grant_types: [],
+      response_types: null,
+      jwks: null,
+      jwks_uri: '',
+    }
+    const rest = { redirect_uris: cursor.redirect_uris, token_endpoint_auth_method: 'none', request_uris: [] }
+    const made = await registered({ ...empty, ...rest, id_token_signed_response_alg: null })
+    const omitted = await registered({ ...rest, request_uris: undefined })
+    for (const name of Object.keys(omitted).filter((one) => !one.startsWith('client_id')))
+      assert.deepEqual(made[name], omitted[name], name)
+    for (const uris of [[], null])
+      assert.equal((await register(service, { redirect_uris: uris })).status, 400)
+    for (const body of [[], null, '', 7]) assert.equal((await register(service, body as object)).status, 400)
+  })
+
   test('Cursor registers its private scheme, and its person is asked at each sign-in', async () => {
     const made = await registered(cursor)
     assert.equal(made['scope'], 'openid profile email groups offline_access mcp:tools mcp:admin')

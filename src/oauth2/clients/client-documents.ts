@@ -10,7 +10,7 @@ import type { Worker } from '../../runtime/worker.ts'
 import { isIdentityScope, signingAlgorithms, type Client } from './client.ts'
 import { withDefaults } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
-import { redirectFault, registeredScopes } from './registration-request.ts'
+import { redirectFault, registeredScopes, withoutEmpty } from './registration-request.ts'
 
 /** Bytes of a document at most, as the specification recommends, and milliseconds for the whole exchange. */
 const [longestDocument, usualTimeout] = [5 * 1024, 5_000]
@@ -193,7 +193,7 @@ function clientOfDocument(id: string, document: Record<string, unknown>): Client
 function parse(body: string): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(body)
+    value = withoutEmpty(JSON.parse(body))
   } catch (cause) {
     throw invalid('it is not JSON', cause)
   }

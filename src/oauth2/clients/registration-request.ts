@@ -26,6 +26,17 @@ export const RegistrationBody = Type.Object({
   software_statement: optionalText('Not supported'),
 })
 
+/**
+ * Metadata without those that are null or empty, which count as omitted (RFC 7592, section 2.2): some clients send a member for each
+ * field that they know.
+ */
+export function withoutEmpty(metadata: unknown): unknown {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return metadata
+  const isEmpty = (value: unknown): boolean =>
+    value === null || value === '' || (Array.isArray(value) && value.length === 0)
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)))
+}
+
 const unsupported = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'software_statement'] as const
 export const grantTypes = ['authorization_code', 'refresh_token']
 

@@ -14,6 +14,7 @@ import {
   readRegistration,
   registeredScopes,
   RegistrationBody,
+  withoutEmpty,
 } from './registration-request.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
@@ -69,6 +70,8 @@ export async function registrationRoute(app: App, parts: OAuth2Services): Promis
           body: RegistrationBody,
           response: { 201: Answer, 400: oauthErrors[400], 413: oauthErrors[413] },
         },
+        preValidation: async (request) =>
+          void (request.body = withoutEmpty(request.body) as typeof request.body),
         errorHandler(error, request, reply) {
           // Who may not call gets the same answer as elsewhere.
           if (error instanceof Problem && [401, 403, 409].includes(error.status)) throw error
