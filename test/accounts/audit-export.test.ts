@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { each } from '#test/harness/fields.ts'
@@ -69,8 +69,8 @@ onEachEngine('the export of the audit log', (engine) => {
     )
     const last = all.at(-1)!.seq
     assert.deepEqual(await read(`?after=${last}`), [])
+    await until(async () => Date.now() > Date.parse(all.at(-1)!.at), 'the clock has moved on')
     const time = new Date().toISOString()
-    await new Promise((resolve) => setTimeout(resolve, 5))
     await write({ n: 3 })
     assert.deepEqual(each(await read(`?after=${last}`), 'detail'), [{ n: 3 }])
     assert.deepEqual(each(await read(`?since=${time}`), 'detail'), [{ n: 3 }])
@@ -124,13 +124,14 @@ onEachEngine('the export of the audit log', (engine) => {
       await service.database.transaction((tx) => tx.insertInto('audit_log').values(some).execute())
     }
     const { hostname, port } = new URL(service.baseUrl)
+    const accepted = once(service.app.server, 'connection') as Promise<[Socket]>
     const socket = connect(Number(port), hostname)
-    await once(socket, 'connect')
+    const [peer] = await accepted
     socket.pause()
     const head = `host: ${hostname}:${port}\r\nauthorization: Bearer ${adminKey}\r\n`
     socket.write(`GET /audit/export?after=${start} HTTP/1.1\r\n${head}\r\n`)
     // Entries that come while the reader stands still are read late, so they are in it.
-    await new Promise((resolve) => setTimeout(resolve, 300))
+    await until(async () => peer.writableNeedDrain, 'the export waits for its reader')
     await write({ n: rows, late: true })
     const text = await new Promise<string>((resolve) => {
       const pieces: string[] = []
