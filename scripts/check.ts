@@ -21,6 +21,7 @@ const CHECKS: [title: string, command: string[]][] = [
     'dead code of the dashboard',
     bin('knip', '--directory', 'dashboard', '--no-config-hints', '--no-progress'),
   ],
+  ['syntax for Node.js 22', script('scripts/check-syntax.ts')],
   ['documentation', script('scripts/check-docs.ts')],
   ['generated documentation', script('scripts/generate-docs.ts', '--check')],
 ]

@@ -7,8 +7,9 @@ export type Suite = 'main' | 'docs' | 'long' | 'browser' | 'package'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** Tests that run what the documentation shows: commands, programs, examples, and the files of deploy/. */
+/** Tests that run what the documentation shows: commands, programs, examples, the files of deploy/, and `init`, which packs all. */
 const documentation = [
+  'test/cli/init.test.ts',
   'test/deploy/*.test.ts',
   'test/examples/*.test.ts',
   'test/house/documented-*.test.ts',
