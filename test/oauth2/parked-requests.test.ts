@@ -103,6 +103,7 @@ onEachEngine('a parked authorization request', (engine) => {
       { state: junk },
       { id_token_hint: `${junk}${junk}` },
       { prompt: junk },
+      { provider: junk },
       many,
     ]) {
       const answer = await post(wrong)
@@ -114,6 +115,17 @@ onEachEngine('a parked authorization request', (engine) => {
     const stored = await requests()
     assert.equal(stored.length, before + 1)
     assert.ok(!stored.some(({ parameters }) => parameters.includes('junk')))
+    const more = junk.slice(0, 4_000)
+    const long = {
+      scope: `openid ${more}`,
+      prompt: 'login '.repeat(700),
+      acr_values: `gold ${more}`,
+      login_hint: more,
+      ui_locales: `de ${more}`,
+    }
+    assert.equal((await post(long)).status, 303)
+    const sizes = (await requests()).map(({ parameters }) => parameters.length)
+    assert.ok(Math.max(...sizes) < 2_000, sizes.join(' '))
   })
 
   test('that a form of another site began belongs to the browser that goes on with it', async () => {

@@ -4,6 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
+import type { Client } from '../clients/client.ts'
 import { parametersToStore } from './request-parameters.ts'
 
 /** The parameters of an authorization request, as the client sent them: pairs of name and value. */
@@ -50,7 +51,7 @@ export class AuthorizationRequests {
    */
   async store(
     how: 'pushed' | 'parked',
-    clientId: string,
+    client: Client,
     parameters: Parameters,
     browserHash?: Uint8Array,
   ): Promise<string> {
@@ -61,8 +62,8 @@ export class AuthorizationRequests {
         .insertInto('authorization_requests')
         .values({
           request_hash: hashToken(token),
-          client_id: clientId,
-          parameters: JSON.stringify(parametersToStore(parameters)),
+          client_id: client.id,
+          parameters: JSON.stringify(parametersToStore(client, parameters)),
           pushed: how === 'pushed' ? 1 : 0,
           browser_hash: browserHash ?? null,
           created_at: now,

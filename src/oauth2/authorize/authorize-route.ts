@@ -76,7 +76,7 @@ export async function authorizeRoutes(app: App, parts: OAuth2Services): Promise<
       const address = await addressOf(parts, request, client, parameters)
       const fault = await faultOf(parts, request, { client, address, parameters })
       if (fault) return respond(parts, request, reply, { client, address, answer: fault })
-      const requestUri = await parts.requests.store('parked', client.id, parameters)
+      const requestUri = await parts.requests.store('parked', client, parameters)
       return reply.redirect(authorizePath(routes.basePath, client.id, requestUri), 303)
     })
   })

@@ -215,7 +215,7 @@ export class Decision {
   /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
   async #park({ client, parameters, stored, browser }: Wanted): Promise<string> {
     if (stored && !stored.pushed) return stored.requestUri
-    return this.#parts.requests.store('parked', client.id, parameters, browser.bind())
+    return this.#parts.requests.store('parked', client, parameters, browser.bind())
   }
 }
 

@@ -50,7 +50,7 @@ export async function pushRoute(
           await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
           throw error
         }
-        const requestUri = await requests.store('pushed', client.id, parameters)
+        const requestUri = await requests.store('pushed', client, parameters)
         return reply.code(201).send({ request_uri: requestUri, expires_in: pushedLifetime })
       },
     )

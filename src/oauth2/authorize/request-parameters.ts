@@ -48,6 +48,9 @@ const mostParameters = 60
 const longestText = 4096
 /** Characters of a hint at most: that of an e-mail address. */
 const longestHint = 320
+/** Characters of the name of a provider, and of `ui_locales`, at most. */
+const longestProvider = 100
+const longestLocales = 500
 /** Characters of an id_token_hint at most: an id_token with hundreds of groups is shorter. */
 const longestIdToken = 8192
 
@@ -58,9 +61,20 @@ const known: ReadonlySet<string> = new Set(
   ),
 )
 
-/** The parameters of a validated request that its second reading needs. */
-export function parametersToStore(parameters: Parameters): Parameters {
-  return parameters.filter(([name]) => known.has(name))
+/** The parts of a value that count, for parameters of any length. */
+const counting: Readonly<Record<string, (client: Client, value: string) => string>> = {
+  scope: (client, value) => scopeOf(client, value),
+  prompt: (_, value) => [...promptOf(value)].join(' '),
+  acr_values: (_, value) => acrValuesOf(value).join(' '),
+  login_hint: (_, value) => hintOf(value) ?? '',
+  ui_locales: (_, value) => localesOf(value),
+}
+
+/** What the second reading of a validated request needs. Nobody is authenticated yet, so nothing else is stored. */
+export function parametersToStore(client: Client, parameters: Parameters): Parameters {
+  return parameters
+    .filter(([name]) => known.has(name))
+    .map(([name, value]) => [name, counting[name]?.(client, value) ?? value])
 }
 
 /** The values of a name. */
@@ -121,14 +135,11 @@ export function parseRequest(
     resource: resourceOf(client, valuesOf(parameters, 'resource')),
     prompt: promptOf(value('prompt')),
     maxAge: maxAgeOf(value('max_age')),
-    acrValues: (value('acr_values') ?? '')
-      .split(' ')
-      .filter((acr) => acr !== '' && acr.length <= 255)
-      .slice(0, 10),
+    acrValues: acrValuesOf(value('acr_values')),
     loginHint: hintOf(value('login_hint')),
     idTokenHint: idTokenHintOf(value('id_token_hint')),
-    provider: value('provider'),
-    locales: value('ui_locales'),
+    provider: checkedText('provider', value('provider'), longestProvider) ?? undefined,
+    locales: localesOf(value('ui_locales')) || undefined,
   }
 }
 
@@ -216,9 +227,20 @@ function idTokenHintOf(hint: string | undefined): string | undefined {
   return hint
 }
 
-function checkedText(name: string, text: string | undefined): string | null {
+function acrValuesOf(wanted = ''): string[] {
+  return wanted
+    .split(' ')
+    .filter((acr) => acr !== '' && acr.length <= 255)
+    .slice(0, 10)
+}
+
+function localesOf(wanted = ''): string {
+  return wanted.slice(0, longestLocales)
+}
+
+function checkedText(name: string, text: string | undefined, longest = longestText): string | null {
   if (text === undefined) return null
-  if (text.length > longestText) throw invalid(`${name} has more than ${longestText} characters`)
+  if (text.length > longest) throw invalid(`${name} has more than ${longest} characters`)
   if (!isStorableText(text)) throw invalid(`${name} has a character that cannot be stored`)
   return text
 }
