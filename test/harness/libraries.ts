@@ -21,8 +21,10 @@ const libraries: Readonly<Record<string, string>> = {
  * @returns the address of a module that makes Node.js load the bundles. They are made once for each lock file.
  */
 export async function bundleLibraries(): Promise<string> {
-  const lock = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
-  const folder = join(cache, `test-libraries-${lock.digest('hex').slice(0, 16)}`)
+  const made = createHash('sha256')
+    .update(readFileSync(join(root, 'package-lock.json')))
+    .update(redirecting)
+  const folder = join(cache, `test-libraries-${made.digest('hex').slice(0, 16)}`)
   if (!existsSync(folder)) await makeBundles(folder)
   return pathToFileURL(join(folder, 'use.mjs')).href
 }
@@ -32,7 +34,7 @@ async function makeBundles(folder: string): Promise<void> {
   const input = Object.fromEntries(Object.entries(libraries).map(([specifier, name]) => [name, specifier]))
   const build = await rolldown({ input, platform: 'node', cwd: root })
   await build.write({ dir: fresh, format: 'esm' })
-  writeFileSync(join(fresh, 'use.mjs'), redirecting(folder))
+  writeFileSync(join(fresh, 'use.mjs'), redirecting)
   try {
     renameSync(fresh, folder)
   } catch (error) {
@@ -42,14 +44,11 @@ async function makeBundles(folder: string): Promise<void> {
   }
 }
 
-/** A module that replaces these libraries of this checkout, and no others, by their bundles. */
-function redirecting(folder: string): string {
-  const bundles = Object.entries(libraries).map(([specifier, name]) => [
-    import.meta.resolve(specifier),
-    pathToFileURL(join(folder, `${name}.js`)).href,
-  ])
-  return `import { registerHooks } from 'node:module'
-const bundles = new Map(${JSON.stringify(bundles)})
+/** A module that replaces the libraries of the checkout in which it is, and no others, by their bundles beside it. */
+const redirecting = `import { registerHooks } from 'node:module'
+const bundles = new Map()
+for (const [specifier, name] of Object.entries(${JSON.stringify(libraries)}))
+  bundles.set(import.meta.resolve(specifier), import.meta.resolve(\`./\${name}.js\`))
 registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context)
@@ -58,4 +57,3 @@ registerHooks({
   },
 })
 `
-}
