@@ -3,9 +3,10 @@ import type { ListenOptions } from './listen.ts'
 import type { ReplayOptions } from './replay.ts'
 import type { ClientOptions } from './service-client.ts'
 import type { SendOptions, TriggerOptions } from './send.ts'
+import type { ListEventsOptions } from './events.ts'
 import type { TailOptions } from './tail.ts'
 
-/** sources, send, trigger, listen, tail, dry-run, replay */
+/** sources, send, trigger, listen, tail, events, dry-run, replay */
 export function webhookCommands(program: Command): void {
   program
     .command('sources')
@@ -60,6 +61,7 @@ export function webhookCommands(program: Command): void {
     .option('--key <key>', 'API key with the scope events:read; default ADMIN_API_KEY')
     .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
     .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
+  eventCommands(program)
   program
     .command('dry-run <event>')
     .description('run the handlers of a received event without committing, and show what they would do')
@@ -95,5 +97,27 @@ export function webhookCommands(program: Command): void {
     )
     .action(async (what: 'deliveries' | 'events' | undefined, options: ReplayOptions) =>
       (await import('./replay.ts')).replay(what, options),
+    )
+}
+
+function eventCommands(program: Command): void {
+  const events = program.command('events').description('received and emitted events, and scheduled ones')
+  events
+    .command('list')
+    .description('list the newest hundred events')
+    .option('--type <type>', 'only this type, or a pattern such as `order.*`')
+    .option('--source <name>', 'only events from this source')
+    .option('--status <status>', 'only events with this status, such as scheduled')
+    .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
+    .option('--key <key>', 'API key with the scope events:read; default ADMIN_API_KEY')
+    .action(async (options: ListEventsOptions) => (await import('./events.ts')).listEvents(options))
+  events
+    .command('cancel <event>')
+    .description('cancel a scheduled event')
+    .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
+    .option('--key <key>', 'API key with the scope events:write; default ADMIN_API_KEY')
+    .addHelpText('after', '\nThe event is the number that `postern events list --status scheduled` shows.')
+    .action(async (event: string, options: ClientOptions) =>
+      (await import('./events.ts')).cancelEvent(event, options),
     )
 }

@@ -1,4 +1,4 @@
-import { createRecordAudit } from '../accounts/audit/audit.ts'
+import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import type { Clock, Random } from '../runtime/clock.ts'
@@ -18,6 +18,7 @@ import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-
 import { Dispatcher } from './dispatch/dispatcher.ts'
 import { type Announce, Emitter, type EmitWithin } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
+import { ScheduledEvents } from './events/scheduled-events.ts'
 import { FanOut } from './events/fan-out.ts'
 import { Health } from './subscribers/health.ts'
 import { Jobs } from './deliveries/jobs.ts'
@@ -72,7 +73,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
   const stores = { database, keyring, secrets, cursors, clock, record }
-  const { catalogue, emitter } = createEmitter(parts, () => dispatcher.generation)
+  const { catalogue, emitter, scheduledEvents } = createEmitter(parts, record, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
   const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
@@ -94,7 +95,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, replayWorker(parts), removalWorker(parts)],
+    workers: [dispatcher, scheduledEvents, replayWorker(parts), removalWorker(parts)],
     finders: [emittingFinder(database, catalogue)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) =>
@@ -102,6 +103,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         ...parts,
         cursors,
         emitter,
+        scheduledEvents,
         catalogue,
         announce,
         health,
@@ -133,9 +135,10 @@ function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
 }
 
 function createEmitter(
-  { configuration, config = {}, database, clock, otherBuiltIn }: EmittingParts,
+  { configuration, config = {}, database, clock, log, otherBuiltIn }: EmittingParts,
+  record: RecordAudit,
   generation: () => number,
-): { catalogue: EventCatalogue; emitter: Emitter } {
+): { catalogue: EventCatalogue; emitter: Emitter; scheduledEvents: ScheduledEvents } {
   const { engine } = database
   const catalogue = readCatalogue(config, { ...builtInTypes, ...otherBuiltIn })
   const fanOut = new FanOut({
@@ -144,7 +147,10 @@ function createEmitter(
     ownerlessGetAll: config.ownerlessGetAll ?? false,
   })
   const saw: Database['saw'] = (...numbers) => database.saw(...numbers)
-  return { catalogue, emitter: new Emitter({ engine, clock, catalogue, fanOut, generation, saw }) }
+  const scheduledEvents = new ScheduledEvents({ database, fanOut, clock, log, record })
+  const scheduled = (earliest: number): void => scheduledEvents.expect(earliest)
+  const emitter = new Emitter({ engine, clock, catalogue, fanOut, generation, saw, scheduled })
+  return { catalogue, emitter, scheduledEvents }
 }
 
 interface DispatcherUses {

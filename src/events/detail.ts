@@ -26,7 +26,10 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   const event = await reader
     .selectFrom('events as e')
     .leftJoin('idempotency_keys as k', 'k.event', 'e.id')
+    .leftJoin('scheduled_events as s', 's.event', 'e.id')
     .select([
+      's.deliver_at',
+      's.canceled_at',
       'k.audience',
       'e.id',
       'e.event_id',
@@ -42,13 +45,15 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     .where('e.id', '=', id)
     .executeTakeFirst()
   if (!event) throw await describeAbsence(reader, id)
-  const { payload, headers, content_type: contentType, audience, ...row } = event
+  const { payload, headers, content_type: contentType, audience, deliver_at, canceled_at, ...row } = event
   const stored = readStoredHeaders(headers)
   const emitted = await describeEmitted(reader, id)
   const shown = {
     ...presentEvent(row),
     contentType,
     audience,
+    ...(deliver_at !== null && { deliverAt: isoTime(deliver_at) }),
+    canceledAt: isoTimeOrNull(canceled_at),
     headers: headers === null ? null : shownHeaders(stored.headers),
     verification: describeVerification(stored.verification),
     causedBy: await describeCause(reader, id),

@@ -31,6 +31,8 @@ export const statusDirections: Readonly<Record<EventStatus, 'received' | 'emitte
   unhandled: 'received',
   failed: undefined,
   delivered: 'emitted',
+  scheduled: 'emitted',
+  canceled: 'emitted',
   unsubscribed: 'emitted',
 }
 const statuses = Object.keys(statusDirections) as EventStatus[]

@@ -13,9 +13,15 @@ export const EventItem = Type.Object({
   source: nullable(Type.String(), 'The source that a received event came from.'),
   status: Type.String({
     description:
-      'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, unhandled (no handler matches its type), failed. Emitted: pending, retrying (a delivery failed, will be tried again), delivered, failed, or unsubscribed when no subscriber matched.',
+      'Received: pending, retrying (failed at least once, will be tried again), blocked (behind an earlier event of its order key), processed, unhandled (no handler matches its type), failed. Emitted: scheduled (see `deliverAt`), canceled, pending, retrying (a delivery failed, will be tried again), delivered, failed, or unsubscribed when no subscriber matched.',
   }),
   createdAt: Type.String({ format: 'date-time' }),
+  deliverAt: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'When a scheduled event is sent, or a canceled one would have been.',
+    }),
+  ),
 })
 
 export function presentEvent(row: EventRow) {

@@ -10,6 +10,7 @@ import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
 import { type FoundPage, searchEvents } from './search.ts'
 import { pageLimits } from './store.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import { DateTime, IdParams, nullable, NullableText, optionalText } from '../http/schemas/schemas.ts'
 
 const tags = ['events']
@@ -73,7 +74,7 @@ function logRoute(app: App, database: Database, log: EventLog): void {
           })
         : withNext(await (descending ? log.newest(position, limit) : log.page(position, limit)))
       return sendTagged(request, reply, {
-        body: JSON.stringify({ data: rows.map(presentEvent), nextCursor }),
+        body: JSON.stringify({ data: await withTimes(database, rows), nextCursor }),
         link: nextCursor === null ? undefined : `</events?${linkQuery(query, nextCursor)}>; rel="next"`,
       }) as never
     },
@@ -98,6 +99,22 @@ function detailRoute(app: App, database: Database): void {
       return reply.type('application/json; charset=utf-8').send(text as never)
     },
   )
+}
+
+/** Reads the times of scheduled and canceled events, if there are any. */
+async function withTimes({ readerAside }: Database, rows: FoundPage['rows']) {
+  const ids = rows.flatMap(({ id, status }) => (status === 'scheduled' || status === 'canceled' ? [id] : []))
+  if (ids.length === 0) return rows.map(presentEvent)
+  const found = await readerAside
+    .selectFrom('scheduled_events')
+    .select(['event', 'deliver_at'])
+    .where('event', 'in', ids)
+    .execute()
+  const times = new Map(found.map(({ event, deliver_at }) => [event, deliver_at]))
+  return rows.map((row) => {
+    const at = times.get(row.id)
+    return { ...presentEvent(row), ...(at !== undefined && { deliverAt: isoTime(at) }) }
+  })
 }
 
 function withNext({ rows, hasNext }: EventPage): FoundPage {
@@ -171,6 +188,13 @@ const EventDetail = Type.Object({
     Type.String(),
     'Of an emitted event: the owner whose subscribers get it, `*` for all; null for those without an owner.',
   ),
+  deliverAt: Type.Optional(
+    Type.String({
+      format: 'date-time',
+      description: 'Of an emitted event with `deliverAt` or `delay`: when it is sent.',
+    }),
+  ),
+  canceledAt: nullable(DateTime, 'When a scheduled event was canceled.'),
   headers: nullable(
     Type.Record(Type.String(), Type.String()),
     'Of the request that brought a received event, without credentials and signatures.',

@@ -204,6 +204,9 @@ function byIndex(engine: Engine, table: string, index: string): RawBuilder<unkno
   return engine === 'sqlite' ? sql`${sql.table(table)} indexed by ${sql.ref(index)}` : sql.table(table)
 }
 
+/** Few events have a time of their own. */
+const withTime: Candidates = { from: sql`scheduled_events`, key: sql`event`, where: sql`true` }
+
 const queueStatuses = ['pending', 'blocked', 'processed', 'failed'] as const
 
 /** Each status of an order key is in the order of the numbers. */
@@ -235,6 +238,7 @@ export function candidatesOf(engine: Engine, filter: EventFilter): Candidates[] 
   if (eventId !== undefined) return [withId(eventId)]
   if (orderKey !== undefined) return queueStatuses.map((one) => withOrderKey(orderKey, one))
   if (status === 'blocked') return [blocked]
+  if (status === 'scheduled' || status === 'canceled') return [withTime]
   const narrowed = kindConditions(filter, 'event_queue')
   if (status !== 'failed' && status !== 'retrying') return [wholeLog]
   const [received, emitted] =

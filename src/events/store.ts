@@ -3,9 +3,16 @@ import type { EventQueueStatus } from '../storage/tables.ts'
 /**
  * The status of an event. Received: `pending`, `retrying` (failed at least once, waits for a retry), `blocked`, `processed`,
  * `unhandled` (no handler takes it) or `failed`. Emitted: `failed` if a delivery is dead; else `retrying` if a pending one failed since its schedule began; else
- * `pending` if one is pending; else `delivered`; `unsubscribed` without deliveries.
+ * `pending` if one is pending; else `delivered`. Without deliveries `scheduled` or `canceled`, if it has a time of its own; else `unsubscribed`.
  */
-export type EventStatus = EventQueueStatus | 'unhandled' | 'retrying' | 'delivered' | 'unsubscribed'
+export type EventStatus =
+  | EventQueueStatus
+  | 'unhandled'
+  | 'retrying'
+  | 'delivered'
+  | 'scheduled'
+  | 'canceled'
+  | 'unsubscribed'
 
 export interface EventRow {
   id: number
@@ -74,7 +81,8 @@ export const statusExpression = `(case
   when ${hasStatus('dead')} then 'failed'
   when ${hasStatus('pending')} then case when ${hasDelivery(isRetried('d'))} then 'retrying' else 'pending' end
   when ${hasStatus('delivered')} then 'delivered'
-  else 'unsubscribed' end)`
+  else coalesce((select case when x.canceled_at is not null then 'canceled'
+    when x.released_at is null then 'scheduled' end from scheduled_events x where x.event = e.id), 'unsubscribed') end)`
 
 export const columns = `e.id, e.event_id, e.type, e.direction, e.source, e.created_at, ${statusExpression} as status`
 

@@ -41,6 +41,10 @@ export interface EmittedEvent<Type extends string = string, Data = unknown> {
   id?: string
   /** The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner. */
   audience?: string
+  /** When it is sent: ISO 8601, at most a year from now. Default: at once. */
+  deliverAt?: string
+  /** Instead: seconds from now. */
+  delay?: number
 }
 
 /** The part of a pino logger that handlers can use. */

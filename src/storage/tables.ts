@@ -43,6 +43,7 @@ import type {
   DeliveriesTable,
   DispatchersTable,
   IdempotencyKeysTable,
+  ScheduledEventsTable,
   OwnerBrandsTable,
   OwnerNamesTable,
   PortalLinksTable,
@@ -109,6 +110,7 @@ export interface Tables {
   receiving_activity: ReceivingActivityTable
 
   idempotency_keys: IdempotencyKeysTable
+  scheduled_events: ScheduledEventsTable
   subscribers: SubscribersTable
   subscriber_secrets: SubscriberSecretsTable
   deliveries: DeliveriesTable

@@ -31,6 +31,8 @@ const exceptions: Record<string, string> = {
   listen: 'a client of the service: what it calls there has its entries',
   'audit export': 'reads',
   doctor: 'reads',
+  'events list': 'reads',
+  'events cancel': 'a client of the service: what it calls there has its entries',
   'dry-run': 'a client of the service: what it calls there has its entries',
   upgrade: 'reads',
   trigger: 'a client of the service',

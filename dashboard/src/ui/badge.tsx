@@ -38,6 +38,7 @@ const toneOf: Record<string, Tone> = {
   completed: 'ok',
   sent: 'ok',
   pending: 'info',
+  scheduled: 'info',
   running: 'info',
   queued: 'info',
   waiting: 'info',

@@ -69,6 +69,7 @@ export const auditActions = {
   'event.reprocessed': 'The handlers of one received event were run again.',
   'handler.paused': 'A handler was paused: its events wait.',
   'handler.resumed': 'A handler was resumed.',
+  'event.canceled': 'A scheduled event was canceled.',
   'event.dry_run': 'The handlers of one received event were run in a transaction that was rolled back.',
   'source.sampled': 'A signed sample was sent to a source.',
   'reprocess.started': 'A job was started that runs the handlers of many received events again.',

@@ -5,6 +5,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { type NewEvent, type PreparedEvent, prepareEvent } from './event.ts'
 import { type FanOut, type InsertedDelivery, type LoggedEvent, newDelivery } from './fan-out.ts'
+import { schedule } from './scheduled-events.ts'
 import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { CompiledQuery } from 'kysely'
@@ -19,6 +20,8 @@ export interface Emitted {
   eventId: string
   /** The deliveries of the event, for the dispatcher after the commit; `undefined` if there are too many to return. */
   committed: readonly CommittedDelivery[] | undefined
+  /** When it is sent, in milliseconds since 1970, if the caller chose a time. */
+  deliverAt?: number
 }
 
 /**
@@ -42,6 +45,8 @@ interface EmitterParts {
   generation: () => number
   /** Called with the highest numbers that an event and a delivery got. */
   saw: (event: number, delivery: number) => void
+  /** Called in the transaction that schedules events, with the earliest of their times. */
+  scheduled: (earliest: number) => void
 }
 
 /** An event and the subscribers that get it. */
@@ -168,13 +173,34 @@ export class Emitter {
       recordEvents(engine, tx, events, { now, causedBy }),
       fanOut.candidates(tx, events),
     ])
+    const scheduled = events.some(({ deliverAt }) => deliverAt !== null)
+      ? await this.#schedule(tx, events, recorded, now)
+      : undefined
     const logged: LoggedEvent[] = []
     for (const [index, result] of recorded.entries())
-      if (!(result instanceof Problem) && result.isNew) logged.push({ id: result.id, event: events[index]! })
+      if (!(result instanceof Problem) && result.isNew && !((scheduled?.get(result.id) ?? 0) > now))
+        logged.push({ id: result.id, event: events[index]! })
     // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
     const before = generation()
     const { inserted } = await fanOut.insertDeliveries(tx, logged, { candidates, now, run: last })
-    return { results: inserted.then((rows) => this.#resultsOf(events, recorded, rows, before)) }
+    const results = inserted.then((rows) => this.#resultsOf(events, recorded, rows, before))
+    return { results: scheduled ? results.then((all) => withTimes(all, scheduled)) : results }
+  }
+
+  async #schedule(
+    tx: Tx,
+    events: readonly PreparedEvent[],
+    recorded: readonly (Recorded | Problem)[],
+    now: number,
+  ): Promise<Map<number, number>> {
+    const chosen = recorded.flatMap((result, index) => {
+      const { deliverAt } = events[index]!
+      return result instanceof Problem || deliverAt === null ? [] : [{ ...result, deliverAt }]
+    })
+    const times = await schedule(tx, chosen, now)
+    const later = [...times.values()].filter((time) => time > now)
+    if (later.length > 0) this.#parts.scheduled(later.reduce((a, b) => Math.min(a, b)))
+    return times
   }
 
   /** @param inserted `undefined` if there were too many deliveries to return */
@@ -213,6 +239,16 @@ function committedDelivery(
     payload: { event_id: eventId, type, payload, audience, nonce },
     generation,
   }
+}
+
+function withTimes(
+  results: readonly (Emitted | Problem)[],
+  times: ReadonlyMap<number, number>,
+): (Emitted | Problem)[] {
+  return results.map((result) => {
+    const deliverAt = result instanceof Problem ? undefined : times.get(result.id)
+    return result instanceof Problem || deliverAt === undefined ? result : { ...result, deliverAt }
+  })
 }
 
 function orProblem<T>(work: () => T): T | Problem {
@@ -434,7 +470,7 @@ async function insertTogether(
 
 function idConflict(eventId: string): Problem {
   return new Problem('id-conflict', {
-    detail: `An event with the id ${eventId} was emitted before, with another type, other data or another audience.`,
+    detail: `An event with the id ${eventId} was emitted before, with another type, other data, another audience or another time.`,
   })
 }
 

@@ -5,6 +5,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
 import { canonicalJson } from '../../json/canonical.ts'
 import { stringifyExactly } from '../../json/exact.ts'
+import { canonicalTime } from '../../paging/time.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 
 /** An event as a caller emits it. */
@@ -16,7 +17,14 @@ export interface NewEvent {
   id?: string | undefined
   /** The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner. */
   audience?: string | undefined
+  /** When it is to be sent: ISO 8601, at most a year from now. Default: at once. */
+  deliverAt?: string | undefined
+  /** Instead: seconds from now. */
+  delay?: number | undefined
 }
+
+/** Seconds for which an event can be scheduled: a leap year. */
+export const longestDelay = 366 * 86_400
 
 /** Letters, digits and `. _ - : /`, 1 to 256 of them. */
 export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
@@ -39,7 +47,9 @@ export interface PreparedEvent {
   data: string
   /** The bytes that are signed and sent to every subscriber. */
   payload: Buffer
-  /** SHA-256 of type, data (in any order of keys) and audience: what the caller chose. */
+  /** When it is to be sent, in milliseconds since 1970; null: at once. */
+  deliverAt: number | null
+  /** SHA-256 of type, data (in any order of keys), audience and schedule: what the caller chose. */
   digest: Buffer
   /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
   nonce: number
@@ -55,20 +65,42 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
     throw invalid('id', 'must be 1 to 256 visible ASCII characters without a full stop')
   if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
     throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for all')
+  const deliverAt = readDeliverAt(event, now)
   const { data, canonical } = writeJson(event.data)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
   // Canonical JSON has no line breaks, so data cannot imitate an audience.
   const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
+  // No audience has a space. A repeated delay means another time, but is the same request.
+  if (deliverAt !== null) decided.push(event.delay === undefined ? `at ${deliverAt}` : `in ${event.delay}`)
   return {
     eventId,
     type: event.type,
     audience: event.audience ?? null,
     data,
+    deliverAt,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
     digest: createHash('sha256').update(decided.join('\n')).digest(),
     nonce: newNonce(),
   }
+}
+
+function readDeliverAt({ deliverAt, delay }: NewEvent, now: number): number | null {
+  if (delay !== undefined) {
+    if (deliverAt !== undefined) throw invalid('delay', 'cannot be combined with deliverAt')
+    if (typeof delay !== 'number' || !(delay >= 0 && delay <= longestDelay))
+      throw invalid('delay', `must be 0 to ${longestDelay} seconds`)
+    return now + Math.round(delay * 1000)
+  }
+  if (deliverAt === undefined) return null
+  let at: number
+  try {
+    at = Date.parse(canonicalTime(deliverAt))
+  } catch (error) {
+    throw invalid('deliverAt', (error as Error).message)
+  }
+  if (at > now + longestDelay * 1000) throw invalid('deliverAt', 'must be within a year')
+  return at
 }
 
 /** Fails for cycles and values that are nested too deeply. */

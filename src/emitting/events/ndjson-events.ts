@@ -6,8 +6,10 @@ import type { BodyBudget } from '../../http/body/budget.ts'
 import { CountedBody } from '../../http/body/counted-body.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
-import { commitEmits, type CommitEmitsParts } from './emitter.ts'
-import { eventIdPattern, eventTypePattern, type NewEvent } from './event.ts'
+import { commitEmits, type CommitEmitsParts, type Emitted } from './emitter.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { eventIdPattern, eventTypePattern, longestDelay, type NewEvent } from './event.ts'
+import { isRawNumber } from '../../json/exact.ts'
 import { parseLossless } from '../../json/lossless.ts'
 import { type Static, Type } from 'typebox'
 import { everybody, ownerPattern } from './audience.ts'
@@ -32,7 +34,29 @@ export const NewEventBody = closedObject({
         'The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner.',
     }),
   ),
+  deliverAt: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        'When to send it: ISO 8601 with an offset, at most a year from now; a time in the past means now. `DELETE /events/{id}` cancels it before',
+    }),
+  ),
+  delay: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: longestDelay,
+      description: 'Instead of `deliverAt`: seconds from now',
+    }),
+  ),
 })
+
+/** Makes a number of the delay: bodies are parsed with all digits, so that `1.0` is none yet. */
+export function readDelay(event: unknown): void {
+  const given = event as { delay?: object | null } | null
+  const delay = given?.delay
+  if (typeof delay === 'object' && delay !== null && isRawNumber(delay))
+    Object.assign(given!, { delay: Number(delay.rawJSON) })
+}
 
 /** Events of one array. They share a transaction. */
 const mostEvents = 1000
@@ -47,7 +71,18 @@ export const EmittedView = closedObject({
   id: Type.Integer({ description: 'The number in the event log: GET /events/{id}' }),
   eventId: Type.String({ description: 'The stable id that subscribers get' }),
   type: Type.String(),
+  deliverAt: Type.Optional(
+    Type.String({ format: 'date-time', description: 'When it is sent, if the request chose a time' }),
+  ),
 })
+
+/** The result of emitting an event, as responses show it. */
+export function viewEmitted(
+  { id, eventId, deliverAt }: Emitted,
+  { type }: NewEvent,
+): Static<typeof EmittedView> {
+  return { id, eventId, type, ...(deliverAt !== undefined && { deliverAt: isoTime(deliverAt) }) }
+}
 
 /** The response to a line of NDJSON: that of a call with this line alone. */
 type LineAnswer = { line: number } & (
@@ -152,7 +187,7 @@ async function emitLines(
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
   const read = lines.map(({ bytes }) => readLine(bytes, parts.lineLimit))
   const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
-  let results: IterableIterator<Problem | { id: number; eventId: string }>
+  let results: IterableIterator<Problem | Emitted>
   let over = false
   try {
     results = (await commitEmits(parts, events)).values()
@@ -168,8 +203,7 @@ async function emitLines(
     if (event instanceof Problem) return answerTo(line, event)
     const result = results.next().value!
     if (result instanceof Problem) return answerTo(line, result)
-    const { id, eventId } = result
-    return { line, status: 202, id, eventId, type: event.type }
+    return Object.assign({ line, status: 202 as const }, viewEmitted(result, event))
   })
   return { answers, over }
 }
@@ -182,6 +216,7 @@ function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem 
     return new Problem('body-too-large', { detail: `A line may have at most ${limit} bytes.` })
   try {
     const event = parseLossless(bytes)
+    readDelay(event)
     check ??= compileValidator({
       schema: NewEventBody,
       method: 'POST',

@@ -12,6 +12,7 @@ import type { Jobs } from '../deliveries/jobs.ts'
 import type { Replay } from '../deliveries/replay.ts'
 import type { DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { Announce, Emitter } from '../events/emitter.ts'
+import type { ScheduledEvents } from '../events/scheduled-events.ts'
 import type { EventCatalogue } from '../events/event-catalogue.ts'
 import type { TestEvents } from '../events/built-in-types.ts'
 import type { Portal } from '../portal.ts'
@@ -32,6 +33,7 @@ export interface EmittingRouteParts extends ModuleParts {
   subscribers: Subscribers
   secrets: SubscriberSecrets
   emitter: Emitter
+  scheduledEvents: ScheduledEvents
   announce: Announce
   catalogue: EventCatalogue
   testEvents: TestEvents

@@ -1,16 +1,32 @@
 import { Readable } from 'node:stream'
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FastifySchemaCompiler } from 'fastify'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
+import { readEventNumber } from '../../events/present.ts'
 import type { EmittingRouteParts } from './area.ts'
 import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
-import { type Emitted, groupEmits } from '../events/emitter.ts'
-import { emitNdjson, EmittedView, NewEventBody, NewEventsBody } from '../events/ndjson-events.ts'
+import { groupEmits } from '../events/emitter.ts'
+import {
+  emitNdjson,
+  EmittedView,
+  NewEventBody,
+  NewEventsBody,
+  viewEmitted,
+  readDelay,
+} from '../events/ndjson-events.ts'
 import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
-import { closedObject, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  IdParams,
+  listSchema,
+  noContent,
+  nullable,
+  optionalText,
+} from '../../http/schemas/schemas.ts'
 
 const ndjson = 'application/x-ndjson'
 const lineTypes = [ndjson, 'application/ndjson', 'application/jsonl']
@@ -40,8 +56,32 @@ const emitSchema = {
   },
 }
 
-/** POST /events: one event, an array of them, or a stream of lines. */
-export function eventRoutes(app: App, { emitter, database, clock, announce }: EmittingRouteParts): void {
+/** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. */
+export function eventRoutes(app: App, parts: EmittingRouteParts): void {
+  emitRoute(app, parts)
+  cancelRoute(app, parts)
+}
+
+function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
+  app.delete(
+    '/events/:id',
+    {
+      config: { access: { scope: 'events:write' } },
+      schema: {
+        tags: ['emitting'],
+        summary: 'Cancel an event that is scheduled by `deliverAt` or `delay`',
+        params: IdParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      await scheduledEvents.cancel(readEventNumber(request.params.id), auditOrigin(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRouteParts): void {
   const emits = groupEmits({ database, emitter, announce })
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
     request.raw.sendContinue?.()
@@ -74,12 +114,11 @@ export function eventRoutes(app: App, { emitter, database, clock, announce }: Em
           .type(`${ndjson}; charset=utf-8`)
           .send(answers as never)
       }
-      const view = ({ id, eventId }: Emitted, { type }: NewEvent) => ({ id, eventId, type })
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
-      if (!Array.isArray(body)) return answer.send(view(await emits.add(body), body))
+      if (!Array.isArray(body)) return answer.send(viewEmitted(await emits.add(body), body))
       const emitted = await database.transaction((tx) => emitter.emitAll(tx, body))
       announce(emitted)
-      return answer.send(emitted.map((one, index) => view(one, body[index]!)))
+      return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },
   )
 }
@@ -105,8 +144,11 @@ function useAsId(header: string | undefined, body: NewEvent | NewEvent[] | Reada
 const oneOrMany: FastifySchemaCompiler<TSchema> = (route) => {
   const one = compileValidator({ ...route, schema: NewEventBody })
   const many = compileValidator({ ...route, schema: NewEventsBody })
-  return (value: unknown) =>
-    value instanceof Readable ? { value } : Array.isArray(value) ? many(value) : one(value)
+  return (value: unknown) => {
+    if (value instanceof Readable) return { value }
+    for (const event of [value].flat()) readDelay(event)
+    return Array.isArray(value) ? many(value) : one(value)
+  }
 }
 
 const EventTypeView = closedObject({

@@ -135,6 +135,7 @@ const readHeld = `select ${isHeld} as held from events e where e.id = $1`
 const deleteAttempts = 'delete from attempts where delivery = any($1)'
 const deleteDeliveries = 'delete from deliveries where id = any($1)'
 const deleteFailures = 'delete from handler_failures where event = any($1)'
+const deleteSchedules = 'delete from scheduled_events where event = any($1)'
 const deleteEvents = 'delete from events where id = any($1)'
 
 /**
@@ -165,6 +166,7 @@ async function removeWhole(client: PoolClient, chosen: readonly EventCandidate[]
     idsOf(chosen.filter(({ direction }) => direction === 'received')),
   )
   const emitted = await lockEmitted(client, idsOf(chosen.filter(({ direction }) => direction === 'emitted')))
+  await remove(client, deleteSchedules, emitted.events)
   return {
     attempts: await remove(client, deleteAttempts, emitted.deliveries),
     deliveries: await remove(client, deleteDeliveries, emitted.deliveries),

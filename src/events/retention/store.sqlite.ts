@@ -27,6 +27,7 @@ const someDeliveries = 'select id from deliveries where event = ? limit ?'
 const deleteAttempts = 'delete from attempts where delivery = ?'
 const deleteDelivery = 'delete from deliveries where id = ?'
 const deleteFailures = 'delete from handler_failures where event = ?'
+const deleteSchedule = 'delete from scheduled_events where event = ?'
 const deleteEvent = 'delete from events where id = ?'
 const deleteEventQueue = `
   delete from event_queue where event = ? and status in ('processed', 'failed')
@@ -103,6 +104,7 @@ function removeEvent(connection: SqliteConnection, { id, direction }: EventCandi
       count('deliveries', connection.run(deleteDelivery, [delivery]).changes)
     }
     if (deliveries.length === deliveriesPerStep) return false
+    connection.run(deleteSchedule, [id])
   } else {
     count('handler_failures', connection.run(deleteFailures, [id]).changes)
   }

@@ -72,7 +72,8 @@ export function choose<Row extends Candidate>(
 /** SQL, for both engines, that is true for an event that is not completely processed or delivered. */
 export const isHeld = `case when e.direction = 'received'
   then exists (select 1 from event_queue q where q.event = e.id and q.status not in ('processed', 'failed'))
-  else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending') end`
+  else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending')
+    or exists (select 1 from scheduled_events s where s.event = e.id and s.released_at is null and s.canceled_at is null) end`
 
 /** Jobs that one step removes at most. */
 export const jobsPerStep = 100
@@ -88,7 +89,7 @@ const doneAt = `case when q.status in ('processed', 'failed') then coalesce(q.pr
 
 /** SQL of a page of each table, for both engines: the rows after a number, at most as many as the second parameter. */
 export const pagesOf = (after: string, limit: string) => ({
-  events: `select e.id, e.created_at as at, e.direction, case when ${isHeld} then 1 else 0 end as held
+  events: `select e.id, coalesce((select s.released_at from scheduled_events s where s.event = e.id), e.created_at) as at, e.direction, case when ${isHeld} then 1 else 0 end as held
     from events e where e.id > ${after} order by e.id limit ${limit}`,
   eventQueue: `select q.event as id, ${doneAt} as at, ${hasEvent('q.event')} as held
     from event_queue q where q.event > ${after} order by q.event limit ${limit}`,

@@ -268,6 +268,8 @@ export const DryRun = Type.Object({
       type: Type.String(),
       data: Type.Unknown(),
       audience: Type.Optional(Type.String()),
+      deliverAt: Type.Optional(Type.String()),
+      delay: Type.Optional(Type.Number()),
     }),
     { description: 'The first hundred events that its handlers would emit.' },
   ),

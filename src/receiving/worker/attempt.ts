@@ -200,9 +200,14 @@ export async function runHandlers(
   return emitted
 }
 
-function checked({ type, data, id, audience }: EmittedEvent): EmittedEvent {
+function checked({ type, data, id, audience, deliverAt, delay }: EmittedEvent): EmittedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
-  return { type, data, ...(id !== undefined && { id }), ...(audience !== undefined && { audience }) }
+  const event: EmittedEvent = { type, data }
+  if (id !== undefined) event.id = id
+  if (audience !== undefined) event.audience = audience
+  if (deliverAt !== undefined) event.deliverAt = deliverAt
+  if (delay !== undefined) event.delay = delay
+  return event
 }
 
 interface HandlerContextParts {

@@ -13,6 +13,15 @@ export interface IdempotencyKeysTable {
   audience: string | null
 }
 
+/** When an event with a time of its own is sent. */
+export interface ScheduledEventsTable {
+  event: number
+  deliver_at: number
+  /** When its deliveries were inserted. */
+  released_at: Generated<number | null>
+  canceled_at: Generated<number | null>
+}
+
 export type SubscriberStatus = 'active' | 'paused' | 'disabled'
 
 export type SigningScheme = 'v1' | 'v1a' | 'both'

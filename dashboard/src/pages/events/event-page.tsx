@@ -1,8 +1,9 @@
-import { useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { Fragment, lazy, Suspense } from 'react'
 import { api, isProblem } from '../../api/client.ts'
 import {
+  Button,
   ButtonLink,
   CodeBlock,
   CopyButton,
@@ -17,6 +18,8 @@ import {
   Section,
   Status,
   Time,
+  toast,
+  useConfirm,
 } from '../../ui/index.ts'
 import { CustomerFact } from '../customers/customer-fact.tsx'
 import { asCurl, asTest } from './copy-texts.ts'
@@ -69,7 +72,13 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
       beside={<Status value={event.status} />}
       description={<Summary event={event} />}
       up={<Link to="/events">Events</Link>}
-      primary={canRun(event) && <RunNowButton run={run} />}
+      primary={
+        event.status === 'scheduled' ? (
+          <CancelButton event={event} />
+        ) : (
+          canRun(event) && <RunNowButton run={run} />
+        )
+      }
       actions={
         <>
           <CopyButton text={() => asCurl(loaded)}>Copy as curl</CopyButton>
@@ -106,6 +115,31 @@ function Event({ loaded }: { loaded: LoadedEvent }) {
         <Details event={event} />
       </Section>
     </Page>
+  )
+}
+
+function CancelButton({ event: { id, type } }: { event: EventDetail }) {
+  const client = useQueryClient()
+  const confirm = useConfirm()
+  const cancel = useMutation({
+    mutationFn: () => api.delete('/events/{id}', { params: { id: String(id) } }),
+    onSuccess: () => toast('Event canceled'),
+    onError: (error) => toast(error.message),
+    onSettled: () => client.invalidateQueries({ queryKey: ['event', String(id)] }),
+  })
+  const ask = async (): Promise<void> => {
+    const question = {
+      title: 'Cancel this event?',
+      consequence: `${type} is not sent to any endpoint.`,
+      action: 'Cancel event',
+      keep: 'Keep it',
+    }
+    if (await confirm(question)) cancel.mutate()
+  }
+  return (
+    <Button busy={cancel.isPending} onClick={() => void ask()}>
+      Cancel event
+    </Button>
   )
 }
 
@@ -149,8 +183,18 @@ const handlerFor = (type: string): string =>
 function Summary({ event }: { event: EventDetail }) {
   return (
     <>
-      {event.direction === 'received' ? `Received from ${event.source}` : 'Sent'}{' '}
+      {event.direction === 'received'
+        ? `Received from ${event.source}`
+        : event.deliverAt === undefined
+          ? 'Sent'
+          : 'Emitted'}{' '}
       <Time value={event.createdAt} />
+      {event.deliverAt !== undefined && (
+        <>
+          , {event.status === 'canceled' ? 'canceled; it was scheduled for' : 'scheduled for'}{' '}
+          <Time value={event.deliverAt} />
+        </>
+      )}
       {event.causedBy !== null && (
         <>
           {' '}

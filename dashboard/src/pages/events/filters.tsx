@@ -8,6 +8,8 @@ const statuses = [
   'unhandled',
   'failed',
   'delivered',
+  'scheduled',
+  'canceled',
   'unsubscribed',
 ].map((value) => ({ value, label: statusWord(value) }))
 

@@ -50,8 +50,7 @@ export function lanesOf(event: EventDetail): Lane[] {
 
 function receivedLanes(event: EventDetail): Lane[] {
   const { verification, createdAt, direction, source, processing } = event
-  if (direction === 'emitted')
-    return [{ key: 'emitted', label: 'Emitted', steps: [point(createdAt, 'sent and stored')] }]
+  if (direction === 'emitted') return [{ key: 'emitted', label: 'Emitted', steps: emittedSteps(event) }]
   const sent = verification?.signedAt
   const secret = verification?.secret
   const verified = verification
@@ -66,6 +65,14 @@ function receivedLanes(event: EventDetail): Lane[] {
     { key: 'stored', label: 'Verified, stored', steps: [point(createdAt, verified)] },
     { key: 'handler', label: 'Handler', steps: processing ? handlerSteps(processing) : [] },
   ]
+}
+
+function emittedSteps({ createdAt, deliverAt, canceledAt, status }: EventDetail): Step[] {
+  if (deliverAt === undefined) return [point(createdAt, 'sent and stored')]
+  const steps = [point(createdAt, 'stored')]
+  if (canceledAt !== null) return [...steps, point(canceledAt, 'canceled', 'plain')]
+  const planned = status === 'scheduled'
+  return [...steps, { ...point(deliverAt, planned ? 'scheduled' : 'sent', planned ? 'info' : 'ok'), planned }]
 }
 
 /** The clock of the sender may be ahead of that of the service. */

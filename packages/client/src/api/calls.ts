@@ -345,7 +345,7 @@ export interface Calls {
   'POST /events/{id}/dry-run': {
     params: { id: string }
     body?: Record<string, unknown>
-    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number; handlers: (string)[]; tables: ({ table: string; inserted: number; updated: number; deleted: number; rows: ({ operation: "insert" | "update" | "delete"; key: Record<string, unknown>; before: Record<string, unknown> | null; after: Record<string, unknown> | null })[]; note: string | null })[]; log: ({ level: "debug" | "info" | "warn" | "error"; message: string; fields: string | null })[]; notes: (string)[] }
+    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string; deliverAt?: string; delay?: number })[]; emittedTotal: number; forwardTo: string | null; durationMs: number; handlers: (string)[]; tables: ({ table: string; inserted: number; updated: number; deleted: number; rows: ({ operation: "insert" | "update" | "delete"; key: Record<string, unknown>; before: Record<string, unknown> | null; after: Record<string, unknown> | null })[]; note: string | null })[]; log: ({ level: "debug" | "info" | "warn" | "error"; message: string; fields: string | null })[]; notes: (string)[] }
   }
   /** Handler failures with failed or retried events, grouped by cause, newest first */
   'GET /failures': {
@@ -372,7 +372,7 @@ export interface Calls {
   'POST /events/{id}/reprocess': {
     params: { id: string }
     body?: { dryRun?: boolean | undefined }
-    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string })[]; emittedTotal: number; forwardTo: string | null; durationMs: number } | { id: number; eventId: string; status: string }
+    answer: { outcome: "processed" | "failed" | "forwarded"; error: string | null; emitted: ({ id?: string; type: string; data: unknown; audience?: string; deliverAt?: string; delay?: number })[]; emittedTotal: number; forwardTo: string | null; durationMs: number } | { id: number; eventId: string; status: string }
   }
   /** Run the handlers of many failed or retrying events now. Returns a job */
   'POST /events/reprocess': {
@@ -386,12 +386,22 @@ export interface Calls {
   /** The log of received and emitted events, oldest first by default */
   'GET /events': {
     query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; eventId?: string | undefined; orderKey?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
-    answer: { data: ({ id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string })[]; nextCursor: number | null }
+    answer: { data: ({ id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; deliverAt?: string })[]; nextCursor: number | null }
   }
   /** Emit events to all subscribers that match them */
   'POST /events': {
-    body: { type: string; data: unknown; id?: string | undefined; audience?: string | undefined } | ({ type: string; data: unknown; id?: string | undefined; audience?: string | undefined })[]
-    answer: { id: number; eventId: string; type: string } | ({ id: number; eventId: string; type: string })[]
+    body: { type: string; data: unknown; id?: string | undefined; audience?: string | undefined; deliverAt?: string | undefined; delay?: number | undefined } | ({ type: string; data: unknown; id?: string | undefined; audience?: string | undefined; deliverAt?: string | undefined; delay?: number | undefined })[]
+    answer: { id: number; eventId: string; type: string; deliverAt?: string } | ({ id: number; eventId: string; type: string; deliverAt?: string })[]
+  }
+  /** One event with payload, verification, timeline and resulting deliveries */
+  'GET /events/{id}': {
+    params: { id: string }
+    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; deliverAt?: string; contentType: string; audience: string | null; canceledAt: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
+  }
+  /** Cancel an event that is scheduled by `deliverAt` or `delay` */
+  'DELETE /events/{id}': {
+    params: { id: string }
+    answer: undefined
   }
   /** A subscriber's public keys for `v1a` and ed25519 signatures */
   'GET /.well-known/webhook-keys/{id}': {
@@ -627,11 +637,6 @@ export interface Calls {
   'GET /portal/subscribers/{id}/verification': {
     params: { id: string }
     answer: { url: string; signing: "v1" | "v1a" | "both"; languages: ({ id: string; name: string; file: string; code: string })[] }
-  }
-  /** One event with payload, verification, timeline and resulting deliveries */
-  'GET /events/{id}': {
-    params: { id: string }
-    answer: { id: number; eventId: string; type: string; direction: "received" | "emitted"; source: string | null; status: string; createdAt: string; contentType: string; audience: string | null; headers: Record<string, string> | null; verification: { scheme: string; secret: number | null; signedAt: string | null } | null; causedBy: number | null; emitted: ({ id: number; eventId: string; type: string | null; status: string | null; createdAt: string | null })[]; processing: { attempts: number; processedAt: string | null; nextAttemptAt: string | null; running: boolean; orderKey: string | null; blockedBy: number | null; failures: ({ number: number; at: string | null; durationMs: number; error: string })[] } | null; deliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; emittedDeliveries: ({ id: number; event: number; subscriberId: string; subscriberHost: string; subscriberDescription: string | null; status: string; attempts: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string | null; finishedAt: string | null; attemptLog: ({ number: number; at: string; durationMs: number; status: number | null; error: string | null; failure: string | null })[] })[]; payload?: unknown; payloadBase64?: string }
   }
   /** Users, oldest first */
   'GET /users': {

@@ -12,6 +12,14 @@ export const emitting: SchemaPart = {
     -- For the page of a received event, which lists the events that its handler emitted.
     create index idempotency_keys_caused on idempotency_keys (caused_by) where caused_by is not null;
 
+    -- One row for each emitted event with a time of its own. The transaction that emits inserts it; the worker that inserts its
+    -- deliveries at that time, or the request that cancels it, updates it. Deleted with its event.
+    create table scheduled_events (
+      event ${bigint} primary key, deliver_at ${time} not null, released_at ${time}, canceled_at ${time}
+    ) ${strictByKey};
+    -- For the next events, and for the scheduled events of the log.
+    create index scheduled_events_next on scheduled_events (deliver_at) where released_at is null and canceled_at is null;
+
     -- One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing.
     create table subscribers (
       id ${sortedText} primary key, owner ${sortedText}, url text not null, description text,

@@ -1,0 +1,223 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
+import type { Worker } from '../../runtime/worker.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { FanOut, LoggedEvent } from './fan-out.ts'
+
+interface ScheduledEventsParts {
+  database: Database
+  fanOut: FanOut
+  clock: Clock
+  log: Log
+  record: RecordAudit
+}
+
+/** Events of one transaction: few, because each can have 1 MiB and deliveries to thousands of subscribers. */
+const perStep = 20
+/** Milliseconds between two looks for events that other processes scheduled. */
+const pollEvery = 2_000
+
+/**
+ * Gives scheduled events to the subscribers that match them at their time, and cancels them before. A scheduled event has no
+ * deliveries, so it neither delays an ordered subscriber nor goes to one that was removed meanwhile.
+ */
+export class ScheduledEvents implements Worker {
+  readonly name = 'scheduled events'
+  readonly #parts: ScheduledEventsParts
+  readonly #pass = new RepeatedPass(() => this.#releaseAll())
+  #cancelTimer: (() => void) | undefined
+  #wakesAt = Number.POSITIVE_INFINITY
+  #stopped = true
+
+  constructor(parts: ScheduledEventsParts) {
+    this.#parts = parts
+  }
+
+  start(): void {
+    this.#stopped = false
+    this.#pass.request()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    this.#pass.stop()
+    await this.#pass.ended()
+  }
+
+  async oldestDue(): Promise<number | undefined> {
+    const next = await this.#next()
+    return next !== undefined && next <= this.#parts.clock.now() ? next : undefined
+  }
+
+  /** Looks for due events at this time, in milliseconds since 1970, if this process runs the worker. */
+  expect(time: number): void {
+    if (this.#stopped || time >= this.#wakesAt) return
+    this.#cancelTimer?.()
+    this.#wakesAt = time
+    this.#cancelTimer = this.#parts.clock.after(Math.max(0, time - this.#parts.clock.now()), () => {
+      this.#wakesAt = Number.POSITIVE_INFINITY
+      this.#pass.request()
+    })
+  }
+
+  /**
+   * Cancels a scheduled event. Again is no error.
+   * @throws Problem `not-found`; `conflict` if it is not scheduled, or its time has come
+   */
+  async cancel(event: number, origin: AuditOrigin): Promise<void> {
+    const { database, clock, record } = this.#parts
+    await database.transaction(async (tx) => {
+      const canceled = await tx
+        .updateTable('scheduled_events')
+        .set({ canceled_at: clock.now() })
+        .where('event', '=', event)
+        .where('released_at', 'is', null)
+        .where('canceled_at', 'is', null)
+        .executeTakeFirst()
+      if (canceled.numUpdatedRows === 0n) return refuseUnlessCanceled(tx, event)
+      await record(tx, { action: 'event.canceled', target: `event:${event}`, ...origin })
+    })
+  }
+
+  async #releaseAll(): Promise<void> {
+    const { clock, log } = this.#parts
+    let next: number | undefined
+    try {
+      while (((next = await this.#next()) ?? Number.POSITIVE_INFINITY) <= clock.now() && !this.#stopped)
+        if (!(await this.#release())) break
+    } catch (error) {
+      log.error({ err: error }, 'scheduled events could not be released')
+    }
+    // What is due now, another process releases, or it failed.
+    const soonest = next !== undefined && next > clock.now() ? next : Number.POSITIVE_INFINITY
+    this.expect(Math.min(soonest, clock.now() + pollEvery))
+  }
+
+  async #next(): Promise<number | undefined> {
+    const row = await this.#parts.database.reader
+      .selectFrom('scheduled_events')
+      .select((eb) => eb.fn.min<number | null>('deliver_at').as('next'))
+      .where('released_at', 'is', null)
+      .where('canceled_at', 'is', null)
+      .executeTakeFirst()
+    return row?.next ?? undefined
+  }
+
+  /** Inserts the deliveries of the first due events. Returns whether there were any that no other process releases. */
+  async #release(): Promise<boolean> {
+    const { database, fanOut, clock } = this.#parts
+    const now = clock.now()
+    const count = await database.transaction(
+      async (tx) => {
+        const events = await lockDue(database, tx, now)
+        if (events.length === 0) return 0
+        const candidates = await fanOut.candidates(
+          tx,
+          events.map(({ event }) => event),
+        )
+        const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates, now })
+        await inserted
+        await tx
+          .updateTable('scheduled_events')
+          .set({ released_at: now })
+          .where(
+            'event',
+            'in',
+            events.map(({ id }) => id),
+          )
+          .execute()
+        return events.length
+      },
+      { priority: 'work' },
+    )
+    if (count > 0) database.signal('deliveries')
+    return count > 0
+  }
+}
+
+async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<LoggedEvent[]> {
+  const query = tx
+    .selectFrom('scheduled_events as s')
+    .innerJoin('events as e', 'e.id', 's.event')
+    .leftJoin('idempotency_keys as k', 'k.event', 's.event')
+    .select(['s.event', 'e.event_id', 'e.type', 'e.payload', 'e.nonce', 'k.audience', 'k.digest'])
+    .where('s.deliver_at', '<=', now)
+    .where('s.released_at', 'is', null)
+    .where('s.canceled_at', 'is', null)
+    .orderBy('s.deliver_at')
+    .orderBy('s.event')
+    .limit(perStep)
+  const rows = await (engine === 'postgres' ? query.forUpdate('s').skipLocked() : query).execute()
+  return rows.map(({ event: id, event_id: eventId, type, nonce, audience, digest, ...row }) => {
+    const payload = Buffer.from(row.payload)
+    // Conditions read it, and they compare JavaScript's numbers.
+    const { data } = JSON.parse(payload.toString()) as { data: unknown }
+    const event = {
+      eventId,
+      type,
+      audience,
+      data: JSON.stringify(data),
+      payload,
+      nonce: nonce!,
+      deliverAt: null,
+    }
+    return { id, event: { ...event, digest: Buffer.from(digest ?? []) } }
+  })
+}
+
+/** @throws Problem */
+async function refuseUnlessCanceled(tx: Tx, event: number): Promise<void> {
+  const row = await tx
+    .selectFrom('events as e')
+    .leftJoin('scheduled_events as s', 's.event', 'e.id')
+    .select(['s.released_at', 's.canceled_at'])
+    .where('e.id', '=', event)
+    .executeTakeFirst()
+  if (!row) throw new Problem('not-found', { detail: 'There is no such event.' })
+  if (row.canceled_at !== null) return
+  const detail =
+    row.released_at === null
+      ? 'The event is not scheduled: only events with `deliverAt` or `delay` can be canceled, before their time.'
+      : `The event was sent at ${isoTime(row.released_at)} and can no longer be canceled.`
+  throw new Problem('conflict', { detail })
+}
+
+/**
+ * Records when events with a time are to be sent.
+ * @param events with the number of each in the log, and whether it is new
+ * @returns the time of each that has one, by its number: of a repeated event, the time of the first call
+ */
+export async function schedule(
+  tx: Tx,
+  events: readonly { id: number; isNew: boolean; deliverAt: number }[],
+  now: number,
+): Promise<Map<number, number>> {
+  const times = new Map<number, number>()
+  const rows = events.filter(({ isNew }) => isNew)
+  for (const { id, deliverAt } of rows) times.set(id, deliverAt)
+  if (rows.length > 0)
+    await tx
+      .insertInto('scheduled_events')
+      .values(
+        rows.map(({ id, deliverAt }) => ({
+          event: id,
+          deliver_at: deliverAt,
+          released_at: deliverAt > now ? null : now,
+        })),
+      )
+      .execute()
+  const before = events.filter(({ id }) => !times.has(id)).map(({ id }) => id)
+  if (before.length === 0) return times
+  const known = await tx
+    .selectFrom('scheduled_events')
+    .select(['event', 'deliver_at'])
+    .where('event', 'in', before)
+    .execute()
+  for (const { event, deliver_at } of known) times.set(event, deliver_at)
+  return times
+}
