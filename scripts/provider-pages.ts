@@ -56,7 +56,7 @@ function providerPage(name: string, preset: Preset): string {
 /** Two words stand for what several pages say. */
 function limitOf(name: string, label: string, text: string): string {
   if (text === 'domain')
-    return `\`${name.toUpperCase()}_ALLOWED_EMAIL_DOMAINS=example.com\` allows [verified addresses of a domain](../providers.md#who-may-sign-in).`
+    return `\`${name.toUpperCase()}_ALLOWED_EMAIL_DOMAINS=example.com\` allows [verified addresses of a domain](../providers.md#limit-who-can-sign-in).`
   if (text === 'none')
     return `${label} sends neither groups nor a verified address. Use an [\`onSignUp\` hook](../accounts/hooks.md).`
   return text

@@ -239,7 +239,7 @@ export const settings = {
     read: readAddress.origins,
     default: '',
     description:
-      'Origins whose pages can call this service from a browser, such as `https://app.example.com`, comma-separated. Must match exactly. See [Pages of other origins](../guides/operating/access.md#pages-of-other-origins).',
+      'Origins whose pages can call this service from a browser, such as `https://app.example.com`, comma-separated. Must match exactly. See [Cross-origin requests](../guides/operating/access.md#cross-origin-requests).',
   }),
   corsCredentials: setting({
     env: 'CORS_CREDENTIALS',

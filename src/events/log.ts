@@ -86,7 +86,7 @@ const someEvents = `select ${columns} from events e where e.id = any($1::bigint[
 /**
  * The rows that a page reads: one more than the default size of a page, and than the largest. They are part of the statement, because
  * PostgreSQL assumes that a LIMIT by a parameter returns a tenth of the rows, finds the plan for all values too expensive, and plans the
- * statement again for each page: 0.7 ms instead of 0.2 (docs/adr/0051). They are few, because each connection keeps a plan for each
+ * statement again for each page: 0.7 ms instead of 0.2 (docs/adr/0013). They are few, because each connection keeps a plan for each
  * (https://www.postgresql.org/docs/current/sql-prepare.html#SQL-PREPARE-NOTES).
  */
 const sizes = [pageLimits.default + 1, pageLimits.max + 1]

@@ -17,8 +17,7 @@ export const scopes = {
   'lists:read': "Read the declared lists. A list restricted to its caller's rows is empty for a key.",
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read rejected webhooks and reprocessing jobs.',
-  'webhooks:write':
-    'Reprocess received events, pause handlers, manage failures. A dry run also needs `events:read`.',
+  'webhooks:write': 'Reprocess received events and pause handlers. A dry run also needs `events:read`.',
   operate: 'Read metrics, queues and versions, and a private API reference.',
   admin: 'Everything, including the audit log.',
 } as const satisfies Record<string, string>

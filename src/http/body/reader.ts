@@ -215,7 +215,7 @@ const streamEnded = Object.getOwnPropertyDescriptor(
 )!
 
 /**
- * A request whose body can go from the parser to a sink, without the events and turns of a stream (docs/adr/0018). It is the
+ * A request whose body can go from the parser to a sink, without the events and turns of a stream (docs/adr/0013). It is the
  * `IncomingMessage` of `createServer` (https://nodejs.org/api/http.html#httpcreateserveroptions-requestlistener). The parser passes
  * every piece, and null after the last, to `push` (https://nodejs.org/api/stream.html#readablepushchunk-encoding).
  */

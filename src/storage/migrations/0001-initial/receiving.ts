@@ -14,7 +14,7 @@ export const receiving: SchemaPart = {
       planned_at ${time}, extra_attempts integer, unique (source, event_id)
     ) ${strict};
     -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
-    -- (docs/adr/0016-leases-apart.md).
+    -- (docs/adr/0013-hot-paths.md).
     create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
     -- For events whose process ended while it had claimed them: they run one at a time (docs/guides/handlers.md).
     create index event_queue_suspects on event_queue (due_at) where status = 'pending' and crashes is not null;
@@ -71,7 +71,7 @@ export const receiving: SchemaPart = {
     ) ${strictByKey};
   `,
   postgres: `
-    -- A claimed row gets its second version on the same page (docs/adr/0016-leases-apart.md).
+    -- A claimed row gets its second version on the same page (docs/adr/0013-hot-paths.md).
     alter table event_queue set (fillfactor = 50);
 
     -- One row for each process that claims events. Its session holds an advisory lock on the id; claims begin with the id.
