@@ -83,17 +83,23 @@ export function attempt(
     onEnd: (by) => end(reasonOf(by, transactionTimeout)),
   })
   const stopListening = aborts.onAbort(end)
-  work().then(resolve, fail).finally(stopListening)
+  void work()
   return promise
 
-  async function work(): Promise<Attempted> {
-    const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace }, parts)
-    aborted.throwIfAborted()
-    const startDeliveries =
-      emitted.length > 0 ? await emitWithin(scope.tx, emitted, claimed.event) : undefined
-    const { event, claim, orderKey } = claimed
-    const { committed } = await scope.release({ event, claim, orderKey, at: clock.now() })
-    return { committed, startDeliveries, took: scope.took }
+  async function work(): Promise<void> {
+    try {
+      const emitted = await runHandlers(claimed, { plan, scope, aborted, end, trace }, parts)
+      aborted.throwIfAborted()
+      const startDeliveries =
+        emitted.length > 0 ? await emitWithin(scope.tx, emitted, claimed.event) : undefined
+      const { event, claim, orderKey } = claimed
+      const { committed } = await scope.release({ event, claim, orderKey, at: clock.now() })
+      resolve({ committed, startDeliveries, took: scope.took })
+    } catch (error) {
+      fail(error)
+    } finally {
+      stopListening()
+    }
   }
 
   /**
