@@ -1,7 +1,7 @@
 import type { Keyring } from '../crypto/keyring.ts'
 import { faultOfDestination } from '../network/destination.ts'
 import { anywhere } from '../network/egress.ts'
-import { decodeDigest } from './schemes/digest.ts'
+import { decodeKey } from './schemes/digest.ts'
 
 /** An address for the events of a source, with your own secret. */
 export interface ForwardTarget {
@@ -66,7 +66,7 @@ function split(secret: string | readonly string[]): string[] {
 
 function readKey(secret: string): Buffer | undefined {
   if (!secret.startsWith(prefix)) return undefined
-  const key = decodeDigest(secret.slice(prefix.length), 'base64')
+  const key = decodeKey(secret.slice(prefix.length))
   return key && key.length >= bounds.least && key.length <= bounds.most ? key : undefined
 }
 

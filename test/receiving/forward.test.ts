@@ -190,6 +190,7 @@ onEachEngine('a source that forwards', (engine) => {
 
 test('an invalid forwardTo stops the start', async () => {
   for (const forwardTo of [
+    { url: 'https://a.example/', secret: `whsec_${'-_aB'.repeat(8)}` },
     'internal:80',
     'http://user:word@internal/',
     'http://internal:0/',

@@ -14,6 +14,11 @@ export function decodeDigest(text: string, encoding: Encoding): Buffer | undefin
   return Buffer.from(text, encoding)
 }
 
+/** Decodes a key of Standard Webhooks. In the alphabet of URLs, texts that are no base64 look valid, such as `polar_whs_…`. */
+export function decodeKey(base64: string): Buffer | undefined {
+  return /[_-]/.test(base64) ? undefined : decodeDigest(base64, 'base64')
+}
+
 /** Returns the index of the first expected digest that was received, or -1. All pairs are compared, each in constant time. */
 export function findEqual(expected: readonly Uint8Array[], received: readonly Uint8Array[]): number {
   let found = -1

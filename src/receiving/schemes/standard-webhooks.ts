@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { fromObject, headerOf, identify } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
-import { decodeDigest, ed25519Key, findEqual, isSignedBy } from './digest.ts'
+import { decodeDigest, decodeKey, ed25519Key, findEqual, isSignedBy } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
 import {
   type Check,
@@ -60,14 +60,13 @@ const publicPrefix = 'whpk_'
 function readKey(secret: string): Key {
   const text = secret.replace(/^v1a?,/, '')
   if (text.startsWith(publicPrefix)) {
-    const bytes = decodeDigest(text.slice(publicPrefix.length), 'base64')
+    const bytes = decodeKey(text.slice(publicPrefix.length))
     if (bytes?.length !== 32)
       throw new Error('a public key of Standard Webhooks is whpk_ and 32 bytes in base64')
     return { secret, key: ed25519Key(bytes) }
   }
   const encoded = text.startsWith(symmetricPrefix) ? text.slice(symmetricPrefix.length) : text
-  // `decodeDigest` also accepts the alphabet of URLs, in which texts that are no base64 look valid: `polar_whs_…`.
-  const bytes = /[_-]/.test(encoded) ? undefined : decodeDigest(encoded, 'base64')
+  const bytes = decodeKey(encoded)
   if (!bytes || bytes.length === 0)
     throw new TypeError(
       'a secret of Standard Webhooks is base64, with or without whsec_ before it. If the sender signs with the text itself, as Polar does, encode it: Buffer.from(secret).toString("base64")',
