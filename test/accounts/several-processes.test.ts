@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { each } from '#test/harness/fields.ts'
 import { Browser } from '#test/harness/browser.ts'
-import { engines, type Engine, type TestDatabase } from '#test/harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -16,9 +16,8 @@ import { eventually } from '../receiving/harness.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
 // One SQLite file has one service; that the command line counts at once there is shown in test/cli/users.test.ts.
-const postgres = engines.find(({ name }) => name === 'postgres')
 
-describe('two services on one PostgreSQL', { skip: !postgres }, () => {
+describe('two services on one PostgreSQL', onPostgres, () => {
   const engine = postgres as Engine
   let provider: OAuthProvider
   let database: TestDatabase
@@ -188,7 +187,7 @@ describe('two services on one PostgreSQL', { skip: !postgres }, () => {
 
 test(
   'PostgreSQL: a process that only verifies access tokens refuses a withdrawn signing key',
-  { skip: !postgres },
+  onPostgres,
   async () => {
     await using stack = new AsyncDisposableStack()
     const provider = stack.adopt(await startOAuthProvider(), (it) => it.close())
@@ -222,7 +221,7 @@ test(
 
 test(
   'PostgreSQL: a process without notifications caches nothing, and others do not wait for it',
-  { skip: !postgres },
+  onPostgres,
   async () => {
     await using stack = new AsyncDisposableStack()
     const provider = stack.adopt(await startOAuthProvider(), (it) => it.close())

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { dumpable } from '../harness/dumpable-postgres.ts'
-import { asAdmin, engines } from '../harness/engines.ts'
+import { asAdmin, onPostgres, onSqlite, postgres, sqlite } from '../harness/engines.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { startStandby } from '../harness/standby.ts'
@@ -47,9 +47,9 @@ async function eventIds(service: TestService): Promise<Set<string>> {
 }
 
 describe('backup and restore (sqlite)', () => {
-  const engine = engines.find(({ name }) => name === 'sqlite')!
+  const engine = sqlite!
 
-  test('a backup under load has all that was acknowledged before it', { skip: !engine }, async () => {
+  test('a backup under load has all that was acknowledged before it', onSqlite, async () => {
     const service = await startTestService(engine)
     const file = join(root, 'loaded.backup')
     const sender = sendAll(service)
@@ -78,7 +78,7 @@ describe('backup and restore (sqlite)', () => {
     }
   })
 
-  test('events that lie in the spool are in the backup', { skip: !engine }, async () => {
+  test('events that lie in the spool are in the backup', onSqlite, async () => {
     const folder = join(root, 'spooled')
     mkdirSync(folder)
     const databaseUrl = `sqlite:${join(folder, 'postern.db')}`
@@ -132,9 +132,9 @@ describe('backup and restore (sqlite)', () => {
 })
 
 describe('backup and restore (postgres)', () => {
-  const engine = engines.find(({ name }) => name === 'postgres')
+  const engine = postgres
 
-  test('without pg_dump the message says what to install', { skip: !engine }, async () => {
+  test('without pg_dump the message says what to install', onPostgres, async () => {
     await using home = await engine!.createDatabase()
     const made = await postern(root, ['backup', join(root, 'dump')], {
       ...settings(home.url),
@@ -166,7 +166,7 @@ describe('backup and restore (postgres)', () => {
     return readFileSync(file, 'utf8')
   }
 
-  test('a dump is for its owner only, and no argument holds the password', { skip: !engine }, async () => {
+  test('a dump is for its owner only, and no argument holds the password', onPostgres, async () => {
     await using home = await engine!.createDatabase()
     const [, user, place] = /^postgres:\/\/([^:@]*)[^@]*@(.*)$/.exec(home.url)!
     for (const url of [
@@ -179,7 +179,7 @@ describe('backup and restore (postgres)', () => {
     }
   })
 
-  test('pg_dump never gets a session that the service shares', { skip: !engine }, async () => {
+  test('pg_dump never gets a session that the service shares', onPostgres, async () => {
     await using home = await engine!.createDatabase()
     await using other = await engine!.createDatabase()
     await using pooler = scoped(await startTransactionPooler(home.url))
@@ -202,7 +202,7 @@ describe('backup and restore (postgres)', () => {
     }
   })
 
-  test('a standby is backed up only if the address asks for it', { skip: !engine }, async () => {
+  test('a standby is backed up only if the address asks for it', onPostgres, async () => {
     await using primary = scoped(await startOwnPostgres())
     await using standby = scoped(await startStandby(primary.url))
     const { host } = new URL(primary.url)
@@ -219,7 +219,7 @@ describe('backup and restore (postgres)', () => {
     )
   })
 
-  test('a database with tables is refused before pg_restore runs', { skip: !engine }, async () => {
+  test('a database with tables is refused before pg_restore runs', onPostgres, async () => {
     await using service = await startTestService(engine!)
     const restored = await postern(root, ['restore', import.meta.filename], {
       ...settings(service.databaseUrl),
@@ -232,7 +232,7 @@ describe('backup and restore (postgres)', () => {
     )
   })
 
-  test('a dump is restored into an empty database', { skip: !engine }, async (context) => {
+  test('a dump is restored into an empty database', onPostgres, async (context) => {
     const options = dumpable()
     if (!options) return context.skip('no pg_dump, or no server that it can dump')
     await using server = scoped(await startOwnPostgres(options))

@@ -10,7 +10,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
+import { onEachEngine, onSqlite, sqlite } from '#test/harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
@@ -235,8 +235,7 @@ describe('postern doctor', () => {
     assert.doesNotMatch(stdout, /hush/)
   })
 
-  const sqlite = engines.find(({ name }) => name === 'sqlite')
-  test('reports a clock that is behind the times in SQLite', { skip: !sqlite }, async () => {
+  test('reports a clock that is behind the times in SQLite', onSqlite, async () => {
     const database = await sqlite!.createDatabase()
     const opened = await openDatabase(database.url)
     await migrate(opened)

@@ -6,15 +6,14 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { engines } from '../harness/engines.ts'
+import { onSqlite, sqlite } from '../harness/engines.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 const script = join(import.meta.dirname, '../../deploy/compose/backup.mjs')
-const sqlite = engines.find(({ name }) => name === 'sqlite')
 
-test('scheduled backups replace the oldest ones, and stop at SIGTERM', { skip: !sqlite }, async () => {
+test('scheduled backups replace the oldest ones, and stop at SIGTERM', onSqlite, async () => {
   await using database = await sqlite!.createMigratedDatabase()
   const folder = temporaryFolder()
   const env = childEnvironment()

@@ -27,7 +27,7 @@ const needed = 'import jwt, cryptography; from jwt.exceptions import PyJWKClient
 const python = [join(root, '.cache/python/bin/python'), 'python3'].find(
   (program) => spawnSync(program, ['-c', needed]).status === 0,
 )
-const skip = python === undefined && 'there is no python3 with PyJWT 2.8 and cryptography'
+const skip = python === undefined && 'PyJWT 2.8 and cryptography are not installed'
 
 describe('examples/python-resource-server', { skip }, () => {
   let provider: OAuthProvider

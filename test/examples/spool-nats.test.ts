@@ -23,7 +23,7 @@ import { childEnvironment } from '../harness/child-environment.ts'
 const folder = join(import.meta.dirname, '../../examples/spool-nats')
 const postgres = engines.find(({ name }) => name === 'postgres')
 const isInstalled = existsSync(join(folder, 'node_modules/@nats-io/jetstream'))
-const skip = !isInstalled ? 'run npm install in examples/spool-nats' : withoutNats
+const skip = !isInstalled ? 'the packages of examples/spool-nats are not installed' : withoutNats
 
 describe('examples/spool-nats', { skip }, () => {
   test('its own test passes', async () => {

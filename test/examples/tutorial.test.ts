@@ -7,7 +7,7 @@ import { describe, test } from 'node:test'
 import { projectFiles } from '../../src/cli/init/files.ts'
 import { version } from '../../src/runtime/version.ts'
 import { Browser } from '../harness/browser.ts'
-import { engines } from '../harness/engines.ts'
+import { onSqlite } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 import { blocksOf, root, stepsOf, type Block } from '../house/documented/blocks.ts'
 import { matches } from '../house/documented/mask.ts'
@@ -44,9 +44,7 @@ test('the last version of each file in the tutorial is the file of examples/shop
   assert.deepEqual(others.toSorted(), ['README.md', 'package.json'])
 })
 
-const runs = engines.some(({ name }) => name === 'sqlite')
-
-describe('the tutorial', { skip: !runs }, () => {
+describe('the tutorial', onSqlite, () => {
   const grace = new Browser()
   const project = started(() => Project.create())
 

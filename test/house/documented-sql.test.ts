@@ -4,10 +4,9 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { allPages, blocksOf } from './documented/blocks.ts'
 
-const engine = engines.find(({ name }) => name === 'postgres')
 const blocks = allPages.flatMap(blocksOf).filter(({ language }) => language === 'sql')
 
 /** Commands and variables of psql are no SQL. */
@@ -18,11 +17,11 @@ const statements = (text: string): string =>
     .trim()
     .replace(/;?$/, ';')
 
-describe('the SQL of pages', { skip: !engine }, () => {
+describe('the SQL of pages', onPostgres, () => {
   let client: pg.Client
   let drop: () => Promise<void>
   before(async () => {
-    const database = await engine!.createDatabase()
+    const database = await postgres!.createDatabase()
     drop = () => database.drop()
     client = new pg.Client(database.url)
     await client.connect()

@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { userTarget } from '../../src/listing/importing/users.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
-
-const postgres = engines.find(({ name }) => name === 'postgres')
+import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 
 /** The SQL blocks of a page, without the commands of psql. */
 function statementsOf(page: string): string[] {
@@ -35,7 +33,7 @@ const stored = [
   [7, 'email', 'nodemailer', 'u7@example.com', null],
 ] as const
 
-describe('moving accounts from other systems', { skip: !postgres }, () => {
+describe('moving accounts from other systems', onPostgres, () => {
   let database: TestDatabase
   let client: pg.Client
 

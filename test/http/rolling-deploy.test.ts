@@ -3,12 +3,11 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, test } from 'node:test'
-import { engines, type Engine } from '#test/harness/engines.ts'
+import { type Engine, onPostgres, postgres } from '#test/harness/engines.ts'
 import { startTestService, webhookSecret, type TestService } from '#test/harness/service.ts'
 import { sign } from '../receiving/harness.ts'
 
 // One SQLite file has one service.
-const postgres = engines.find(({ name }) => name === 'postgres')
 
 /** What a load balancer does: it keeps connections to each service, and sends requests to those that say that they are ready. */
 class Balancer {
@@ -72,7 +71,7 @@ class Balancer {
   }
 }
 
-describe('a rolling deploy', { skip: !postgres }, () => {
+describe('a rolling deploy', onPostgres, () => {
   test('fails no request on kept-alive connections', async () => {
     const engine = postgres as Engine
     const database = await engine.createDatabase()

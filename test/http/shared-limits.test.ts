@@ -5,16 +5,15 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines, type Engine, type TestDatabase } from '../harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { appCode, exchange, newPkce, spa } from '../login/harness.ts'
 
 // One process works on an SQLite file.
-const postgres = engines.find(({ name }) => name === 'postgres')
 const minute = 60_000
 
-describe('limits of two processes', { skip: !postgres }, () => {
+describe('limits of two processes', onPostgres, () => {
   const engine = postgres as Engine
   let provider: OAuthProvider
   let home: TestDatabase

@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { list } from '../../src/index.ts'
-import { engines } from '../harness/engines.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
 import { eventually } from '../receiving/harness.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
 /** Seconds. */
 const maxAge = 4
 
@@ -22,7 +21,7 @@ interface Answer {
   next: string | null
 }
 
-describe('lists on a standby', { skip: !postgres }, () => {
+describe('lists on a standby', onPostgres, () => {
   let primary: OwnPostgres
   let standby: Standby
   let service: TestService

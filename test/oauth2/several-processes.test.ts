@@ -1,13 +1,11 @@
 // An app that one process changes or deletes is changed for every other one, at the very next call.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { engines, type Engine, type TestDatabase } from '#test/harness/engines.ts'
+import { type Engine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { token } from './harness.ts'
 
-const postgres = engines.find(({ name }) => name === 'postgres')
-
-describe('apps of two services on one PostgreSQL', { skip: !postgres }, () => {
+describe('apps of two services on one PostgreSQL', onPostgres, () => {
   let database: TestDatabase
   let first: TestService
   let second: TestService
