@@ -1,9 +1,8 @@
-import { Keyring } from '../../src/crypto/keyring.ts'
-import { sealedColumns } from '../../src/crypto/sealed-columns.ts'
+import { Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { fill, padded } from '../harness/fill.ts'
 import { production } from '../harness/postern.ts'
-import { big, bytesOf, day, idOf, largestOwner, oneOf, timeOf, type Shape } from './shape.ts'
+import { big, bytesOf, day, idOf, largestOwner, oneOf, type Shape, timeOf } from './shape.ts'
 
 /** Every fiftieth subscriber is down. */
 const isDown = (subscriber: string): string => `(${subscriber}) % 50 = 0`

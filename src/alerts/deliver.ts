@@ -1,11 +1,9 @@
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
-import { sealedColumns } from '../crypto/sealed-columns.ts'
+import { type Keyring, sealedColumns } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
-import { faultOfDestination } from '../network/destination.ts'
-import type { Egress } from '../network/egress.ts'
+import { type Egress, faultOfDestination } from '../network/egress.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 
 /** One condition in a message. */

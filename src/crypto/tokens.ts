@@ -9,3 +9,8 @@ export function newToken(prefix = ''): string {
 export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer')
 }
+
+/** The S256 challenge of a verifier (RFC 7636, section 4.6). */
+export function codeChallenge(verifier: string): string {
+  return hash('sha256', verifier, 'base64url')
+}

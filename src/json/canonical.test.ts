@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canonicalJson } from './canonical.ts'
+import { canonicalJson } from './exact.ts'
 
 const same = (a: string, b: string): boolean => canonicalJson(a) === canonicalJson(b)
 

@@ -1,3 +1,5 @@
+import { Problem } from '../errors.ts'
+
 /**
  * Matches JSON that may contain a number that a double changes: more digits than a double has, an exponent, zeros at the end of a
  * fraction, negative zero, a small fraction. Strings can match as well, which only costs time.
@@ -151,4 +153,63 @@ function trimZeros(digits: string): string {
   let end = digits.length
   while (digits[end - 1] === '0') end -= 1
   return digits.slice(0, end)
+}
+
+/**
+ * Returns JSON in a canonical form: sorted keys, numbers as digits and an exponent. `{"a":1,"b":10.0}` and `{"b":1e1,"a":1.0}`
+ * become equal, and different numbers stay different regardless of their digits. Use it only for comparisons.
+ * @param json JSON without repeated keys, as JSON.stringify writes it.
+ */
+export function canonicalJson(json: string): string {
+  return write(parseExactly(json))
+}
+
+function write(value: unknown): string {
+  if (typeof value === 'number') return canonicalNumber(String(value))
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (isRawJSON(value)) return canonicalNumber(value.rawJSON)
+  if (Array.isArray(value)) return `[${value.map(write).join(',')}]`
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${write(member)}`).join(',')}}`
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** The text of JSON in UTF-8, without the byte order mark that some senders write before it (RFC 8259, section 8.1). */
+export function jsonText(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  return text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
+/**
+ * Parses a body that is passed on, and preserves every digit of its numbers. Returns `undefined` for an empty body.
+ * @throws Problem `invalid-body` if it is not UTF-8 or not JSON.
+ */
+export function parseLossless(bytes: Uint8Array): unknown {
+  return parseBytes(bytes, parseExactly)
+}
+
+/** Like parseLossless, but with JavaScript's numbers: for bodies that are not passed on. */
+export function parsePlain(bytes: Uint8Array): unknown {
+  return parseBytes(bytes, JSON.parse)
+}
+
+function parseBytes(bytes: Uint8Array, parse: (text: string) => unknown): unknown {
+  if (bytes.length === 0) return undefined
+  let text: string
+  try {
+    text = decoder.decode(bytes)
+  } catch (error) {
+    throw new Problem('invalid-body', { detail: 'The body is not UTF-8.', cause: error })
+  }
+  try {
+    return parse(text)
+  } catch (error) {
+    // The reviver of parseExactly is called for each level from within the one above it.
+    const detail =
+      error instanceof RangeError
+        ? 'The body is nested too deeply.'
+        : `The body is not JSON: ${(error as Error).message}.`
+    throw new Problem('invalid-body', { detail, cause: error })
+  }
 }

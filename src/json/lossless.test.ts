@@ -1,8 +1,13 @@
 import fc from 'fast-check'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hasLongNumber, parseToExactValues, rememberNumbers, stringifyExactly } from './exact.ts'
-import { parseLossless } from './lossless.ts'
+import {
+  hasLongNumber,
+  parseLossless,
+  parseToExactValues,
+  rememberNumbers,
+  stringifyExactly,
+} from './exact.ts'
 
 const through = (text: string): string => JSON.stringify(parseLossless(Buffer.from(text)))
 

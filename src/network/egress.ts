@@ -1,6 +1,5 @@
 import { BlockList, isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { isReservedAddress, withoutBrackets } from './reserved-addresses.ts'
 
 /** Ranges of ports, inclusive. */
 export type Ports = readonly (readonly [first: number, last: number])[]
@@ -78,3 +77,130 @@ export function portOf(port: string, protocol: string): number {
 
 /** For addresses that an operator chooses: all are allowed. */
 export const anywhere = new Egress({ allowPrivateNetwork: true })
+
+/**
+ * IPv4 ranges that are not public: the IANA registry of special-purpose addresses
+ * (https://www.iana.org/assignments/iana-ipv4-special-registry), multicast and class E.
+ */
+export const reservedIpv4 = [
+  '0.0.0.0/8', // this network
+  '10.0.0.0/8', // private
+  '100.64.0.0/10', // carrier-grade NAT
+  '127.0.0.0/8', // loopback
+  '169.254.0.0/16', // link-local, cloud metadata
+  '172.16.0.0/12', // private
+  '192.0.0.0/24', // protocol assignments
+  '192.0.2.0/24', // documentation
+  '192.88.99.0/24', // 6to4 relays, withdrawn
+  '192.168.0.0/16', // private
+  '198.18.0.0/15', // benchmarks
+  '198.51.100.0/24', // documentation
+  '203.0.113.0/24', // documentation
+  '224.0.0.0/4', // multicast
+  '240.0.0.0/4', // reserved, broadcast
+] as const
+
+/**
+ * IPv6 ranges inside 2000::/3 (global unicast) that are not public
+ * (https://www.iana.org/assignments/iana-ipv6-special-registry). All addresses outside 2000::/3 are not public either.
+ */
+export const reservedIpv6 = [
+  '2001::/23', // protocol assignments, Teredo
+  '2001:db8::/32', // documentation
+  '2002::/16', // 6to4: carries any IPv4 address, private ones too
+  '3fff::/20', // documentation
+] as const
+
+/** Prefixes whose last 32 bits are the IPv4 address of the destination: mapped (RFC 4291) and NAT64 (RFC 6052). */
+const embedding = ['::ffff:', '64:ff9b::'] as const
+
+const reserved = new BlockList()
+const globalUnicast = new BlockList()
+const embedded = new BlockList()
+
+globalUnicast.addSubnet('2000::', 3, 'ipv6')
+for (const prefix of embedding) embedded.addSubnet(`${prefix}0.0.0.0`, 96, 'ipv6')
+for (const range of reservedIpv6) {
+  const [network, bits] = split(range)
+  reserved.addSubnet(network, bits, 'ipv6')
+}
+for (const range of reservedIpv4) {
+  const [network, bits] = split(range)
+  reserved.addSubnet(network, bits, 'ipv4')
+  for (const prefix of embedding) reserved.addSubnet(`${prefix}${network}`, 96 + bits, 'ipv6')
+}
+
+function split(range: string): [network: string, bits: number] {
+  const [network = '', bits] = range.split('/')
+  return [network, Number(bits)]
+}
+
+/**
+ * Whether an IP address (with or without brackets or a zone) is loopback, private, link-local, multicast, documentation
+ * or reserved otherwise. Other texts count as reserved: the caller resolves names first.
+ */
+export function isReservedAddress(address: string): boolean {
+  const bare = withoutBrackets(address).split('%', 1)[0]!
+  const version = isIP(bare)
+  if (version === 4) return reserved.check(bare, 'ipv4')
+  if (version === 6) {
+    return (
+      reserved.check(bare, 'ipv6') || !(globalUnicast.check(bare, 'ipv6') || embedded.check(bare, 'ipv6'))
+    )
+  }
+  return true
+}
+
+/** The host of a URL in the form that net.isIP and net.connect expect. */
+export function withoutBrackets(host: string): string {
+  return host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
+}
+
+const longest = 2048
+
+/**
+ * Returns why the service must not call an address, as a sentence, or `undefined`. Registration thereby refuses what the
+ * connector would refuse later. Names are resolved only on connecting, because their addresses may change until then.
+ */
+export function faultOfDestination(text: string, egress: Egress): string | undefined {
+  if (text.length > longest) return `The address is longer than ${longest} characters.`
+  // The parser of URLs would remove them.
+  // oxlint-disable-next-line no-control-regex
+  if (/[\0-\x1f\x7f]/.test(text))
+    return 'The address must not contain line breaks, tabs or other control characters.'
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  // The parser accepts `https:host` and `https:\\host` as well.
+  if (!url || !/^\s*https?:\/\/[^/\\]/i.test(text)) return 'The address must be a whole http or https URL.'
+  if (url.username !== '' || url.password !== '') {
+    return 'The address must not contain credentials; send them in a header.'
+  }
+  if (url.hash !== '') return 'The address must not have a fragment: it would never be sent.'
+  if (url.port === '0') return 'The address names port 0, which cannot be connected to.'
+  if (egress.refusesPort(portOf(url.port, url.protocol)))
+    return 'The address names a port that is not allowed; see EMIT_PORTS.'
+  const unusable = faultOfHost(url.hostname)
+  if (unusable !== undefined) return unusable
+  if (egress.trustsHost(url.hostname)) return undefined
+  if (url.protocol !== 'https:')
+    return 'The address must be https; http is for ALLOW_PRIVATE_NETWORK=true and allowed hosts only.'
+  const host = withoutBrackets(url.hostname)
+  if (isIP(host) !== 0 ? egress.refuses(host, host) : /(^|\.)localhost\.?$/.test(host)) {
+    return 'The address is private or reserved; only ALLOW_PRIVATE_NETWORK=true or an allow-list lets it be called.'
+  }
+  return undefined
+}
+
+/** Why a host cannot exist in DNS (RFC 1035, section 2.3.4). Underscores occur in practice. */
+function faultOfHost(hostname: string): string | undefined {
+  if (isIP(withoutBrackets(hostname)) !== 0) return undefined
+  const name = hostname.replace(/\.$/, '')
+  if (name.includes('*')) return 'The address names a host with `*`: register each host.'
+  if (name.length > 253) return 'The address names a host of more than 253 characters.'
+  for (const label of name.split('.')) {
+    if (label === '')
+      return 'The address names a host with an empty part: two dots follow each other, or one begins it.'
+    if (label.length > 63) return 'The address names a host with a part of more than 63 characters.'
+    if (!/^[a-z0-9_-]+$/.test(label)) return 'The address names a host with characters that no host name has.'
+  }
+  return undefined
+}

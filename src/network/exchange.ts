@@ -1,13 +1,14 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { type AnswerReader, expectAnswer } from './answer-reader.ts'
 import {
-  takeTrace,
+  type AnswerReader,
   type ConnectionPhases,
   type ConnectionStep,
   type ConnectionTrace,
-} from './connection-trace.ts'
+  expectAnswer,
+  takeTrace,
+} from './connection.ts'
 
 /** The duration of each part, in milliseconds. Parts that did not occur or did not finish are missing. */
 export interface Phases extends ConnectionPhases {

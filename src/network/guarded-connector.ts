@@ -1,11 +1,9 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector } from 'undici'
-import { followAnswers } from './answer-reader.ts'
-import { ConnectionTrace, attachTrace } from './connection-trace.ts'
-import { Egress, portOf, type EgressRules } from './egress.ts'
+import { attachTrace, ConnectionTrace, followAnswers } from './connection.ts'
+import { Egress, type EgressRules, portOf, withoutBrackets } from './egress.ts'
 import { connecting } from './exchange.ts'
-import { withoutBrackets } from './reserved-addresses.ts'
 
 /** Resolves a name to all of its addresses. */
 export type Resolve = (

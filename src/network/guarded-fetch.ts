@@ -1,5 +1,4 @@
-import { faultOfDestination } from './destination.ts'
-import { Egress } from './egress.ts'
+import { Egress, faultOfDestination } from './egress.ts'
 import { errorOf, type Outcome } from './exchange.ts'
 import type { OutboundAgent } from './outbound-agent.ts'
 

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Egress } from './egress.ts'
-import { faultOfDestination } from './destination.ts'
-import { isReservedAddress, reservedIpv4, reservedIpv6 } from './reserved-addresses.ts'
+import { Egress, faultOfDestination, isReservedAddress, reservedIpv4, reservedIpv6 } from './egress.ts'
 
 test('the first and last address of every reserved IPv4 range are reserved, also embedded in IPv6', () => {
   for (const range of reservedIpv4) {

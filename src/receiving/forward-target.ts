@@ -1,6 +1,5 @@
 import type { Keyring } from '../crypto/keyring.ts'
-import { faultOfDestination } from '../network/destination.ts'
-import { anywhere } from '../network/egress.ts'
+import { anywhere, faultOfDestination } from '../network/egress.ts'
 import { decodeKey } from './schemes/digest.ts'
 
 /** An address for the events of a source, with your own secret. */

@@ -2,7 +2,7 @@ import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/hmac.ts'
 import { errorOf } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
-import { readRetryAfter } from '../network/retry-after.ts'
+import { readRetryAfter } from '../runtime/retry-schedule.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
 
 interface ForwardRequest {

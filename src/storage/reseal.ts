@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import { sleep, type Clock } from '../runtime/clock.ts'
-import { keyIdInSql, type Keyring } from '../crypto/keyring.ts'
-import type { SealedColumn } from '../crypto/sealed-columns.ts'
+import { type Clock, sleep } from '../runtime/clock.ts'
+import { keyIdInSql, type Keyring, type SealedColumn } from '../crypto/keyring.ts'
 import type { Database, Tx } from './database.ts'
 import { findSealedGroups, type SealedGroup } from './sealed-values.ts'
 

@@ -1,6 +1,5 @@
-import { sql, type RawBuilder } from 'kysely'
-import { keyIdInSql, type Keyring } from '../crypto/keyring.ts'
-import { allSealedColumns, type SealedColumn } from '../crypto/sealed-columns.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { allSealedColumns, keyIdInSql, type Keyring, type SealedColumn } from '../crypto/keyring.ts'
 import type { Database } from './database.ts'
 import { poolRows } from './postgres/pool/pool-rows.ts'
 

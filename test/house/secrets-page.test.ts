@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
-import type { sealedColumns } from '../../src/crypto/sealed-columns.ts'
+import type { sealedColumns } from '../../src/crypto/keyring.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/guides/operating/secrets.md'), 'utf8')
 

@@ -1,7 +1,6 @@
 import { createPrivateKey, type JsonWebKeyInput, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JWK } from 'jose'
-import type { Keyring } from '../../crypto/keyring.ts'
-import { sealedColumns } from '../../crypto/sealed-columns.ts'
+import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import type { SigningKeysTable } from '../../storage/tables.ts'
 
 const contextOf = sealedColumns.signingKey.context

@@ -12,9 +12,8 @@ import {
   withoutResolution,
 } from './failures.ts'
 import { httpSignatureHeaders, signatures, type SigningKey } from './signature.ts'
-import { readRetryAfter } from '../../network/retry-after.ts'
+import { longestRetryAfter, nextDelay, readRetryAfter } from '../../runtime/retry-schedule.ts'
 import type { AttemptRecord, EventPayload } from '../store.ts'
-import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { Egress, type EgressRules } from '../../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'

@@ -1,10 +1,8 @@
 import type { Database } from '../../storage/database.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
-import { sealedColumns } from '../../crypto/sealed-columns.ts'
+import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { targetOf, type Target } from '../attempt/attempt.ts'
-import type { LiveKey, SubscriberSecrets } from '../subscribers/secrets.ts'
-import { schemesOf } from '../subscribers/secrets.ts'
+import { type Target, targetOf } from '../attempt/attempt.ts'
+import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import type { SigningKey } from '../attempt/signature.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 

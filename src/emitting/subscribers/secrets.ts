@@ -1,5 +1,4 @@
-import type { Keyring } from '../../crypto/keyring.ts'
-import { sealedColumns } from '../../crypto/sealed-columns.ts'
+import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
@@ -10,9 +9,9 @@ import {
   newSymmetricKey,
   publicJwk,
   readSymmetricKey,
+  type SigningKey,
   writePublicKey,
   writeSymmetricKey,
-  type SigningKey,
 } from '../attempt/signature.ts'
 
 type Scheme = SubscriberSecretsTable['scheme']

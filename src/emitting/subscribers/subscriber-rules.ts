@@ -1,8 +1,7 @@
 import type { Database, Tx } from '../../storage/database.ts'
 import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
 import { Problem } from '../../errors.ts'
-import { faultOfDestination } from '../../network/destination.ts'
-import type { Egress } from '../../network/egress.ts'
+import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
 import { lockOwner } from './owners.ts'
 

@@ -1,6 +1,5 @@
 import { isId } from '../../crypto/ids.ts'
-import { faultOfDestination } from '../../network/destination.ts'
-import { anywhere } from '../../network/egress.ts'
+import { anywhere, faultOfDestination } from '../../network/egress.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { reauthenticationProofs, signingAlgorithms } from './client.ts'

@@ -3,8 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../../errors.ts'
 import { groupFields, rawQuery, readFields } from '../../http/requests/parameters.ts'
-import { isRawNumber, parseExactly } from '../../json/exact.ts'
-import { jsonText } from '../../json/lossless.ts'
+import { isRawNumber, jsonText, parseExactly } from '../../json/exact.ts'
 import {
   type Accepted,
   type Delivery,

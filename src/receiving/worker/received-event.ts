@@ -1,6 +1,5 @@
 import { isForm, readFormBody } from '../../http/requests/parameters.ts'
-import { hasLongNumber, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
-import { jsonText } from '../../json/lossless.ts'
+import { hasLongNumber, jsonText, parseToExactValues, rememberNumbers } from '../../json/exact.ts'
 import { readStoredHeaders } from '../../events/store.ts'
 import type { ReceivedEvent } from '../config.ts'
 import type { ClaimedEvent } from '../queue/store.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readRetryAfter } from './retry-after.ts'
+import { readRetryAfter } from './retry-schedule.ts'
 
 test('Retry-After is seconds or an HTTP date; other values are ignored', () => {
   const now = Date.UTC(2026, 10, 21, 12, 0, 0)
