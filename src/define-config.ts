@@ -33,7 +33,7 @@ type EventOf<Key extends string, Sources, Payloads> = Key extends keyof Payloads
     }[keyof Sources & string]
 
 /** The configuration, with the types that follow from the declared sources, schemas and event types. */
-export interface TypedConfig<Sources, Payloads, Keys extends string, Emitted> extends Pick<
+interface TypedConfig<Sources, Payloads, Keys extends string, Emitted> extends Pick<
   PosternConfig,
   'login' | 'forwardAuth' | 'listing'
 > {

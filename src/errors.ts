@@ -130,7 +130,7 @@ export const problems = {
 
 export type ProblemCode = keyof typeof problems
 
-export interface ProblemExtras {
+interface ProblemExtras {
   detail?: string
   /** What to do, where the text of the code would be wrong for the caller. */
   advice?: string

@@ -10,7 +10,7 @@ import { checkSealedValues } from './storage/sealed-check.ts'
 import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
 import type { Log } from './telemetry/log.ts'
 
-export interface DatabaseParts {
+interface DatabaseParts {
   configuration: Configuration
   log: Log
   /** Milliseconds that a handler may take. */
@@ -51,7 +51,7 @@ export async function openServiceDatabase({
   return database
 }
 
-export interface PreparationParts {
+interface PreparationParts {
   configuration: Configuration
   log: Log
   /** Whether to bring the database to this version. Default true. */

@@ -14,7 +14,7 @@ const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
 /** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
 const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
 
-export interface Credentials {
+interface Credentials {
   keys: ApiKeys
   accessTokens: AccessTokens
   sessions: Sessions

@@ -50,7 +50,7 @@ import { type Attention, mostOfAKind, quoted } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
-export interface AccountsParts extends ModuleParts {
+interface AccountsParts extends ModuleParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
   events: AccountEventChoice
   emit: EmitEvents

@@ -18,7 +18,7 @@ export type Refusal = Pick<AuditEntry, 'action' | 'code'> & Partial<Pick<AuditEn
 export type NoteRefusal = (request: FastifyRequest, refusal: Refusal, principal?: Principal) => Promise<void>
 
 /** The caller of a refused request that the framework did not see. */
-export interface RefusedCall {
+interface RefusedCall {
   origin: AuditOrigin
   /** The client network. */
   network: string

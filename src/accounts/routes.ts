@@ -14,7 +14,7 @@ import type { TokenFamilies } from './tokens/token-families.ts'
 import type { Sessions } from './sessions/sessions.ts'
 import type { Users } from './users/users.ts'
 
-export interface AccountsRoutesParts {
+interface AccountsRoutesParts {
   database: Database
   users: Users
   sessions: Sessions

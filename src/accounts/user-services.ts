@@ -12,7 +12,7 @@ import { TokenFamilies } from './tokens/token-families.ts'
 import { Administration } from './users/administration.ts'
 import type { AdminGroup, AdminRule } from './users/roles.ts'
 
-export interface UserServicesParts {
+interface UserServicesParts {
   configuration: Pick<
     Configuration,
     'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]

@@ -9,13 +9,13 @@ import { signerOf } from '../receiving/samples/sign-for.ts'
 import type { SampleRequest, SignedSample } from '../receiving/samples/index.ts'
 
 /** A source of this project, or a preset by its name, for which webhooks can be signed. */
-export interface LocalSource {
+interface LocalSource {
   preset: string
   /** @throws UsageFailure if the source would not accept the webhook */
   sign: (request: SourceRequest) => SignedSample
 }
 
-export interface SourceRequest extends Omit<SampleRequest, 'secret'> {
+interface SourceRequest extends Omit<SampleRequest, 'secret'> {
   /** The stored headers of an event that is sent again. */
   headers?: Readonly<Record<string, string>>
 }

@@ -6,7 +6,7 @@ import type { Log } from '../telemetry/log.ts'
 /** Milliseconds in which further signals are the same request: npm, a shell and the launcher each pass on the one they get. */
 const oneRequest = 1_000
 
-export interface StopOnSignalsParts {
+interface StopOnSignalsParts {
   service: Pick<Service, 'announceStop' | 'stop'>
   log: Pick<Log, 'info' | 'error'>
   clock: Pick<Scheduler, 'elapsed'>
@@ -49,7 +49,7 @@ export function stopOnSignals({ service, log, clock, signals, exit }: StopOnSign
   signals.on('SIGINT', stop)
 }
 
-export interface ReportUncaughtParts {
+interface ReportUncaughtParts {
   service: Pick<Service, 'stop'>
   log: Pick<Log, 'error'>
   /** `process`, unless a test gives another emitter. */

@@ -18,7 +18,7 @@ import { withDatabase } from './database.ts'
 import { readSettings } from './settings.ts'
 
 /** What the commands about accounts, keys and apps work with, built as the service builds it. */
-export interface CommandServices {
+interface CommandServices {
   database: Database
   record: RecordAudit
   keys: ApiKeys

@@ -10,7 +10,7 @@ export function readSettings(env = process.env): Configuration {
   return withStoredSecrets(readEnvironment(env))
 }
 
-export interface ClientSettings {
+interface ClientSettings {
   /** Where the service is, by this environment. */
   service: string
   webhookSecret: string | undefined

@@ -2,7 +2,7 @@ import { printable } from '../telemetry/printable.ts'
 import { print } from './output.ts'
 
 /** A date is shown to the minute. */
-export type Cell = string | number | Date | null
+type Cell = string | number | Date | null
 
 /** Prints columns of text, each as wide as its widest cell; with `--json` an array of objects. What commands a terminal is escaped. */
 export function printTable(head: readonly string[], rows: readonly (readonly Cell[])[]): void {

@@ -15,7 +15,7 @@ import { CommandFailure, exitCodes } from './command-failure.ts'
 import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 
-export interface UpgradePlan {
+interface UpgradePlan {
   pending: { name: string; breaking: boolean }[]
   /** The product's own migrations. Whether running processes bear them is not known. */
   own: string[]

@@ -1,7 +1,7 @@
 import type { Settings } from './settings.ts'
 
 /** Bounds for secrets that people choose, in bytes: production refuses or warns of shorter ones. */
-export interface Strength {
+interface Strength {
   refused: number
   warned: number
 }

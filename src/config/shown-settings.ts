@@ -12,7 +12,7 @@ export interface SettingsSource {
 }
 
 /** A setting in force. */
-export interface ShownSetting {
+interface ShownSetting {
   name: string
   description: string
   /** Of a secret only that it is set; undefined if the setting has no value. */
@@ -22,7 +22,7 @@ export interface ShownSetting {
   origin: string
 }
 
-export interface ShownSettings {
+interface ShownSettings {
   settings: ShownSetting[]
   /** A sentence for each setting that cannot be used. */
   faults: string[]

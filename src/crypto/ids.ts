@@ -20,7 +20,7 @@ export function newId(now: number): string {
 }
 
 /** The id of a row whose time is not now. Ids of different times ascend with them. @param count 0 to 4095 */
-export function idOf(milliseconds: number, count = 0): string {
+function idOf(milliseconds: number, count = 0): string {
   const time = milliseconds.toString(16).padStart(12, '0')
   const random = randomBytes(8)
   random[0] = (random[0]! & 0x3f) | 0x80

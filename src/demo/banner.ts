@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { posternCommand } from '../code-folder.ts'
 import type { CompletedConfiguration } from '../config/generated-secrets.ts'
 
-export interface BannerParts extends CompletedConfiguration {
+interface BannerParts extends CompletedConfiguration {
   baseUrl: string
   /** The absolute path of the file of the generated secrets. */
   secretsFile: string

@@ -9,7 +9,7 @@ import { basePathOf } from '../http/requests/base-path.ts'
 import { escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { en } from '../http/pages/language/en.ts'
 
-export interface OpenIdServerParts {
+interface OpenIdServerParts {
   /** The path of the provider, without a trailing slash. */
   mountPath: string
   /** The public address of the service. */

@@ -90,7 +90,7 @@ const signIns: readonly (readonly [choice: Readonly<Record<string, string>>, use
   [{ cancel: 'yes' }, android],
 ]
 
-export interface SampleParts {
+interface SampleParts {
   configuration: Configuration
   database: Database
   keyring: Keyring

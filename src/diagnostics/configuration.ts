@@ -24,7 +24,7 @@ import { readHandlers } from '../receiving/handlers/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
 import { checkSpoolChoice } from '../receiving/spool/file-spool.ts'
 
-export interface CommandConfiguration extends CompletedConfiguration {
+interface CommandConfiguration extends CompletedConfiguration {
   config: PosternConfig | undefined
   /** Where demo mode stores them. */
   secretsFile: string

@@ -15,7 +15,7 @@ import { checkSettings } from './settings.ts'
 import { checkSpool } from './spool.ts'
 import { checkStandby } from './standby.ts'
 
-export interface DiagnosticsParts {
+interface DiagnosticsParts {
   configuration: CompletedConfiguration['configuration']
   config: PosternConfig | undefined
   env: Environment

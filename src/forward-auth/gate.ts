@@ -15,7 +15,7 @@ import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
 export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'
 
-export interface GateParts {
+interface GateParts {
   hosts: () => ReadonlyMap<string, GuardedHost>
   accounts: Pick<Accounts, 'sessions' | 'sessionCookie' | 'hostSessions' | 'secondFactor' | 'noteRefusedCall'>
   /** The cookie of other hosts. */

@@ -13,15 +13,15 @@ const lifetime = 60_000
 const retention = 3_600_000
 
 /** Why a code was refused. */
-export type CodeFault = 'unknown-code' | 'other-host' | 'other-browser'
+type CodeFault = 'unknown-code' | 'other-host' | 'other-browser'
 
 /** Where a sign-in leads. Without a token, the code was used before or has expired, or the session has ended. */
-export interface RedeemedCode {
+interface RedeemedCode {
   returnTo: string
   token?: SessionToken
 }
 
-export interface HostCodesParts {
+interface HostCodesParts {
   database: Database
   clock: Clock
   hostSessions: HostSessions

@@ -21,7 +21,7 @@ import type { GuardedHost } from './hosts.ts'
 import { acceptedLanguage, refusedPage } from './pages.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 
-export interface HostRoutesParts {
+interface HostRoutesParts {
   hosts: () => ReadonlyMap<string, GuardedHost>
   /** Where hosts have the metadata of an API. */
   resourcePaths: readonly string[]

@@ -24,7 +24,7 @@ import type { App } from '../http/app.ts'
 import { forwardPath } from './forwarded-request.ts'
 import { identityHeaders } from './identity-headers.ts'
 
-export interface ForwardAuthParts {
+interface ForwardAuthParts {
   configuration: Configuration
   config: ForwardAuthConfig
   database: Database

@@ -8,7 +8,7 @@ import {
 } from '../http/pages/language/languages.ts'
 
 /** A page without style or script: it is shown on hosts that do not serve the files of this service. @param body HTML */
-export function plainPage(title: string, body: string, language = 'en'): string {
+function plainPage(title: string, body: string, language = 'en'): string {
   return `<!doctype html>
 <html lang="${language}">
 <meta charset="utf-8">

@@ -25,7 +25,7 @@ export interface Pass {
   readonly until: number
 }
 
-export interface PassesParts {
+interface PassesParts {
   hosts: () => ReadonlyMap<string, GuardedHost>
   accounts: Pick<Accounts, 'sessions' | 'hostSessions'>
   clock: Clock

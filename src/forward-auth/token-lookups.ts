@@ -3,7 +3,7 @@ import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /** Different unknown tokens that one client network may send in a minute. Each is looked up once. */
-export const mostUnknown = 600
+const mostUnknown = 600
 /** Milliseconds that a refused token is not looked up again. It never becomes valid, unless an operator restores a database. */
 const remembered = 60_000
 /** Milliseconds that a network beyond the limit waits. */

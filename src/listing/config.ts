@@ -15,7 +15,7 @@ export type FilterKind =
   | 'search'
 
 /** Who may read a list: everyone, signed-in users, or admins. API keys with the list's scope may read all. */
-export type ListAccess = 'public' | 'user' | 'admin'
+type ListAccess = 'public' | 'user' | 'admin'
 
 /** How a list is paged. */
 export type PageStyle = 'cursor' | 'offset' | 'keyset'

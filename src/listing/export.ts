@@ -16,7 +16,7 @@ export const exportFormats = {
 } as const
 export type ExportFormat = keyof typeof exportFormats
 
-export interface ExportParts {
+interface ExportParts {
   pages: Pages
   presentation: Presentation
   revision?: Revision | undefined

@@ -20,7 +20,7 @@ import { openStandbyReader } from './standby-reader.ts'
 import { createListReader } from './reader.ts'
 import { writeRoutes } from './writing/routes.ts'
 
-export interface ListingParts extends ModuleParts {
+interface ListingParts extends ModuleParts {
   config: ListingConfig | undefined
   /** What makes a user an admin beside the role of the row. */
   admins: readonly AdminRule[]

@@ -43,7 +43,7 @@ export interface AppliedFilter {
 /** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
 type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
 
-export interface ConditionParts {
+interface ConditionParts {
   /** The quoted column. */
   column: string
   /** Returns the placeholder of the next value, converted to the field's type. */

@@ -24,7 +24,7 @@ import type { StandbyReader } from './standby-reader.ts'
 import type { Row } from './reader.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 
-export interface ListRouteParts {
+interface ListRouteParts {
   pages: Pages
   presentation: Presentation
   /** The standby to read lists from, if there is one; `maxAge` is the replication lag that is allowed, in milliseconds. */

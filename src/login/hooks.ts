@@ -15,13 +15,13 @@ export type HookName = 'onSignUp' | 'onSignIn' | 'onLink'
 const timeout = 5_000
 const longestMessage = 300
 
-export interface HookSubject {
+interface HookSubject {
   user: User
   verified: VerifiedIdentity
   client: string | undefined
 }
 
-export interface HooksParts {
+interface HooksParts {
   config: LoginConfig
   emit: EmitEvents
   clock: Clock

@@ -41,7 +41,7 @@ export interface BuiltInProvider {
   loaded: () => Promise<unknown>
 }
 
-export interface LoginParts extends ModuleParts {
+interface LoginParts extends ModuleParts {
   config: LoginConfig
   accounts: Accounts
   builtIn?: BuiltInProvider | undefined

@@ -16,7 +16,7 @@ import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.
 import { fill, sentences } from '../http/pages/language/languages.ts'
 import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
 
-export interface PageRoutesParts {
+interface PageRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>
   reader: Queryable
   users: Users

@@ -8,7 +8,7 @@ export const countAtMost = 10_000
 const day = 86_400_000
 
 /** Sign-ins that ended within a time; `countAtMost` stands for that many or more. */
-export interface SignInCounts {
+interface SignInCounts {
   day: { ok: number; failed: number }
   week: { ok: number; failed: number }
 }

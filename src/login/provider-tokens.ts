@@ -20,17 +20,17 @@ const leaseTime = 20_000
 const pollInterval = 100
 
 /** A user, or one identity. */
-export type TokenOwner = { userId: string } | { providerId: string }
+type TokenOwner = { userId: string } | { providerId: string }
 
 /** The token could not be refreshed now; a later attempt may succeed. */
-export class ProviderTokenUnavailable extends Error {
+class ProviderTokenUnavailable extends Error {
   constructor(provider: string, cause: unknown) {
     super(`the access token of ${provider} could not be refreshed: try again later`, { cause })
     this.name = 'ProviderTokenUnavailable'
   }
 }
 
-export interface ProviderTokensParts {
+interface ProviderTokensParts {
   database: Database
   keyring: Keyring
   clock: Clock

@@ -10,7 +10,7 @@ import type { ProviderFinding } from './check-provider.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import { countAtMost, type LastCheck, type ProviderStore } from './provider-store.ts'
 
-export interface ProvidersRoutesParts {
+interface ProvidersRoutesParts {
   providers: ReadonlyMap<string, ProviderClient>
   store: ProviderStore
   check: (name: string) => Promise<ProviderFinding>

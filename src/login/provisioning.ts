@@ -10,13 +10,13 @@ import type { ProviderTokens } from './provider-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 /** The user of a verified identity. */
-export interface ProvisionedUser {
+interface ProvisionedUser {
   userId: string
   created: boolean
 }
 
 /** What the audit log and hooks are told about the sign-in. */
-export interface SignInContext {
+interface SignInContext {
   origin: AuditOrigin
   /** The client id of the app; `undefined` for a browser. */
   client: string | undefined
@@ -29,7 +29,7 @@ interface ProvisioningStep extends ProvisionedUser {
   event: AccountEventType
 }
 
-export interface ProvisioningParts {
+interface ProvisioningParts {
   users: Users
   roleChanges: RoleChanges
   audit: Audit

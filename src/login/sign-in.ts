@@ -26,7 +26,7 @@ export type SignedIn =
   /** The app has used its code. */
   | { kind: 'finished'; app: AppLink | undefined }
 
-export interface Completion {
+interface Completion {
   browser: Browser
   /** The session token, or the app's code, that the sign-in ends in. */
   token: string
@@ -34,7 +34,7 @@ export interface Completion {
   settle: (tx: Tx, outcome: FlowOutcome) => Promise<void>
 }
 
-export interface SignInParts {
+interface SignInParts {
   database: Database
   clock: Clock
   sessions: Sessions

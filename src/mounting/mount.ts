@@ -14,7 +14,7 @@ import { duplexPair, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 
 /** A running service without a server of its own. */
-export interface Mounted {
+interface Mounted {
   handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void
   fetch: (request: Request) => Promise<Response>
   /** From now on `/readyz` answers 503 and every answer has `Connection: close`. */

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 
 /** Ranges of ports, inclusive. */
-export type Ports = readonly (readonly [first: number, last: number])[]
+type Ports = readonly (readonly [first: number, last: number])[]
 
 /** The allowed destinations of connections to addresses that users or providers supply. */
 export interface EgressRules {

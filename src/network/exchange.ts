@@ -77,7 +77,7 @@ export class NotSent extends Error {
 const mostInterim = 20
 
 /** The server sent interim responses without end. */
-export class EndlessInterim extends Error {
+class EndlessInterim extends Error {
   readonly code = 'ENDLESS_INTERIM'
   constructor() {
     super(`more than ${mostInterim} interim answers (1xx) came before the answer`)

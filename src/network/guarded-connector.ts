@@ -19,7 +19,7 @@ export interface ConnectorOptions extends EgressRules {
 }
 
 /** The destination is a private or reserved address. */
-export class ReservedAddress extends Error {
+class ReservedAddress extends Error {
   readonly code = 'RESERVED_ADDRESS'
   /** Whether a name resolved to the address. */
   readonly resolved: boolean
@@ -32,7 +32,7 @@ export class ReservedAddress extends Error {
 }
 
 /** The destination is a port that EMIT_PORTS does not allow. */
-export class RefusedPort extends Error {
+class RefusedPort extends Error {
   readonly code = 'REFUSED_PORT'
   constructor(port: number) {
     super(`port ${port} is not allowed; see EMIT_PORTS`)

@@ -2,7 +2,7 @@ import { Egress, faultOfDestination } from './egress.ts'
 import { errorOf, type Outcome } from './exchange.ts'
 import type { OutboundAgent } from './outbound-agent.ts'
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   /** See createOutboundAgent. */
   agent: OutboundAgent
   allowPrivateNetwork: boolean

@@ -42,7 +42,7 @@ export interface OAuth2Config {
   clients?: readonly ClientConfig[]
 }
 
-export interface OAuth2 extends ServiceModule {
+interface OAuth2 extends ServiceModule {
   /** For GET /auth/{provider}. */
   parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
   nameFor: (returnTo: string) => Promise<string | undefined>

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-export interface DelayedWritesParts {
+interface DelayedWritesParts {
   /** Writes all that was collected. Must not reject. */
   write: () => Promise<void>
   /** Whether there is something to write. */

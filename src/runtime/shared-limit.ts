@@ -5,7 +5,7 @@ import { Period } from './period.ts'
 const maxWait = 1_000
 const pause = 5_000
 
-export interface SharedLimitParts<Call, Answer> {
+interface SharedLimitParts<Call, Answer> {
   /** Asks the database. The answers have the order of the calls. @throws StorageUnavailable */
   ask: (calls: readonly Call[], now: number) => Promise<readonly Answer[]>
   clock: Clock

@@ -10,7 +10,7 @@ export function readTextFile(file: string): string {
 }
 
 /** @throws Error if the bytes are no text in UTF-8 or UTF-16 */
-export function decodeText(bytes: Uint8Array): string {
+function decodeText(bytes: Uint8Array): string {
   const [first, second] = bytes
   const encoding =
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : 'utf-8'

@@ -35,7 +35,7 @@ const defaults: GroupCommitLimits = {
 /** The event loop and its timers. */
 export type GroupCommitScheduler = Pick<Scheduler, 'soon' | 'elapsed' | 'after'>
 
-export interface GroupCommitParts<Item, Result> {
+interface GroupCommitParts<Item, Result> {
   /**
    * Commits items together. Returns the results in the order of the items; a result that is an Error rejects its item. If it
    * rejects with StorageUnavailable, all or none of them are durable, and the items are not tried again. If it rejects with

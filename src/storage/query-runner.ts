@@ -17,7 +17,7 @@ import {
 import type { Tables } from './tables.ts'
 
 export type Engine = 'sqlite' | 'postgres'
-export type RunQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>
+type RunQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>
 
 const dialects: Record<Engine, Dialect> = {
   sqlite: {

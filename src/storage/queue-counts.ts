@@ -11,7 +11,7 @@ export interface Count {
   more: boolean
 }
 
-export interface QueueCounts {
+interface QueueCounts {
   /**
    * Received events that wait for a handler: all, those that are due, and those that failed before. Blocked ones wait for
    * another event of their order key, and are not among `waiting`.

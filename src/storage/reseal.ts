@@ -13,7 +13,7 @@ const pause = 100
 /** Rounds in a row without a resealed value, after which it gives up. */
 const mostIdle = 50
 
-export interface ResealOptions {
+interface ResealOptions {
   database: Database
   keyring: Keyring
   clock: Clock

@@ -11,7 +11,7 @@ const interval = { sqlite: 500, postgres: 5_000 }
 /** Milliseconds for the statement. */
 const answerWithin = 3_000
 
-export interface SchemaWatchParts {
+interface SchemaWatchParts {
   database: Database
   clock: Clock
   /** Called once: this program must stop to use the database. */

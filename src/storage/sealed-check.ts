@@ -5,7 +5,7 @@ import { describeGroups, findSealedGroups } from './sealed-values.ts'
 /** Values to count for each column and master key at most, so that the check takes milliseconds. */
 const mostCounted = 1_000
 
-export interface SealedCheck {
+interface SealedCheck {
   /** A message about values that none of the secrets opens; `undefined` if there are none. */
   unknown: string | undefined
   /** A message about values that need an older secret. */

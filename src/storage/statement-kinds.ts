@@ -10,7 +10,7 @@ export class StatementRejected extends Error {
 }
 
 /** What is known of a statement from its text. */
-export interface StatementKind {
+interface StatementKind {
   /** Why the user's code must not run it, and what it is to use instead. */
   readonly rejected: string | undefined
   /** Whether it returns a row count only. Such a statement stays valid when columns are added to its table. */

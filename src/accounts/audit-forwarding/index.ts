@@ -141,7 +141,7 @@ export class AuditForwarder implements Worker {
   }
 }
 
-export interface AuditForwardingParts {
+interface AuditForwardingParts {
   configuration: Configuration
   database: Database
   clock: Clock

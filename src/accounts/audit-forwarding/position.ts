@@ -10,7 +10,7 @@ const claimTime = 60_000
 const longestError = 300
 
 /** The progress of a destination. */
-export type ExportState = Pick<AuditExportsTable, 'position' | 'failing_since' | 'last_error'>
+type ExportState = Pick<AuditExportsTable, 'position' | 'failing_since' | 'last_error'>
 
 /**
  * The position of one destination in the audit log, stored in the database. One process at a time holds the claim of a

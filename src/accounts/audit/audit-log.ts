@@ -33,7 +33,7 @@ export interface AuditFilter {
   until?: number
 }
 
-export type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
+type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
 
 const longestText = 256
 

@@ -14,7 +14,7 @@ import { signedIn } from '../routes.ts'
 
 type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
 
-export interface DeviceRoutesParts {
+interface DeviceRoutesParts {
   administration: Administration
   devices: Devices
   database: Database

@@ -8,7 +8,7 @@ import type { Sessions, SessionToken } from './sessions.ts'
 /** Milliseconds in which tabs that sign in to one host at the same time each get a token. Older ones are replaced. */
 const overlap = 60_000
 
-export interface HostSessionsParts {
+interface HostSessionsParts {
   database: Database
   clock: Clock
   admins: readonly AdminRule[]

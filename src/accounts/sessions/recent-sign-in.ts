@@ -11,9 +11,9 @@ import type { Sessions } from './sessions.ts'
 const mostEntries = 10
 
 /** What proves a recent sign-in; see `RECENT_SIGN_IN_PROOF`. */
-export type RecentSignInProof = 'when-supported' | 'required'
+type RecentSignInProof = 'when-supported' | 'required'
 
-export interface RecentSignInParts {
+interface RecentSignInParts {
   sessions: Sessions
   sessionCookie: HostCookie
   audit: Audit

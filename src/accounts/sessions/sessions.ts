@@ -31,7 +31,7 @@ export interface SessionToken {
   maxAge: number
 }
 
-export interface SessionsParts {
+interface SessionsParts {
   database: Database
   clock: Clock
   log: Log

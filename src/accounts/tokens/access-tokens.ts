@@ -42,7 +42,7 @@ export interface AppRights {
   accessTokenLifetime?: number | undefined
 }
 
-export interface AccessTokensParts {
+interface AccessTokensParts {
   keys: SigningKeys
   tokenFamilies: TokenFamilies
   reader: Queryable
@@ -56,7 +56,7 @@ export interface AccessTokensParts {
 }
 
 /** What an access token is issued for: a token family, or an app without a user. */
-export interface AccessTokenGrant extends Omit<
+interface AccessTokenGrant extends Omit<
   Family,
   'familyId' | 'userId' | 'provider' | 'authenticatedAt' | 'expiresAt'
 > {

@@ -13,7 +13,7 @@ import type { Log } from '../../telemetry/log.ts'
 import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
 
 /** The prefix of every key, by which secret scanners recognize a leaked one. */
-export const keyPrefix = 'pk_'
+const keyPrefix = 'pk_'
 /** Resolution of `last_used_at` in milliseconds: one write per key in this time at most. */
 const useResolution = 60_000
 

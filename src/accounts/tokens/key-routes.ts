@@ -22,7 +22,7 @@ import { auditOrigin } from '../audit/audit.ts'
 import type { RecentSignIn } from '../sessions/recent-sign-in.ts'
 import { readSubjectNames } from '../audit/subject-names.ts'
 
-export interface KeyRoutesParts {
+interface KeyRoutesParts {
   keys: ApiKeys
   database: Database
   recentSignIn: RecentSignIn

@@ -14,7 +14,7 @@ import { storableUserAgent } from '../sessions/user-agent.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
 
-export interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
+interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
   familyId: string
   clientId: string
   /** The browser's session that the app signed in with. */
@@ -45,7 +45,7 @@ export interface InvalidGrant {
   userId: string | undefined
 }
 
-export interface RefreshTokensParts {
+interface RefreshTokensParts {
   database: Database
   clock: Clock
   limits: SessionLimits

@@ -41,9 +41,9 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
 }
 
 /** A token family in a list. */
-export type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
+type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
 
-export interface TokenFamiliesParts {
+interface TokenFamiliesParts {
   database: Database
   clock: Clock
   limits: SessionLimits

@@ -31,7 +31,7 @@ export interface Account {
 }
 
 /** Who asks for a change, and whether they may give the rights of an admin. */
-export interface ChangeCaller {
+interface ChangeCaller {
   origin: AuditOrigin
   /** @throws Problem unless the caller has these rights, so that nobody gives more than they have */
   requireAdmin: () => void

@@ -14,7 +14,7 @@ import type { Users } from './users.ts'
 import { DateTime, noContent, NullableText, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
-export interface IdentityRoutesParts {
+interface IdentityRoutesParts {
   database: Database
   users: Users
   devices: Devices

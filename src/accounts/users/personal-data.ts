@@ -5,7 +5,7 @@ type Value = string | number | null
 type Row = Readonly<Record<string, Value>>
 
 /** What is stored about one person, by table, without credentials and their hashes. Times are ISO 8601. */
-export type PersonalData = Readonly<Record<string, readonly Row[]>>
+type PersonalData = Readonly<Record<string, readonly Row[]>>
 
 /**
  * All that is stored about a user, for a request of access (GDPR, article 15), without sign-ins in progress, which end within minutes.

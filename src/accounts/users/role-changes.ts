@@ -17,14 +17,14 @@ export interface IdentityChange {
 }
 
 /** A sign-in that may change the role by the groups of the identity. */
-export interface GroupChange {
+interface GroupChange {
   identity: ProviderIdentity
   origin: AuditOrigin
   /** Whether the groups decide alone: a role that an admin assigned ends, too. */
   exclusive: boolean
 }
 
-export interface RoleChangesParts {
+interface RoleChangesParts {
   database: Pick<Database, 'engine'>
   users: Users
   devices: Devices

@@ -15,7 +15,7 @@ import type { Devices } from '../sessions/devices.ts'
 import { Identity, viewIdentity } from './identity-routes.ts'
 import type { Users } from './users.ts'
 
-export interface UserDetailParts {
+interface UserDetailParts {
   administration: Administration
   users: Users
   devices: Devices

@@ -4,7 +4,7 @@ import type { IdentitiesTable, Role } from '../../storage/tables.ts'
 import { roleExpression, type AdminRule } from './roles.ts'
 
 /** A user with what the providers of the identities assert about the person. */
-export interface UserProfile {
+interface UserProfile {
   id: string
   role: Role
   email: string | null

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-export interface ProjectParts {
+interface ProjectParts {
   /** The name of the package: lower case letters, digits and dashes. */
   name: string
   /** The version of Postern in package.json, or the file that has it. */

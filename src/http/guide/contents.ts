@@ -19,7 +19,7 @@ export interface Entry {
   below: readonly Entry[]
 }
 
-export interface Group {
+interface Group {
   title: string
   entries: readonly Entry[]
 }

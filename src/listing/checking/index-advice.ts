@@ -7,7 +7,7 @@ import { quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Index, Table } from './table.ts'
 
 /** The index that a query needs: first the columns that it compares with one value, then its order. */
-export interface WantedIndex {
+interface WantedIndex {
   /** The query, as a query string. */
   query: string
   equal: readonly string[]

@@ -79,7 +79,7 @@ export type ImportKind = keyof typeof targets
 
 export type ImportFormat = 'ndjson' | 'csv'
 
-export interface ImportOptions {
+interface ImportOptions {
   database: Database
   clock: Clock
   kind: ImportKind

@@ -14,7 +14,7 @@ export interface FailedSignInsParts {
   count: (provider: string, outcome: string) => void
 }
 
-export interface FailedSignIn {
+interface FailedSignIn {
   providerClient: ProviderClient
   failure: SignInFailure
   /** The user who was linking an identity; `undefined` for a sign-in. */

@@ -10,7 +10,7 @@ export function isFailureCode(text: string): text is FailureCode {
   return Object.hasOwn(failures, text)
 }
 
-export interface FailureDetails {
+interface FailureDetails {
   /** The user of the identity. */
   userId?: string
   /** The provider's id of the verified identity. */

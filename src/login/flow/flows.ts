@@ -34,7 +34,7 @@ export type Intent =
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
 
 /** A flow whose state this callback used. */
-export interface ConsumedFlow {
+interface ConsumedFlow {
   state: 'first'
   row: FlowsTable
   /** The PKCE verifier; `undefined` for a provider without PKCE, null if its master key was removed after the start. */
@@ -42,7 +42,7 @@ export interface ConsumedFlow {
 }
 
 /** `again`: the state was used moments ago. `over`: it was used before, or has expired. */
-export type FoundFlow =
+type FoundFlow =
   | ConsumedFlow
   | { state: 'again'; row: FlowsTable }
   | { state: 'over'; row: FlowsTable }
@@ -54,7 +54,7 @@ export type FlowOutcome =
   | { kind: 'app' }
   | { kind: 'failed'; location: string }
 
-export interface FlowsParts {
+interface FlowsParts {
   database: Database
   keyring: Keyring
   clock: Clock

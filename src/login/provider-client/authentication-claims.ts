@@ -9,7 +9,7 @@ const tolerance = clockTolerance * 1000
 /** Characters of the stored `acr` and `amr` at most. */
 const maxCharacters = 500
 
-export interface AuthenticationContext {
+interface AuthenticationContext {
   now: number
   /** Whether the provider sends `auth_time` when it is asked to reauthenticate the person. */
   provable: boolean

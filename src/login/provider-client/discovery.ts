@@ -6,7 +6,7 @@ import { withoutFlowParameters } from '../providers/authorization-parameters.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { asCustomFetch, type ProviderFetch } from './provider-fetch.ts'
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   fetch: ProviderFetch
   /** Seconds for one request. */
   timeout: number

@@ -31,7 +31,7 @@ import { refusalOf } from './admission.ts'
 import { mapGroups, readGroups } from './groups.ts'
 import type { ProfileSource } from '../providers/preset.ts'
 
-export interface CodeToExchange {
+interface CodeToExchange {
   /** The redirect URI of the request, with the code and state of the response. */
   url: URL
   state: string
@@ -43,7 +43,7 @@ export interface CodeToExchange {
   givenName?: string | undefined
 }
 
-export interface ProviderClientParts {
+interface ProviderClientParts {
   provider: ResolvedProvider
   fetch: ProviderFetch
   allowPrivateNetwork: boolean

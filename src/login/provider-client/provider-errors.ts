@@ -4,7 +4,7 @@ import { DiscoveryFailed } from './discovery.ts'
 import type { FailureCode } from '../flow/failures.ts'
 
 /** What a provider says about a failure (RFC 6749, section 4.1.2.1), and Facebook in parameters of its own. For the log only. */
-export interface ProviderSaid {
+interface ProviderSaid {
   error?: string | undefined
   error_description?: string | undefined
   error_uri?: string | undefined

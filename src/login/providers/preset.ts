@@ -2,7 +2,7 @@ import type { TokenAuth } from '../../config/providers.ts'
 import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 
 /** Fetches another document of the provider's API with the user's access token; `undefined` when the token may not read it. */
-export type ReadMore = (url: string) => Promise<unknown>
+type ReadMore = (url: string) => Promise<unknown>
 
 /** The value of one of the preset's own settings; empty when it is not set and has no default. */
 export type ReadPresetSetting = (setting: string) => string
@@ -47,7 +47,7 @@ export interface GroupSource {
 }
 
 /** How the request for the profile differs from a plain GET. */
-export interface ProfileRequest {
+interface ProfileRequest {
   method?: 'POST'
   query?: Readonly<Record<string, string>>
 }
@@ -98,7 +98,7 @@ export interface Quirks {
   readProfile?: (source: ProfileSource) => RawProfile | Promise<RawProfile>
 }
 
-export interface SignedSecret {
+interface SignedSecret {
   /** The required settings. */
   needs: readonly string[]
   /** The error in their values, as a sentence that starts with the key of the setting. */

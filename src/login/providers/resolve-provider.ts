@@ -47,7 +47,7 @@ interface Resolving {
 }
 
 /** The prefix of a provider's variables. */
-export function prefixOf(name: string): string {
+function prefixOf(name: string): string {
   return `${name.toUpperCase().replaceAll('-', '_')}_`
 }
 

@@ -11,7 +11,7 @@ export interface AppRequest {
 }
 
 /** Characters of `state` and `nonce` at most. */
-export const longestState = 1024
+const longestState = 1024
 
 type Query = Readonly<Record<string, string | undefined>>
 

@@ -78,7 +78,7 @@ const useStatement = buildOnce((db, { hash, now, familyId, clientId }: CodeUse) 
 )
 
 /** The tokens of a code, and the nonce of its request. */
-export interface ExchangedCode {
+interface ExchangedCode {
   family: Family
   refreshToken: string
   nonce: string | null

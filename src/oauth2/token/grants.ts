@@ -16,7 +16,7 @@ import type { DeviceCodes, Poll } from '../device/device-codes.ts'
 import type { AuthorizationCodes } from './authorization-codes.ts'
 
 /** The parameters of a call of the token endpoint, each at most once. */
-export type TokenBody = Readonly<Record<string, string | undefined>>
+type TokenBody = Readonly<Record<string, string | undefined>>
 
 interface TokenRequest {
   client: Client
@@ -91,7 +91,7 @@ export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
  * @throws RefusedClient when nothing remains of the APIs of the sign-in, or of what the request names: a token with everything
  * instead would go to an API that must not have it
  */
-export function narrowed(
+function narrowed(
   client: Client,
   { scope, resource }: Family,
   body: TokenBody,

@@ -42,7 +42,7 @@ export interface ScopedTransaction<Note> {
   batch: StatementBatch<Note> | undefined
 }
 
-export interface SharedTransactionParts<Note> {
+interface SharedTransactionParts<Note> {
   engine: Engine
   open: OpenTransaction
   beforeCommit: BeforeCommit<Note>

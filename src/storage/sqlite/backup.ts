@@ -21,7 +21,7 @@ export class SpoolUnreadable extends Error {
   }
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   signal?: AbortSignal
   onProgress?: (pagesDone: number, pages: number) => void
 }

@@ -21,7 +21,7 @@ interface Prepared {
   returnsRows: boolean
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readOnly?: boolean
   /** Prepared statements at most; the oldest is dropped. */
   cache?: number

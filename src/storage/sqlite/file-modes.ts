@@ -33,7 +33,7 @@ export function createPrivately(file: string): void {
 }
 
 /** A file that users other than its owner can read or write. */
-export interface ExposedFile {
+interface ExposedFile {
   file: string
   /** The permission bits in octal, such as `0644`. */
   mode: string

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
 
-export interface ThreadParts {
+interface ThreadParts {
   /** The module of the thread. It calls `serveTasks`. Each task takes one argument and returns synchronously. */
   module: URL
   /** For debuggers and profiles. */

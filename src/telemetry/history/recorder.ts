@@ -67,7 +67,7 @@ const recordedCounters: Readonly<Record<string, RecordedCounter>> = {
   postern_sign_ins_total: { series: 'sign_ins', outcomes: { ok: 'ok' }, others: 'failed' },
 }
 
-export interface RecorderParts {
+interface RecorderParts {
   metrics: Metrics
   store: Pick<HistoryStore, 'addMinutes' | 'rows' | 'rollUp'>
   clock: Clock

@@ -1,7 +1,7 @@
 import type { Engine } from '../../query-runner.ts'
 
 /** The SQL words in which the two engines differ, so that each table is written once. */
-export interface Dialect {
+interface Dialect {
   engine: Engine
   /** Milliseconds since 1970. */
   time: string

@@ -3,7 +3,7 @@ import type { QueryConfig, QueryResult as PgResult } from 'pg'
 import { kindOf } from '../../statement-kinds.ts'
 
 /** A statement with a time limit of its own, instead of its pool's. */
-export interface BoundedQuery extends QueryConfig {
+interface BoundedQuery extends QueryConfig {
   /** Milliseconds. pg reads this field, but its types lack it. */
   query_timeout: number
   /** With `extended`, a statement without values uses the extended protocol as well. */

@@ -37,7 +37,7 @@ const noticeClosedClient = 'set client_connection_check_interval = 500'
 /** Milliseconds after which a session that began read-only is replaced: the server may take writes by then. */
 const readOnlyFor = 3_000
 
-export interface SessionSettings {
+interface SessionSettings {
   /** The application name, for the server's views. Default `postern`. */
   name?: string
   /** Milliseconds for connecting, unless the address sets a limit. Default 3,000. */
@@ -50,7 +50,7 @@ export interface SessionSettings {
   firstStatements?: string
 }
 
-export interface PoolSettings extends SessionSettings {
+interface PoolSettings extends SessionSettings {
   /** Connections at most. */
   max: number
   /** Called with errors on connections that no caller waits for. */

@@ -20,7 +20,7 @@ export interface OpenPool {
   abandonAll(): void
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** Connections at most. */
   max: number
   /** Called with errors on connections that no caller waits for. */

@@ -31,7 +31,7 @@ export interface PostgresAddress {
 }
 
 /** The address for a program. Other users of the machine see the arguments of a process, so the password is apart. */
-export interface ProgramAddress {
+interface ProgramAddress {
   /** With all hosts and parameters. Of several hosts it selects one that takes writes, unless the URL tells. */
   readonly url: string
   /** For PGPASSWORD; `undefined` if the URL has none. */

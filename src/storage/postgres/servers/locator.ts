@@ -20,10 +20,10 @@ export interface ServerState {
 }
 
 /** Connects to a place and asks for its state. Rejects within a bounded time on failure, and when the signal is aborted. */
-export type AskServer = (place: Place, signal: AbortSignal) => Promise<ServerState>
+type AskServer = (place: Place, signal: AbortSignal) => Promise<ServerState>
 
 /** No server of an address is available in the wanted state. */
-export class NoServer extends Error {
+class NoServer extends Error {
   /** sqlclient_unable_to_establish_sqlconnection. Errors of this class are temporary. */
   readonly code = '08001'
 

@@ -1,12 +1,5 @@
 /** As in libpq: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNECT-TARGET-SESSION-ATTRS */
-export const sessionAttributes = [
-  'any',
-  'read-write',
-  'read-only',
-  'primary',
-  'standby',
-  'prefer-standby',
-] as const
+const sessionAttributes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 
 /** Which of several servers to use. */
 export type SessionAttributes = (typeof sessionAttributes)[number]

@@ -20,7 +20,7 @@ export interface ClaimListener {
   regained?(): void
 }
 
-export interface ClaimerParts {
+interface ClaimerParts {
   open: OpenClaimSession
   clock: Clock
   /** Default: the system's. */

@@ -10,7 +10,7 @@ const answerWithin = 4_000
 const checkEvery = 5_000
 
 /** A channel of LISTEN, and what happens to it. */
-export interface Channel {
+interface Channel {
   readonly name: string
   /** @param from the connection that sent it: the process id of its server process */
   hear(payload: string, session: Client, from: number): void

@@ -13,7 +13,7 @@ interface Session {
 const answerWithin = 2_000
 
 /** One use of a shared session. */
-export interface SessionUse {
+interface SessionUse {
   /** @throws the error of the statement or the connection; then the session is broken for all its users */
   query<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>>
   /** The last user to leave ends the session. */

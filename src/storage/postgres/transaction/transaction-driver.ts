@@ -14,7 +14,7 @@ import { releaseLocks, sessionReset } from './session-reset.ts'
 /** The share of the connections for transactions that several scopes share. */
 export const sharedByAll = 'shared'
 
-export interface TransactionDriverParts {
+interface TransactionDriverParts {
   /** Its connections are pipelined: a statement is sent before the previous one is answered, so a savepoint costs no round trip. */
   pool: { connect(): Promise<PoolClient> }
   shares: ConnectionShares
