@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 export const codeFolder = import.meta.dirname
 /** How files of modules end: `.ts` in a checkout, `.js` in the package. */
 export const moduleExtension = import.meta.filename.endsWith('.ts') ? '.ts' : '.js'
-/** The command line of this installation: in a checkout, npm runs the sources. */
-export const posternCommand = moduleExtension === '.ts' ? 'npm run postern --' : 'npx postern'
 /** The package's own description. */
 export const packageFile = join(dirname(codeFolder), 'package.json')
+/** The command line in this working directory: in a checkout itself npm runs the sources, and a project has the command. */
+export const posternCommand =
+  moduleExtension === '.ts' && process.cwd() === dirname(codeFolder) ? 'npm run postern --' : 'npx postern'
