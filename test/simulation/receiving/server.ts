@@ -134,7 +134,7 @@ export class Session {
     if (text.startsWith('set local lock_timeout'))
       this.#lockTimeout = Number(/ = (\d+)$/.exec(text)?.[1] ?? Infinity)
     // Other time limits are the process's own here.
-    if (/^(?:set|reset|discard|unlisten|select pg_advisory_unlock_all)\b/.test(text)) return told('SET')
+    if (/^(?:set|reset|close|discard|unlisten|select pg_advisory_unlock_all)\b/.test(text)) return told('SET')
     const [, control, name] = /^(rollback to |release |)savepoint (\w+)$/.exec(text) ?? []
     if (control === 'rollback to ') {
       storage.rollBackTo(transaction, name!)
