@@ -17,6 +17,8 @@ export const guides: Readonly<Record<string, string>> = {
   '/system': 'guides/operating.html',
   '/system/keys': 'guides/operating/access.html',
   '/system/queues': 'guides/operating/monitoring.html',
+  '/system/retention': 'guides/operating/retention.html',
+  '/system/jobs': 'guides/receiving/again.html',
   '/system/settings': 'reference/settings.html',
   '/system/doctor': 'reference/commands.html',
   '/system/audit': 'guides/accounts/audit-log.html',
