@@ -1,28 +1,20 @@
 // A page at the far end costs what the first one costs only if the index is sought: SQLite's plan says whether it is.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { readFilters } from '../../src/listing/filters.ts'
 import type { ListDeclaration } from '../../src/listing/list.ts'
 import { readOrder } from '../../src/listing/order.ts'
 import { planPage } from '../../src/listing/plan.ts'
 import { posts, products } from '../../src/listing/resources/products-and-posts.ts'
-import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 
 onEachEngine('seeks', (engine) => {
   if (engine.name !== 'sqlite') return
-  let home: TestDatabase
-  let database: SqliteDatabase
 
-  before(async () => {
-    home = await engine.createMigratedDatabase()
-    database = openSqlite(home.url.slice('sqlite:'.length))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
-  })
+  const home = started(() => engine.createMigratedDatabase())
+  const database = started(async () => openSqlite(home.url.slice('sqlite:'.length)))
 
   const explain = (
     list: ListDeclaration,
