@@ -29,7 +29,7 @@ export function postWebhook(
 }
 
 /** Milliseconds between two looks: an eighth of the time waited so far, because a look takes processor time from other tests. */
-const [shortestPause, longestPause] = [5, 250]
+const [shortestPause, longestPause] = [5, 100]
 /** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
 const longestLook = 1_000
 
