@@ -26,7 +26,7 @@ const pollEvery = 2_000
  * deliveries, so it neither delays an ordered subscriber nor goes to one that was removed meanwhile.
  */
 export class ScheduledEvents implements Worker {
-  readonly name = 'scheduled events'
+  readonly name = 'scheduled'
   readonly #parts: ScheduledEventsParts
   readonly #pass = new RepeatedPass(() => this.#releaseAll())
   #cancelTimer: (() => void) | undefined
