@@ -119,7 +119,7 @@ export function clientCommands(program: Command): void {
     .action(async () => (await import('./clients.ts')).listClients())
   clients
     .command('create <name>')
-    .description('create an app; show its id and its secret once')
+    .description('create an app; show its ID and its secret once')
     .option('--redirect-uri <uri>', 'redirect URI after a sign-in; can be repeated', each)
     .option('--scope <scope>', 'a scope that the app can request; can be repeated', each)
     .option('--public', 'an app in a browser or on a device, without a secret')

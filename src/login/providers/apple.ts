@@ -20,8 +20,8 @@ export const apple: Preset = {
     'https://developer.apple.com/documentation/signinwithapplerestapi/authenticating-users-with-sign-in-with-apple',
   ],
   settings: {
-    TEAM_ID: { description: 'The id of the developer team.', form: 'word' },
-    KEY_ID: { description: 'The id of the key for Sign in with Apple.', form: 'word' },
+    TEAM_ID: { description: 'The ID of the developer team.', form: 'word' },
+    KEY_ID: { description: 'The ID of the key for Sign in with Apple.', form: 'word' },
     PRIVATE_KEY: {
       description:
         'The private key: the whole PEM text of the .p8 file; line breaks may be written as `\\n`. Used if CLIENT_SECRET is not set.',

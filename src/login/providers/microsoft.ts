@@ -34,7 +34,7 @@ export const microsoft: Preset = {
     },
     ALLOWED_TENANTS: {
       description:
-        'With TENANT `organizations` or `common`: only accounts of the tenants with these ids, comma-separated.',
+        'With TENANT `organizations` or `common`: only accounts of the tenants with these IDs, comma-separated.',
       optional: true,
       form: 'guids',
     },

@@ -112,7 +112,7 @@ const slack: Preset = {
   ],
   settings: {
     TEAM: {
-      description: 'Limits sign-in to members of the workspace with this id (`T…`).',
+      description: 'Limits sign-in to members of the workspace with this ID (`T…`).',
       optional: true,
       form: 'word',
     },
@@ -187,7 +187,7 @@ const okta: Preset = {
   settings: {
     DOMAIN: { description: 'The domain of the organization: `example.okta.com`.', form: 'host' },
     SERVER: {
-      description: 'The id of an authorization server, such as `default`. Default: the organization’s own.',
+      description: 'The ID of an authorization server, such as `default`. Default: the organization’s own.',
       optional: true,
       form: 'word',
     },
@@ -429,7 +429,7 @@ const cognito: Preset = {
     'https://docs.aws.amazon.com/cognito/latest/developerguide/userinfo-endpoint.html',
   ],
   settings: {
-    USER_POOL_ID: { description: 'The id of the user pool: `eu-west-1_AbCdEfGhI`.', form: 'word' },
+    USER_POOL_ID: { description: 'The ID of the user pool: `eu-west-1_AbCdEfGhI`.', form: 'word' },
   },
   endpoints: (presetSetting) => {
     const [region = ''] = presetSetting('USER_POOL_ID').split('_')
