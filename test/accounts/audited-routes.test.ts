@@ -293,6 +293,16 @@ onEachEngine('the audit log and all routes', (engine) => {
       async () => admin('POST', `/events/${await failedEvent('rehearsed')}/dry-run`),
     ],
     'POST /sources/:name/sample': ['source.sampled', () => admin('POST', '/sources/provider/sample', {})],
+    'DELETE /events/:id': [
+      'event.canceled',
+      async () => {
+        const json = { type: 'order.paid', data: {}, delay: 60 }
+        return admin(
+          'DELETE',
+          `/events/${idOf(await expectJson(service, 202, '/events', { method: 'POST', json }))}`,
+        )
+      },
+    ],
     'POST /events/reprocess': ['reprocess.started', () => admin('POST', '/events/reprocess', {})],
     'POST /events/:id/reprocess': [
       'event.reprocessed',

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg'
-import { SessionClient } from '../driver/session-client.ts'
+// A type only: loading the class would load the driver, which migrations of SQLite do not need.
+import type { SessionClient } from '../driver/session-client.ts'
 
 /** A rollback undoes the settings and the temporary tables of its transaction, but not its session's locks. */
 export const releaseLocks = 'select pg_advisory_unlock_all()'
@@ -9,8 +10,7 @@ export const releaseLocks = 'select pg_advisory_unlock_all()'
  * prepared, and within the transaction: behind a pooler, the session of the next one may be another.
  */
 export function sessionReset(client: PoolClient): string[] {
-  const settings =
-    (client as unknown) instanceof SessionClient ? (client as unknown as SessionClient).settings : []
+  const { settings = [] } = client as Partial<Pick<SessionClient, 'settings'>>
   return [
     'set session authorization default',
     'reset role',
