@@ -166,6 +166,12 @@ export const sealedColumns = {
     key: ['id'],
     context: ({ id }) => `subscribers.headers:${id}`,
   }),
+  subscriberCredentials: sealed({
+    table: 'subscribers',
+    column: 'credentials',
+    key: ['id'],
+    context: ({ id }) => `subscribers.credentials:${id}`,
+  }),
   alertTarget: sealed({
     table: 'alert_destinations',
     column: 'target',

@@ -170,7 +170,14 @@ function createDispatcher(
   const dispatcher = new Dispatcher({
     database,
     store: openDeliveryStore(database, clock, onError),
-    destinations: new Destinations({ database, keyring, secrets, defaults: { timeout, schedule } }),
+    destinations: new Destinations({
+      database,
+      keyring,
+      secrets,
+      egress,
+      clock,
+      defaults: { timeout, schedule },
+    }),
     attempt: createAttempt({ agents: egress.agents, clock }),
     health,
     operationalEvents,

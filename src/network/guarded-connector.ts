@@ -11,7 +11,17 @@ export type Resolve = (
   callback: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void
 
+/** Certificates of one destination, as PEM. */
+export interface TlsOptions {
+  cert?: string | undefined
+  key?: string | undefined
+  /** The only authorities that are accepted. */
+  ca?: string | undefined
+}
+
 export interface ConnectorOptions extends EgressRules {
+  /** Default: no client certificate, and the public authorities. */
+  tls?: TlsOptions | undefined
   /** Milliseconds for the connection, TLS included. Default 10,000. */
   timeout?: number
   /** How names are resolved. Default: the system's resolver. */
@@ -56,6 +66,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
     allowH2: false,
     timeout,
     autoSelectFamily: true,
+    ...options.tls,
     lookup: (host, lookupOptions, callback) => {
       // This runs synchronously during `connect`, so `making` is the trace of this connection.
       const trace = making

@@ -39,7 +39,7 @@ function openPool(options: ConnectorOptions, proxy?: string): Dispatcher {
     // http is tunnelled as well, so that the proxy passes the request on unchanged.
     proxyTunnel: true,
     connectTimeout: options.timeout ?? 10_000,
-    requestTls: { allowH2: false },
+    requestTls: { allowH2: false, ...options.tls },
     factory: (origin, poolOptions) => {
       const { connect, ...rest } = poolOptions as Pool.Options & { connect: buildConnector.connector }
       return new Pool(origin, { ...rest, connect: vetted(options, connect) })

@@ -12,6 +12,7 @@ const page = readFileSync(join(import.meta.dirname, '../../docs/guides/operating
 const rows: Record<keyof typeof sealedColumns, string | undefined> = {
   subscriberSecret: 'the signing secret of a subscriber',
   subscriberHeaders: 'custom headers of a subscriber',
+  subscriberCredentials: 'credentials and certificates of a subscriber',
   alertTarget: "the address of an alert's webhook",
   signingKey: 'the keys that sign access tokens',
   providerAccessToken: 'provider tokens',

@@ -17,6 +17,8 @@ import type { AttemptRecord, EventPayload } from '../store.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { Egress, type EgressRules } from '../../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
+import type { TlsOptions } from '../../network/guarded-connector.ts'
+import { compress, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
 const responseLimit = 64 * 1024
@@ -24,11 +26,14 @@ const responseLimit = 64 * 1024
 /** The parts of a subscriber's requests that do not change. */
 export interface Target {
   origin: string
+  method: 'POST' | 'PUT' | 'PATCH'
   /** Including the query. */
   path: string
   headers: Readonly<Record<string, string>>
   /** The headers as the delivery log shows them: JSON without its last brace. */
   shown: string
+  /** Undefined for most subscribers. */
+  special: SpecialEndpoint | undefined
 }
 
 interface AttemptRequest {
@@ -60,27 +65,48 @@ export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<
 
 /** The name under which the recorded request headers hold the address. No header can have it. */
 export const addressKey = ':url'
+/** The same for a method other than POST. */
+export const methodKey = ':method'
 
 /** The reason of an exchange that was aborted at its time-out. */
 class OutOfTime extends Error {}
+const outOfTime = (): Error => new OutOfTime()
 
 /** Redacts the values of custom headers in what is shown: they may be credentials. */
-export function targetOf(url: string, customHeaders: Readonly<Record<string, string>>): Target {
+export function targetOf(
+  url: string,
+  customHeaders: Readonly<Record<string, string>>,
+  {
+    method = 'POST',
+    special,
+  }: { method?: Target['method'] | undefined; special?: SpecialEndpoint | undefined } = {},
+): Target {
   const { origin, pathname, search } = new URL(url)
-  const fixed = { 'content-type': 'application/json', 'user-agent': `Postern/${version}` }
+  const fixed = {
+    'content-type': 'application/json',
+    'user-agent': `Postern/${version}`,
+    ...(special?.gzip && { 'content-encoding': 'gzip' }),
+  }
   const redacted = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue]))
   return {
     origin,
+    method,
+    special,
     path: pathname + search,
     headers: { ...customHeaders, ...fixed },
-    shown: JSON.stringify({ [addressKey]: url, ...fixed, ...redacted }).slice(0, -1),
+    shown: JSON.stringify({
+      [addressKey]: url,
+      ...(method !== 'POST' && { [methodKey]: method }),
+      ...fixed,
+      ...redacted,
+    }).slice(0, -1),
   }
 }
 
 export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock }): Attempt {
   return async ({ target, owned, event, keys, httpSignature, timeout, maySend }, cut) => {
     const at = clock.now()
-    const { origin, path } = target
+    const { origin, path, method, special } = target
     const timestamp = Math.floor(at / 1000)
     const headers: Record<string, string> = {
       ...target.headers,
@@ -88,35 +114,37 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
     }
+    const body = special?.gzip ? await compress(event.payload) : event.payload
     let requestHeaders = describeRequest(target, event, timestamp)
     if (httpSignature) {
-      const request = { method: 'POST', url: origin + path, headers, body: event.payload }
-      const signed = httpSignatureHeaders(keys, request, timestamp)
+      const signed = httpSignatureHeaders(keys, { method, url: origin + path, headers, body }, timestamp)
       Object.assign(headers, signed)
       const shown = JSON.stringify({ ...signed, signature: redactedValue })
       requestHeaders = `${requestHeaders.slice(0, -1)},${shown.slice(1)}`
     }
     if (cut.reason) throw cut.reason
-    const exchange = (owned ? agents.owned : agents.ownerless).exchange({
-      origin,
-      path,
-      method: 'POST',
-      headers,
-      body: event.payload,
-      responseLimit,
-      maySend,
-    })
-    const unlisten = cut.onAbort((reason) => exchange.cut(reason))
-    const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
-    const outcome = await exchange.ended
-    cancel()
-    unlisten()
+    const agent = special?.agent ?? (owned ? agents.owned : agents.ownerless)
+    const request = { origin, path, method, headers, body, responseLimit, maySend }
+    let outcome: Outcome
+    if (special?.tokens) {
+      const sent = await sendWithToken(special.tokens, agent, request, { clock, timeout, outOfTime }, cut)
+      if ('failure' in sent) return notMade(at, sent.failure.kind, sent.failure.message)
+      outcome = sent
+    } else {
+      const exchange = agent.exchange(request)
+      const unlisten = cut.onAbort((reason) => exchange.cut(reason))
+      const cancel = clock.after(timeout, () => exchange.cut(new OutOfTime()))
+      outcome = await exchange.ended
+      cancel()
+      unlisten()
+    }
     cut.rethrowReason(outcome.error)
     if (outcome.error instanceof NotSent) throw outcome.error
 
     const answer = outcome.headers ?? {}
-    const directive = readDirective(answer['webhook-delivery'])
-    const found = failureOf(outcome, timeout, directive)
+    const isFinal = outcome.status !== null && special?.isFinal?.(outcome.status) === true
+    const directive = readDirective(answer['webhook-delivery']) ?? (isFinal ? 'abort-message' : undefined)
+    const found = failureOf(outcome, timeout, directive, special)
     const failure = owned && found ? withoutResolution(found, outcome) : found
     // How long it took would tell which names are looked for elsewhere.
     const isTimed = !owned || failure?.kind !== 'name-not-found'
@@ -160,17 +188,31 @@ function notMade(at: number, failure: FailureKind, error: string): AttemptResult
   }
 }
 
-function failureOf(outcome: Outcome, timeout: number, directive: Directive | undefined): Failure | undefined {
+function failureOf(
+  outcome: Outcome,
+  timeout: number,
+  directive: Directive | undefined,
+  special: SpecialEndpoint | undefined,
+): Failure | undefined {
   const { error, status, headers, step } = outcome
   if (error instanceof OutOfTime) return failureOfTime(step, timeout)
   if (error !== undefined) return failureOfError(outcome)
   if (status === null) return undefined
-  const failure = failureOfStatus(status, first(headers?.['location']))
-  if (failure === undefined || directive === undefined) return failure
+  const failure = special?.succeeds
+    ? failureUnless(special.succeeds(status), status, first(headers?.['location']))
+    : failureOfStatus(status, first(headers?.['location']))
+  if (failure === undefined || directive === undefined || special?.isFinal?.(status)) return failure
   return {
     kind: directive === 'disable' ? 'gone' : 'aborted',
     message: `${failure.message} with webhook-delivery: ${directive}`,
   }
+}
+
+/** For a subscriber with statuses of its own. */
+function failureUnless(succeeds: boolean, status: number, location: string | undefined): Failure | undefined {
+  if (succeeds) return undefined
+  const message = `returned HTTP ${status}, which this endpoint does not count as a success`
+  return failureOfStatus(status, location) ?? { kind: 'unexpected-status', message }
 }
 
 /** JSON, with milliseconds rounded to tenths. */
@@ -225,7 +267,7 @@ export type AttemptOutcome =
   | { kind: 'dead'; disable?: string }
 
 /**
- * A 2xx response whose body ended in time is a success. A 410 response dead-letters the delivery and disables the subscriber
+ * A 2xx response whose body ended in time is a success, unless the subscriber has statuses of its own. A 410 response dead-letters the delivery and disables the subscriber
  * (Standard Webhooks: "the sender should disable the endpoint"); so does `webhook-delivery: disable`. `abort-message`
  * dead-letters the delivery. Everything else is retried until the schedule ends.
  * @param begun attempts since the delivery was created or last replayed, this one included
@@ -239,9 +281,8 @@ export function evaluateAttempt(
   plannedIn?: number,
 ): AttemptOutcome {
   const { status, error, directive } = result
-  const disable = disableReason(result)
-  if (error === null && status !== null && status >= 200 && status <= 299)
-    return { kind: 'delivered', ...disable }
+  if (error === null && status !== null) return { kind: 'delivered', ...disableReason(directive, undefined) }
+  const disable = disableReason(directive, status)
   if (disable || directive === 'abort-message') return { kind: 'dead', ...disable }
   if (plannedIn !== undefined)
     return {
@@ -252,7 +293,10 @@ export function evaluateAttempt(
   return delay === undefined ? { kind: 'dead' } : { kind: 'retry', delay }
 }
 
-function disableReason({ status, directive }: AttemptResult): { disable: string } | undefined {
+function disableReason(
+  directive: Directive | undefined,
+  status: number | null | undefined,
+): { disable: string } | undefined {
   if (directive === 'disable') return { disable: 'The subscriber answered with webhook-delivery: disable.' }
   return status === 410 ? { disable: 'The endpoint returned HTTP 410 Gone.' } : undefined
 }
@@ -265,10 +309,12 @@ interface Agents {
   owned: OutboundAgent
 }
 
-interface SubscriberEgress {
+export interface SubscriberEgress {
   /** The address checks for subscribers of this owner; null for subscribers without an owner. */
   of: (owner: string | null) => Egress
   agents: Agents
+  /** A new agent with these certificates, for a subscriber of this owner. */
+  withTls: (owner: string | null, tls: TlsOptions) => OutboundAgent
   close: () => Promise<void>
 }
 
@@ -298,6 +344,7 @@ export function openEgress(settings: EgressSettings): SubscriberEgress {
   return {
     of: (owner) => (owner === null ? checks.ownerless : checks.owned),
     agents,
+    withTls: (owner, tls) => createOutboundAgent({ ...(owner === null ? ownerless : owned), proxy, tls }),
     async close() {
       await Promise.all([agents.owned.destroy(), agents.ownerless.destroy()])
     },

@@ -69,6 +69,8 @@ export type FailureKind =
   | 'server-error'
   | 'address-refused'
   | 'tls-failed'
+  | 'unexpected-status'
+  | 'token-failed'
   | 'payload-gone'
   | 'other-audience'
   | 'aborted'
@@ -140,7 +142,8 @@ function faultOfHead(cause: Error & { code?: unknown }): string | undefined {
 function alertInWords(code: string): string | undefined {
   if (code.endsWith('NO_APPLICATION_PROTOCOL'))
     return 'the server rejected HTTP/1.1 in the TLS handshake (ALPN): it speaks only HTTP/2'
-  if (code.endsWith('CERTIFICATE_REQUIRED')) return 'the server requires a client certificate; none is sent'
+  if (code.endsWith('CERTIFICATE_REQUIRED'))
+    return 'the server requires a client certificate, and none was sent'
   return undefined
 }
 
@@ -168,7 +171,7 @@ const handler = 'Check the log of the receiving application at that time.'
 const hints: Record<FailureKind, string> = {
   refused:
     'Check that the receiving service is running, that the port in the URL is correct, and that no firewall rejects the connection.',
-  closed: `The endpoint, or a proxy or load balancer in front of it, ended the connection. Servers that require a client certificate also do that; this service sends none. ${handler}`,
+  closed: `The endpoint, or a proxy or load balancer in front of it, ended the connection. Servers that require a client certificate also do that; set one in the settings of the endpoint. ${handler}`,
   unreachable: 'Check the URL, and the routes and firewalls between this service and the endpoint.',
   'name-not-found': 'Check the host in the URL for typos, and that its DNS record exists.',
   'name-unavailable':
@@ -180,12 +183,12 @@ const hints: Record<FailureKind, string> = {
     'Check that the port speaks HTTP/1.1 and not only HTTP/2, that the URL uses the right scheme, http or https, and that no header is sent twice or on several lines.',
   'tls-expired': 'Renew the certificate, and check that the clock of the endpoint is correct.',
   'tls-untrusted':
-    'Install a certificate from a public certificate authority. For your own authority, start this service with NODE_EXTRA_CA_CERTS.',
+    'Install a certificate from a public certificate authority. For your own authority, set its certificate in the settings of the endpoint, or start this service with NODE_EXTRA_CA_CERTS.',
   'tls-incomplete': 'Configure the server to send its intermediate certificates as well (the “full chain”).',
   'tls-wrong-name':
     'Use the host name that the certificate was issued for, or get one that includes this name.',
   'tls-failed':
-    'Check that the port speaks TLS 1.2 or newer and HTTP/1.1, not only HTTP/2, and that it requires no client certificate.',
+    'Check that the port speaks TLS 1.2 or newer and HTTP/1.1, not only HTTP/2, and, if it requires a client certificate, that the settings of the endpoint have it.',
   'timeout-dns':
     'The resolver is slow. Check the resolver of this machine and the name servers of the domain.',
   'timeout-connect':
@@ -197,7 +200,7 @@ const hints: Record<FailureKind, string> = {
   rejected: `The endpoint did not accept the event. Check that it takes application/json of this type. ${handler}`,
   unauthorized:
     'Check the signing secret that the endpoint verifies with, its clock, and headers or firewalls that require credentials.',
-  'no-such-path': 'Check the path of the URL, and that it accepts POST.',
+  'no-such-path': 'Check the path of the URL, and that it accepts the method, which is POST by default.',
   gone: 'The endpoint rejects all further events. If that is wrong, enable it again.',
   aborted:
     'The endpoint asked for no more attempts to deliver this event. Replay the delivery if it wants the event now.',
@@ -212,6 +215,9 @@ const hints: Record<FailureKind, string> = {
     'Use a public address and a usual port. EMIT_ALLOWED_NETWORKS and EMIT_ALLOWED_HOSTS allow private addresses for endpoints without a customer; EMIT_PORTS allows ports.',
   'proxy-failed':
     'Check EMIT_PROXY, its credentials, and whether the proxy allows connections to this host and port.',
+  'unexpected-status': 'Check the statuses that count as a success in the settings of the endpoint.',
+  'token-failed':
+    'Check the token URL, client ID, client secret and scope of the endpoint, and that its authorization server is available.',
   'payload-gone': 'The payload was removed because of its age. Emit the event again if it is still needed.',
   'other-audience':
     'The event belongs to the previous customer of the endpoint. Emit it again for the right customer.',

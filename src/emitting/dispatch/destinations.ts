@@ -1,7 +1,13 @@
 import type { Database } from '../../storage/database.ts'
 import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { type Target, targetOf } from '../attempt/attempt.ts'
+import { type SubscriberEgress, type Target, targetOf } from '../attempt/attempt.ts'
+import { basicAuthorization, OAuthTokens } from '../attempt/oauth-tokens.ts'
+import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
+import type { OutboundAgent } from '../../network/outbound-agent.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { type Auth, type Credentials, openCredentials } from '../subscribers/credentials.ts'
+import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import type { SigningKey } from '../attempt/signature.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
@@ -39,6 +45,8 @@ interface DestinationsParts {
   database: Database
   keyring: Keyring
   secrets: SubscriberSecrets
+  egress: Pick<SubscriberEgress, 'agents' | 'withTls'>
+  clock: Clock
   defaults: { timeout: number; schedule: readonly number[] }
 }
 
@@ -58,7 +66,7 @@ export class Destinations {
   async open(row: SubscribersTable): Promise<Destination> {
     const cached = this.#cache.get(row.id)
     if (cached?.updatedAt === row.updated_at) return cached.destination
-    const { database, keyring, secrets, defaults } = this.#parts
+    const { database, secrets, defaults } = this.#parts
     const keys = await secrets.load(database.reader, row.id, schemesOf(row.signing))
     const destination: Destination = {
       id: row.id,
@@ -69,7 +77,7 @@ export class Destinations {
       ordered: row.ordered === 1,
       schedule:
         row.retry_schedule === null ? defaults.schedule : (JSON.parse(row.retry_schedule) as number[]),
-      target: targetOf(row.url, openHeaders(keyring, row)),
+      target: this.#target(row),
       httpSignature: row.http_signature === 1,
       owner: row.owner,
       operational: row.operational === 1,
@@ -79,6 +87,53 @@ export class Destinations {
     }
     this.#cache.set(row.id, { updatedAt: row.updated_at, destination })
     return destination
+  }
+
+  #target(row: SubscribersTable): Target {
+    const { keyring } = this.#parts
+    const headers = openHeaders(keyring, row)
+    const options = readRequestOptions(row.request)
+    const credentials = openCredentials(keyring, row)
+    const { auth } = credentials
+    if (auth && auth.type !== 'oauth')
+      headers['authorization'] =
+        auth.type === 'basic' ? basicAuthorization(auth.user!, auth.password!) : `Bearer ${auth.token}`
+    return targetOf(row.url, headers, {
+      method: options.method,
+      special: this.#special(row, options, credentials),
+    })
+  }
+
+  /** Undefined if the subscriber needs nothing but a request with fixed headers. */
+  #special(
+    { url, owner, credentials: sealed, request }: SubscribersTable,
+    { gzip = false, successStatuses, noRetryStatuses }: RequestOptions,
+    { auth, tls }: Credentials,
+  ): SpecialEndpoint | undefined {
+    if (sealed === null && request === null) return undefined
+    const { egress } = this.#parts
+    const agent = tls && egress.withTls(owner, { cert: tls.certificate, key: tls.key, ca: tls.ca })
+    return {
+      agent,
+      gzip,
+      tokens: auth?.type === 'oauth' ? this.#tokens(auth, url, owner, agent) : undefined,
+      succeeds: successStatuses ? statusTest(successStatuses) : undefined,
+      isFinal: noRetryStatuses ? statusTest(noRetryStatuses) : undefined,
+    }
+  }
+
+  #tokens(
+    { tokenUrl, clientId, clientSecret, ...rest }: Auth,
+    url: string,
+    owner: string | null,
+    own: OutboundAgent | undefined,
+  ): OAuthTokens {
+    const { egress, clock } = this.#parts
+    const client = { ...rest, tokenUrl: tokenUrl!, clientId: clientId!, clientSecret: clientSecret! }
+    const shared = owner === null ? egress.agents.ownerless : egress.agents.owned
+    // The client certificate is for the endpoint's server only.
+    const agent = own && new URL(client.tokenUrl).origin === new URL(url).origin ? own : shared
+    return new OAuthTokens({ client, agent, owned: owner !== null, clock })
   }
 }
 

@@ -20,7 +20,7 @@ import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/failures.ts'
-import { addressKey } from '../attempt/attempt.ts'
+import { addressKey, methodKey } from '../attempt/attempt.ts'
 
 const DeliveryView = closedObject({
   id: Type.Integer(),
@@ -89,6 +89,7 @@ const AttemptView = closedObject({
   number: Type.Integer(),
   at: DateTime,
   url: nullable(Type.String({ description: 'The address that it was sent to; null if no request was made' })),
+  method: Type.String({ description: 'POST, PUT or PATCH' }),
   status: nullable(Type.Integer()),
   durationMs: Type.Integer(),
   phases: nullable(PhasesView),
@@ -109,14 +110,16 @@ const AttemptView = closedObject({
 })
 
 function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
-  const { [addressKey]: url = null, ...requestHeaders } = JSON.parse(row.request_headers) as Record<
-    string,
-    string
-  >
+  const {
+    [addressKey]: url = null,
+    [methodKey]: method = 'POST',
+    ...requestHeaders
+  } = JSON.parse(row.request_headers) as Record<string, string>
   return {
     number: row.number,
     at: isoTime(row.at),
     url,
+    method,
     status: row.status,
     durationMs: row.duration_ms,
     phases: row.phases === null ? null : viewPhases(row.phases),

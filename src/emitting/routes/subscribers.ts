@@ -22,6 +22,14 @@ import { openHeaders } from '../dispatch/destinations.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
+import {
+  AuthBody,
+  type Credentials,
+  openCredentials,
+  showCredentials,
+  TlsBody,
+} from '../subscribers/credentials.ts'
+import { methods, readRequestOptions } from '../subscribers/request-options.ts'
 import { showCustomHeaders } from '../subscribers/custom-headers.ts'
 import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
@@ -57,6 +65,12 @@ const SubscriberView = closedObject({
   headers: Type.Record(Type.String(), Type.String(), {
     description: `Additional headers; credentials are shown as ${redactedValue}`,
   }),
+  auth: nullable(AuthBody),
+  tls: nullable(TlsBody),
+  method: Type.Enum(methods),
+  successStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 2xx'),
+  noRetryStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 410'),
+  gzip: Type.Boolean(),
   ordered: Type.Boolean(),
   signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
   httpSignature: Type.Boolean(),
@@ -114,6 +128,7 @@ function viewKey({ id, scheme, createdAt, expiresAt, publicKey }: KeyDescription
 }
 
 interface SubscriberFacts {
+  credentials: Credentials
   headers: Readonly<Record<string, string>>
   policy: DisablingPolicy
   lastDay: Summary
@@ -122,11 +137,12 @@ interface SubscriberFacts {
 
 function viewSubscriber(
   row: SubscribersTable,
-  { headers, policy, lastDay, ownerName }: SubscriberFacts,
+  { headers, credentials, policy, lastDay, ownerName }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
   const end = mayEnd ? disablesAt(failing, policy) : null
+  const options = readRequestOptions(row.request)
   return {
     id: row.id,
     url: row.url,
@@ -149,6 +165,11 @@ function viewSubscriber(
     rateLimit: row.rate_limit,
     concurrency: row.concurrency,
     headers: showCustomHeaders(headers),
+    ...showCredentials(credentials),
+    method: options.method ?? 'POST',
+    successStatuses: options.successStatuses ?? null,
+    noRetryStatuses: options.noRetryStatuses ?? null,
+    gzip: options.gzip ?? false,
     ordered: row.ordered === 1,
     signing: row.signing,
     httpSignature: row.http_signature === 1,
@@ -198,6 +219,7 @@ async function views(
   return rows.map((row) =>
     viewSubscriber(row, {
       headers: openHeaders(keyring, row),
+      credentials: openCredentials(keyring, row),
       policy,
       lastDay: days.get(row.id)!,
       ownerName: row.owner === null ? undefined : names.get(row.owner),

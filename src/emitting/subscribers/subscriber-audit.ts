@@ -12,6 +12,8 @@ const settings: Partial<Record<keyof SubscribersTable, string>> = {
   rate_limit: 'rateLimit',
   concurrency: 'concurrency',
   headers: 'headers',
+  credentials: 'credentials',
+  request: 'request',
   ordered: 'ordered',
   signing: 'signing',
   owner: 'owner',

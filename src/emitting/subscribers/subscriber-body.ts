@@ -8,6 +8,8 @@ import {
   mostListed,
   pointerPattern,
 } from './conditions.ts'
+import { AuthBody, TlsBody } from './credentials.ts'
+import { requestOptions } from './request-options.ts'
 import { eventTypesForm, eventTypesPattern } from '../events/event.ts'
 import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
@@ -68,6 +70,9 @@ const ownSettings = {
   httpSignature: Type.Optional(
     Type.Boolean({ description: 'Sign by RFC 9421 (HTTP Message Signatures) as well, with the same keys' }),
   ),
+  auth: orDefault(AuthBody, 'Credentials of requests; null removes them'),
+  tls: orDefault(TlsBody, 'Certificates; null removes them'),
+  ...requestOptions,
   rateLimit: orDefault(Type.Number({ minimum: 0.01, maximum: 10_000 }), 'Attempts per second'),
 }
 

@@ -3,6 +3,7 @@ import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts
 import { Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
+import type { Credentials } from './credentials.ts'
 import { lockOwner } from './owners.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
@@ -51,6 +52,15 @@ export function headersThatStay(
   headers: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   return after === undefined || new URL(before).origin === new URL(after).origin ? headers : {}
+}
+
+/** The stored credentials that remain after a change of the URL, for the same reason. */
+export function credentialsThatStay(
+  before: string,
+  after: string | undefined,
+  credentials: Credentials,
+): Credentials {
+  return after === undefined || new URL(before).origin === new URL(after).origin ? credentials : {}
 }
 
 /** @throws Problem `forbidden` */

@@ -13,6 +13,7 @@ import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
   checkedUrl,
+  credentialsThatStay,
   headersThatStay,
   refuseOtherOwner,
   refuseTooMany,
@@ -26,6 +27,15 @@ import { Problem } from '../../errors.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { checkConditions, type Condition } from './conditions.ts'
 import { readCustomHeaders } from './custom-headers.ts'
+import {
+  type Auth,
+  type Credentials,
+  type EndpointTls,
+  openCredentials,
+  readCredentials,
+  sealCredentials,
+} from './credentials.ts'
+import { requestOptions, type RequestOptions, writeRequestOptions } from './request-options.ts'
 
 interface SubscribersParts {
   database: Database
@@ -77,6 +87,8 @@ export class Subscribers {
       rate_limit: null,
       concurrency: null,
       headers: null,
+      credentials: null,
+      request: null,
       ordered: 0,
       signing: 'v1',
       http_signature: 0,
@@ -86,7 +98,8 @@ export class Subscribers {
       conditions: null,
       created_at: now,
       updated_at: now,
-      ...settingsColumns(this.#parts.keyring, id, given, {}),
+      ...settingsColumns(this.#parts.keyring, id, given, nothingStored),
+      ...this.#credentialColumns(id, given, {}, owner),
       url: this.#checkUrl(given.url, owner),
       owner,
     }
@@ -156,9 +169,23 @@ export class Subscribers {
       const remaining = headersThatStay(before.url, url, stored)
       // Removes stored headers together with the origin that they were for.
       const headers = given.headers === undefined && remaining !== stored ? null : given.headers
-      const columns = settingsColumns(this.#parts.keyring, id, { ...given, url, headers }, remaining)
+      const columns = settingsColumns(
+        keyring,
+        id,
+        { ...given, url, headers },
+        { headers: remaining, request: before.request },
+      )
+      const storedCredentials = openCredentials(keyring, before)
+      const stay = credentialsThatStay(before.url, url, storedCredentials)
+      const removed = stay === storedCredentials ? {} : { auth: null, tls: null }
+      const credentials = this.#credentialColumns(
+        id,
+        { ...removed, ...withoutUndefined(given) },
+        stay,
+        before.owner,
+      )
       const status = statusColumns(before, given.status, reach)
-      const row = await updateSubscriber(tx, id, { ...columns, ...status }, clock.now())
+      const row = await updateSubscriber(tx, id, { ...columns, ...credentials, ...status }, clock.now())
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
@@ -248,6 +275,18 @@ export class Subscribers {
     return this.get(id, reach, tx)
   }
 
+  /** Sealed again only if they change, because each seal differs. */
+  #credentialColumns(
+    id: string,
+    { auth, tls }: SubscriberChange,
+    before: Credentials,
+    owner: string | null,
+  ): Partial<SubscribersTable> {
+    if (auth === undefined && tls === undefined) return {}
+    const read = readCredentials({ auth, tls }, before, this.#parts.egressOf(owner))
+    return { credentials: sealCredentials(this.#parts.keyring, id, read) }
+  }
+
   #checkUrl(url: string, owner: string | null): string {
     return checkedUrl(url, this.#parts.egressOf(owner))
   }
@@ -316,7 +355,7 @@ function disableSubscriber(
 }
 
 /** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
-interface SubscriberSettings {
+interface SubscriberSettings extends Required<RequestOptions> {
   url: string
   description: string | null
   eventTypes: readonly string[]
@@ -329,6 +368,8 @@ interface SubscriberSettings {
   ordered: boolean
   signing: SigningScheme
   httpSignature: boolean
+  auth: Auth | null
+  tls: EndpointTls | null
 }
 
 /** Settings that only admins can change. */
@@ -351,13 +392,13 @@ export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
 
 /**
  * Validates the given settings and returns their columns. The caller checks the address.
- * @param headersBefore the stored headers, which `[redacted]` stands for
+ * @param before the stored headers, which `[redacted]` stands for, and the stored options of requests
  */
 function settingsColumns(
   keyring: Keyring,
   id: string,
   given: SubscriberChange,
-  headersBefore: Readonly<Record<string, string>>,
+  before: typeof nothingStored,
 ): Partial<SubscribersTable> {
   const columns: Partial<SubscribersTable> = {}
   if (given.url !== undefined) columns.url = given.url
@@ -369,13 +410,25 @@ function settingsColumns(
   if (given.rateLimit !== undefined) columns.rate_limit = given.rateLimit
   if (given.concurrency !== undefined) columns.concurrency = given.concurrency
   if (given.headers !== undefined)
-    columns.headers = sealHeaders(keyring, id, readCustomHeaders(given.headers ?? {}, headersBefore))
+    columns.headers = sealHeaders(keyring, id, readCustomHeaders(given.headers ?? {}, before.headers))
+  if (Object.keys(requestOptions).some((name) => given[name as keyof RequestOptions] !== undefined))
+    columns.request = writeRequestOptions(given, before.request)
   if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
   if (given.signing !== undefined) columns.signing = given.signing
   if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
   if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
   if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
   return columns
+}
+
+/** The credentials that a change names. */
+function withoutUndefined({ auth, tls }: SubscriberChange): Pick<SubscriberChange, 'auth' | 'tls'> {
+  return { ...(auth !== undefined && { auth }), ...(tls !== undefined && { tls }) }
+}
+
+const nothingStored: { headers: Readonly<Record<string, string>>; request: string | null } = {
+  headers: {},
+  request: null,
 }
 
 function writeConditions(conditions: readonly Condition[] | null): string | null {

@@ -42,6 +42,10 @@ export interface SubscribersTable {
   concurrency: number | null
   /** Sealed JSON: additional request headers, which may contain credentials. */
   headers: Uint8Array | null
+  /** Sealed JSON: how requests authenticate, and certificates. */
+  credentials: Uint8Array | null
+  /** JSON: method, statuses and compression, if they are not the defaults. */
+  request: string | null
   ordered: number
   signing: SigningScheme
   created_at: number

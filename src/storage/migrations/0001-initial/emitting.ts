@@ -26,7 +26,7 @@ export const emitting: SchemaPart = {
       event_types text not null, conditions text, operational integer not null default 0,
       status text not null, disabled_reason text, failing_since ${time}, warned_at ${time},
       retry_schedule text, timeout_ms integer, rate_limit ${double}, concurrency integer, ordered integer not null,
-      headers ${bytes}, signing text not null, http_signature integer not null default 0,
+      headers ${bytes}, credentials ${bytes}, request text, signing text not null, http_signature integer not null default 0,
       created_at ${time} not null, updated_at ${time} not null
     ) ${strict};
     -- For the subscribers of an event's audience, and for the portal's list.
@@ -38,6 +38,7 @@ export const emitting: SchemaPart = {
     create index subscribers_disabled on subscribers (updated_at) where status = 'disabled';
     -- For values that a start cannot open, as in provider_tokens.
     create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
+    create index subscribers_credentials_master_key on subscribers (substr(credentials, 2, 4));
 
     -- One row for each signing secret of a subscriber: the newest, and older ones that are still valid after a rotation.
     create table subscriber_secrets (

@@ -1,0 +1,51 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../../http/schemas/schemas.ts'
+
+export const methods = ['POST', 'PUT', 'PATCH'] as const
+
+const Statuses = Type.Array(
+  Type.Union([Type.Integer({ minimum: 200, maximum: 599 }), Type.String({ pattern: '^[2-5]xx$' })]),
+  { minItems: 1, maxItems: 50, description: 'Such as `[202, 409, "3xx"]`' },
+)
+
+/** Settings of a subscriber about its requests and their responses. */
+export const requestOptions = {
+  method: Type.Optional(Type.Enum(methods, { description: 'Default: POST' })),
+  successStatuses: Type.Optional(nullable(Statuses, 'The only statuses of a success. Default: 2xx')),
+  noRetryStatuses: Type.Optional(
+    nullable(Statuses, 'Statuses after which no further attempt follows. Default: 410'),
+  ),
+  gzip: Type.Optional(
+    Type.Boolean({ description: 'Compress bodies. The signature is of the body before that' }),
+  ),
+}
+
+export interface RequestOptions {
+  method?: (typeof methods)[number] | undefined
+  successStatuses?: Static<typeof Statuses> | null | undefined
+  noRetryStatuses?: Static<typeof Statuses> | null | undefined
+  gzip?: boolean | undefined
+}
+
+/** The column: JSON of what is not the default. Options that are not given stay as they are. */
+export function writeRequestOptions(given: RequestOptions, before: string | null): string | null {
+  const all = { ...readRequestOptions(before) }
+  for (const name of ['method', 'successStatuses', 'noRetryStatuses', 'gzip'] as const)
+    if (given[name] !== undefined) Object.assign(all, { [name]: given[name] })
+  const kept = Object.entries(all).filter(
+    ([, value]) => value !== null && value !== false && value !== 'POST',
+  )
+  return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept))
+}
+
+export function readRequestOptions(column: string | null): RequestOptions {
+  return column === null ? {} : (JSON.parse(column) as RequestOptions)
+}
+
+/** @returns whether a status is in the list */
+export function statusTest(
+  listed: NonNullable<RequestOptions['successStatuses']>,
+): (status: number) => boolean {
+  const all = new Set(listed)
+  return (status) => all.has(status) || all.has(`${Math.floor(status / 100)}xx`)
+}

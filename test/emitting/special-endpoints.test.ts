@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createHttps, type ServerOptions } from 'node:https'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { Webhook } from 'standardwebhooks'
+import { selfSigned } from '../harness/certificate.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
+
+interface Seen {
+  method: string
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
+
+/** A server that answers with `answer`, and what it got. */
+async function serve(
+  answer: (seen: Seen) => [status: number, body?: string, headers?: Record<string, string>],
+  tls?: ServerOptions,
+) {
+  const seen: Seen[] = []
+  const listener: RequestListener = (request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const one = {
+        method: request.method!,
+        path: request.url!,
+        headers: request.headers,
+        body: Buffer.concat(chunks),
+      }
+      seen.push(one)
+      const [status, body = '', headers = {}] = answer(one)
+      response.writeHead(status, headers).end(body)
+    })
+  }
+  const server = tls ? createHttps(tls, listener) : createServer(listener)
+  server.on('tlsClientError', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    seen,
+    port,
+    url: `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${port}/`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const oauth = { type: 'oauth', clientId: 'client', clientSecret: 'the-client-secret' }
+
+onEachEngine('endpoints that ask for more', (engine) => {
+  test('basic and bearer credentials are sent, sealed and never shown', async () => {
+    await using receiver = await serve(() => [200])
+    await using service = await startEmitting(engine)
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      auth: { type: 'basic', user: 'postern', password: 'pässword' },
+    })
+    const path = `/subscribers/${id}`
+    const change = (json: unknown, status = 200): Promise<SubscriberAnswer> =>
+      expectJson(service, status, path, { method: 'PATCH', json })
+    const shownAuth = { type: 'basic', user: 'postern', password: '[redacted]' }
+    assert.deepEqual((await expectJson<SubscriberAnswer>(service, 200, path))['auth'], shownAuth)
+    await emit(service, { type: 'a', data: 1 })
+    const done = await settled(service, id, 'delivered')
+    assert.equal(
+      receiver.seen[0]!.headers.authorization,
+      `Basic ${Buffer.from('postern:pässword').toString('base64')}`,
+    )
+    assert.equal(JSON.stringify(done).includes('cMOkc3N3b3Jk'), false)
+    const row = await service.database.reader.selectFrom('subscribers').selectAll().executeTakeFirstOrThrow()
+    assert.ok(row.credentials && !Buffer.from(row.credentials).includes('ssword'))
+    // What was read can be sent back, and another setting leaves it.
+    await change({ auth: { ...shownAuth, user: 'other' }, description: 'x' })
+    await change({ url: `${receiver.url}other` })
+    await emit(service, { type: 'a', data: 2 })
+    await settled(service, id, 'delivered')
+    assert.equal(
+      receiver.seen[1]!.headers.authorization,
+      `Basic ${Buffer.from('other:pässword').toString('base64')}`,
+    )
+    // Another server does not get them.
+    await using thief = await serve(() => [200])
+    assert.equal((await change({ url: thief.url }))['auth'], null)
+    for (const auth of [
+      shownAuth,
+      { type: 'bearer', token: '[redacted]' },
+      { type: 'bearer', token: 'a b' },
+      { type: 'bearer', token: 'a\r\nx-injected: 1' },
+      { type: 'bearer', user: 'x' },
+      { type: 'basic', user: 'a:b', password: 'c' },
+      { type: 'basic', user: 'a' },
+      { type: 'other' },
+    ])
+      await change({ auth }, 400)
+    assert.deepEqual((await change({ auth: { type: 'bearer', token: 'tok' } }))['auth'], {
+      type: 'bearer',
+      token: '[redacted]',
+    })
+    await emit(service, { type: 'a', data: 3 })
+    await settled(service, id, 'delivered')
+    assert.equal(thief.seen[0]!.headers.authorization, 'Bearer tok')
+    assert.equal((await change({ auth: null }))['auth'], null)
+  })
+
+  test('an OAuth token is fetched once, and again when the endpoint rejects it', async () => {
+    let valid = 1
+    let issued = 0
+    await using authority = await serve(() => [
+      200,
+      JSON.stringify({ access_token: `token-${++issued}`, token_type: 'bearer', expires_in: 3600 }),
+    ])
+    await using receiver = await serve(({ headers }) => [
+      headers.authorization === `Bearer token-${valid}` ? 200 : 401,
+    ])
+    await using service = await startEmitting(engine)
+    const auth = { ...oauth, tokenUrl: `${authority.url}token`, scope: 'hooks', audience: 'https://api.test' }
+    const { id } = await subscribe(service, { url: receiver.url, auth })
+    for (const data of [1, 2, 3]) await emit(service, { type: 'a', data })
+    const path = `/subscribers/${id}/deliveries?status=delivered`
+    const delivered = async (): Promise<number> =>
+      (await expectJson<{ data: unknown[] }>(service, 200, path)).data.length
+    while ((await delivered()) < 3) await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.equal(authority.seen.length, 1)
+    const [{ headers, body }] = authority.seen as [Seen]
+    assert.equal(headers.authorization, `Basic ${Buffer.from('client:the-client-secret').toString('base64')}`)
+    assert.equal(body.toString(), 'grant_type=client_credentials&scope=hooks&audience=https%3A%2F%2Fapi.test')
+    valid = 2
+    await emit(service, { type: 'a', data: 4 })
+    while ((await delivered()) < 4) await new Promise((resolve) => setTimeout(resolve, 20))
+    const one = await settled(service, id, 'delivered')
+    // In the same attempt.
+    assert.equal(one.attemptCount, 1)
+    assert.equal(authority.seen.length, 2)
+    assert.equal(JSON.stringify(one).includes('token-2'), false)
+    // Rejected again with a new token, it is an ordinary failure.
+    valid = 99
+    await emit(service, { type: 'a', data: 5 })
+    const dead = await settled(service, id, 'dead')
+    assert.deepEqual(
+      dead.attempts.map(({ status }) => status),
+      [401, 401],
+    )
+    assert.ok(authority.seen.length <= 6)
+  })
+
+  test('a token endpoint that fails, redirects, lies or floods fails the attempt only', async () => {
+    await using receiver = await serve(() => [200])
+    await using thief = await serve(() => [200, '{"access_token":"stolen"}'])
+    let answer: [number, string?, Record<string, string>?] = [
+      400,
+      '{"error":"invalid_client","error_description":"secret text"}',
+    ]
+    await using authority = await serve(() => answer)
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      auth: { ...oauth, tokenUrl: authority.url },
+    })
+    const cases: [typeof answer, RegExp][] = [
+      [answer, /^no access token: the token endpoint returned HTTP 400 \(invalid_client\)$/],
+      [[307, '', { location: thief.url }], /returned HTTP 307/],
+      [[200, '{"access_token":"a\\r\\nhost: evil"}'], /has no access_token/],
+      [[200, '{"access_token":7}'], /has no access_token/],
+      [[200, 'null'], /has no access_token/],
+      [[200, '{"access_token":"x","token_type":"mac"}'], /not a bearer token/],
+      [[200, `{"access_token":"x","more":"${'x'.repeat(100_000)}"}`], /has no access_token/],
+    ]
+    for (const [given, message] of cases) {
+      answer = given
+      await emit(service, { type: 'a', data: 1 })
+      const one = await settled(service, id, 'dead')
+      const [attempt] = one.attempts
+      assert.deepEqual([attempt!.failure, attempt!.status], ['token-failed', null])
+      assert.match(attempt!.error!, message)
+      assert.ok(attempt!.advice)
+      await service.database.transaction((tx) => tx.deleteFrom('deliveries').execute())
+    }
+    assert.equal(receiver.seen.length + thief.seen.length, 0)
+    // The stored secret does not follow to another token endpoint.
+    const stored = { ...oauth, clientSecret: '[redacted]' }
+    const change = (tokenUrl: string, status: number) =>
+      expectJson(service, status, `/subscribers/${id}`, {
+        method: 'PATCH',
+        json: { auth: { ...stored, tokenUrl } },
+      })
+    await change(thief.url, 400)
+    await change(`${authority.url}other`, 200)
+  })
+
+  test('token endpoints obey the rules of addresses', async () => {
+    await using service = await startEmitting(engine, {
+      env: { ALLOW_PRIVATE_NETWORK: 'false', EMIT_ALLOWED_NETWORKS: '127.0.0.0/8' },
+    })
+    const url = 'https://customer.example.com/'
+    const refused: [tokenUrl: string, settings: object][] = [
+      ['http://127.0.0.1:9/', { owner: 'acme' }],
+      ['https://169.254.169.254/latest/meta-data', {}],
+      ['https://[::1]/', { owner: 'acme' }],
+      ['https://localhost/', { owner: 'acme' }],
+      ['http://example.com/token', {}],
+      ['https://example.com:22/token', {}],
+      ['https://user:pass@example.com/token', {}],
+      ['file:///etc/passwd', {}],
+      ['token', {}],
+    ]
+    for (const [tokenUrl, settings] of refused) {
+      const json = { url, ...settings, auth: { ...oauth, tokenUrl } }
+      const response = await service.admin('/subscribers', { method: 'POST', json })
+      assert.equal(response.status, 400, tokenUrl)
+      assert.ok((await response.text()).includes('/auth/tokenUrl'))
+    }
+    await subscribe(service, { url, auth: { ...oauth, tokenUrl: 'http://127.0.0.1:9000/' } })
+  })
+
+  test('an endpoint of its own authority that requires a client certificate', async () => {
+    const [server, client, other] = [selfSigned('localhost'), selfSigned('postern'), selfSigned('localhost')]
+    const tls = { ...server, requestCert: true, rejectUnauthorized: true, ca: [client.cert] }
+    await using receiver = await serve(() => [200], tls)
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
+    const given = { certificate: client.cert, key: client.key, ca: server.cert }
+    const { id } = await subscribe(service, { url: receiver.url, tls: given })
+    const failureWith = async (change: object): Promise<string | null | undefined> => {
+      await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
+      await emit(service, { type: 'a', data: 1 })
+      while (
+        (await expectJson<{ data: unknown[] }>(service, 200, `/subscribers/${id}/deliveries?status=pending`))
+          .data.length > 0
+      )
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      const [newest] = (
+        await expectJson<{ data: { id: number }[] }>(service, 200, `/subscribers/${id}/deliveries`)
+      ).data
+      const { attempts } = await expectJson<{ attempts: { failure: string | null }[] }>(
+        service,
+        200,
+        `/deliveries/${newest!.id}`,
+      )
+      return attempts.at(-1)?.failure
+    }
+    assert.equal(await failureWith({ description: 'with all' }), null)
+    // Without it, it may be reset before or after the handshake has ended for this side.
+    assert.match((await failureWith({ tls: { ca: server.cert } }))!, /^(?:closed|tls-failed)$/)
+    assert.equal(await failureWith({ tls: { ...given, ca: other.cert } }), 'tls-untrusted')
+    assert.equal(await failureWith({ tls: null }), 'tls-untrusted')
+    assert.equal(await failureWith({ tls: given }), null)
+    assert.equal(receiver.seen.length, 2)
+    const shown = await expectJson<SubscriberAnswer>(service, 200, `/subscribers/${id}`)
+    assert.deepEqual(shown['tls'], { ...given, key: '[redacted]' })
+    assert.equal(await failureWith({ tls: shown['tls'] }), null)
+    for (const wrong of [
+      { certificate: client.cert },
+      { key: client.key },
+      { certificate: client.cert, key: other.key },
+      { certificate: 'x', key: 'y' },
+      { ca: 'x' },
+      { ca: '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----' },
+    ])
+      await expectJson(service, 400, `/subscribers/${id}`, { method: 'PATCH', json: { tls: wrong } })
+  })
+
+  test('tokens, client certificates and bodies go through the proxy of the settings, which sees none of them', async () => {
+    const [server, client] = [selfSigned('localhost'), selfSigned('postern')]
+    await using authority = await serve(() => [200, '{"access_token":"the-token"}'])
+    const tls = { ...server, requestCert: true, rejectUnauthorized: true, ca: [client.cert] }
+    await using receiver = await serve(() => [200], tls)
+    const tunnels: string[] = []
+    let through = ''
+    const sockets = new Set<Socket>()
+    const proxy = createServer().on('connect', (request: IncomingMessage, from: Socket) => {
+      tunnels.push(request.url!)
+      const to = connect(Number(request.url!.split(':').at(-1)), '127.0.0.1')
+      for (const socket of [from, to]) sockets.add(socket.on('error', () => undefined))
+      from.write('HTTP/1.1 200 OK\r\n\r\n')
+      from.on(
+        'data',
+        (chunk: Buffer) =>
+          (through += request.url === `localhost:${receiver.port}` ? chunk.toString('latin1') : ''),
+      )
+      from.pipe(to).pipe(from)
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    try {
+      const { port } = proxy.address() as AddressInfo
+      await using service = await startEmitting(engine, { env: { EMIT_PROXY: `http://127.0.0.1:${port}` } })
+      const { id } = await subscribe(service, {
+        url: receiver.url,
+        auth: { ...oauth, tokenUrl: authority.url },
+        tls: { certificate: client.cert, key: client.key, ca: server.cert },
+      })
+      await emit(service, { type: 'a', data: 1 })
+      await settled(service, id, 'delivered')
+      assert.equal(receiver.seen[0]!.headers.authorization, 'Bearer the-token')
+      assert.deepEqual(tunnels, [`127.0.0.1:${authority.port}`, `localhost:${receiver.port}`])
+      assert.ok(through.length > 0 && !through.includes('the-token'))
+    } finally {
+      for (const socket of sockets) socket.destroy()
+      proxy.close()
+    }
+  })
+
+  test('method, statuses and compression', async () => {
+    let status = 409
+    await using receiver = await serve(() => [status])
+    await using service = await startEmitting(engine)
+    const { id, secret } = await subscribe(service, {
+      url: receiver.url,
+      method: 'PUT',
+      successStatuses: [202, 409],
+      noRetryStatuses: [422, '5xx'],
+      gzip: true,
+    })
+    await emit(service, { type: 'a', data: { text: 'x'.repeat(2_000) } })
+    const done = await settled(service, id, 'delivered')
+    const [call] = receiver.seen
+    assert.deepEqual([call!.method, call!.headers['content-encoding']], ['PUT', 'gzip'])
+    assert.ok(call!.body.length < 500)
+    new Webhook(secret).verify(gunzipSync(call!.body).toString(), call!.headers as Record<string, string>)
+    assert.equal((done.attempts[0] as unknown as { method: string }).method, 'PUT')
+    const attemptsAt = async (answered: number, wanted: string): Promise<[number, string | null]> => {
+      status = answered
+      await emit(service, { type: 'a', data: answered })
+      const { attempts } = await settled(service, id, wanted)
+      return [attempts.length, attempts.at(-1)!.failure]
+    }
+    assert.deepEqual(await attemptsAt(503, 'dead'), [1, 'server-error'])
+    await service.database.transaction((tx) => tx.deleteFrom('deliveries').execute())
+    assert.deepEqual(await attemptsAt(422, 'dead'), [1, 'rejected'])
+    await service.database.transaction((tx) => tx.deleteFrom('deliveries').execute())
+    assert.deepEqual(await attemptsAt(200, 'dead'), [2, 'unexpected-status'])
+    const path = `/subscribers/${id}`
+    const reset = { method: 'POST', successStatuses: null, noRetryStatuses: null, gzip: false }
+    const plain = await expectJson<SubscriberAnswer>(service, 200, path, { method: 'PATCH', json: reset })
+    assert.deepEqual([plain['method'], plain['successStatuses'], plain['gzip']], ['POST', null, false])
+    assert.equal(
+      (await service.database.reader.selectFrom('subscribers').select('request').executeTakeFirst())!.request,
+      null,
+    )
+    for (const wrong of [
+      { method: 'GET' },
+      { successStatuses: [] },
+      { successStatuses: [100] },
+      { noRetryStatuses: ['1xx'] },
+    ])
+      await expectJson(service, 400, path, { method: 'PATCH', json: wrong })
+  })
+})
