@@ -71,7 +71,7 @@ export function postgresDeliveryStore(
 
 // The same text for any number of events: a process that owns queues runs it for each notification of other processes.
 const payloads = `
-  select events.id, events.event_id, events.type, events.payload, events.nonce, idempotency_keys.audience
+  select events.id, events.event_id, events.type, events.payload, events.nonce, events.headers, idempotency_keys.audience
   from events left join idempotency_keys on idempotency_keys.event = events.id
   where events.id = any($1) and ($2::bigint is null or octet_length(payload) <= $2)`
 

@@ -130,6 +130,7 @@ async function readPayloads(
     .selectFrom('events')
     .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
     .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
+    .select('events.headers')
     .select('idempotency_keys.audience')
     .where('events.id', 'in', [...events])
     .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))

@@ -166,6 +166,8 @@ export interface EventPayload {
   audience: string | null
   /** Null for events of older versions. */
   nonce: number | null
+  /** Headers that its deliveries carry, as JSON; null without any. */
+  headers: string | null
 }
 
 /** A delivery that this process has just committed, with its payload. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
+import { describeCauses, describeReturned } from './causes.ts'
 import { presentEvent } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
@@ -48,6 +49,7 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
   const { payload, headers, content_type: contentType, audience, deliver_at, canceled_at, ...row } = event
   const stored = readStoredHeaders(headers)
   const emitted = await describeEmitted(reader, id)
+  const causes = await describeCauses(reader, event)
   const shown = {
     ...presentEvent(row),
     contentType,
@@ -56,8 +58,10 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     canceledAt: isoTimeOrNull(canceled_at),
     headers: headers === null ? null : shownHeaders(stored.headers),
     verification: describeVerification(stored.verification),
-    causedBy: await describeCause(reader, id),
+    causedBy: causes[0]?.id ?? null,
+    causes,
     emitted,
+    returned: event.direction === 'emitted' ? await describeReturned(reader, event) : [],
     processing: await describeProcessing(reader, id),
     deliveries: await describeDeliveries(reader, [id]),
     emittedDeliveries: await describeDeliveries(
@@ -116,16 +120,6 @@ function describeVerification(verification: Verification | undefined) {
   if (!verification) return null
   const { scheme, secret, signedAt } = verification
   return { scheme, secret: secret ?? null, signedAt: isoTimeOrNull(signedAt) }
-}
-
-/** The number of the received event whose handler emitted this one. */
-async function describeCause(reader: Queryable, event: number): Promise<number | null> {
-  const row = await reader
-    .selectFrom('idempotency_keys')
-    .select('caused_by')
-    .where('event', '=', event)
-    .executeTakeFirst()
-  return row?.caused_by ?? null
 }
 
 /** The events that its handlers emitted, in their order. The type of a removed event is null. */

@@ -165,6 +165,24 @@ const Emitted = Type.Object({
   createdAt: time,
 })
 
+const Cause = Type.Object({
+  id: Type.Integer(),
+  eventId: Type.String(),
+  direction: Type.Enum(['received', 'emitted']),
+  type: nullable(Type.String(), 'Null when it is no longer stored'),
+  source: NullableText,
+  createdAt: time,
+})
+
+const Returned = Type.Object({
+  id: Type.Integer(),
+  eventId: Type.String(),
+  type: Type.String(),
+  source: NullableText,
+  status: Type.String(),
+  createdAt: time,
+})
+
 const Processing = Type.Object({
   attempts: Type.Integer(),
   processedAt: time,
@@ -197,7 +215,7 @@ const EventDetail = Type.Object({
   canceledAt: nullable(DateTime, 'When a scheduled event was canceled.'),
   headers: nullable(
     Type.Record(Type.String(), Type.String()),
-    'Of the request that brought a received event, without credentials and signatures.',
+    'Of the request that brought a received event, without credentials and signatures; of an emitted event, what its deliveries carry because of its causes.',
   ),
   verification: nullable(
     Type.Object({
@@ -207,9 +225,18 @@ const EventDetail = Type.Object({
     }),
     'How a received event was shown to come from its sender.',
   ),
-  causedBy: nullable(Type.Integer(), 'The number of the received event whose handler emitted this one.'),
+  causedBy: nullable(
+    Type.Integer(),
+    'The number of the event that caused this one: of an emitted event, the received one whose handler emitted it; of a received event, the emitted one whose delivery it was.',
+  ),
+  causes: Type.Array(Cause, {
+    description: 'The chain of events that led to this one, the nearest first: at most 32.',
+  }),
   emitted: Type.Array(Emitted, {
     description: "The first hundred events that a received event's handlers emitted, in their transactions.",
+  }),
+  returned: Type.Array(Returned, {
+    description: 'The first hundred events that sources received as deliveries of an emitted event.',
   }),
   processing: nullable(Processing, 'Of a received event.'),
   deliveries: Type.Array(Delivery, { description: 'Of an emitted event: the first hundred.' }),

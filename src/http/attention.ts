@@ -15,6 +15,7 @@ export const attentionKinds = [
   'subscriber-disabled',
   'subscriber-secret-ends',
   'handler-failing',
+  'event-loop',
   'work-stalls',
   'refusals-rising',
   'source-secret-ends',

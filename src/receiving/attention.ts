@@ -1,6 +1,7 @@
 import { type Attention, countOf, mostOfAKind, quoted } from '../http/attention.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { PlanOf } from './handlers/plan.ts'
+import { EventLoop, longestChain } from '../events/passed-on.ts'
 import { secretsEnd } from './schemes/create-scheme.ts'
 import type { Scheme } from './schemes/scheme.ts'
 import { isoTime } from '../runtime/iso-time.ts'
@@ -12,6 +13,9 @@ const day = 86_400_000
 const notice = 7 * day
 
 interface Failing {
+  /** The handler. */
+  id: string
+  isLoop: boolean
   retrying: number
   failed: number
   since: number
@@ -31,7 +35,12 @@ export async function failingHandlers(
     // The handler may be gone from the configuration.
     const handler = handlers.find(({ id }) => id === group.handler) ?? handlers[0]
     if (!handler) continue
-    const failing = byHandler.get(handler.id) ?? {
+    // A loop is a matter of its own, beside other failures of the handler.
+    const isLoop = group.name === EventLoop.name
+    const key = isLoop ? `loop ${handler.id}` : handler.id
+    const failing = byHandler.get(key) ?? {
+      id: handler.id,
+      isLoop,
       retrying: 0,
       failed: 0,
       since: group.since,
@@ -40,12 +49,19 @@ export async function failingHandlers(
     failing.failed += group.failed
     failing.retrying += group.retrying
     failing.since = Math.min(failing.since, group.since)
-    byHandler.set(handler.id, failing)
+    byHandler.set(key, failing)
   }
-  return [...byHandler].slice(0, mostOfAKind).map(([id, failing]) => describeHandler(id, failing))
+  return [...byHandler.values()]
+    .slice(0, mostOfAKind)
+    .map((failing) => (failing.isLoop ? describeLoop(failing) : describeHandler(failing)))
 }
 
-function describeHandler(id: string, { retrying, failed, since, cause }: Failing): Attention {
+function describeLoop({ id, failed, since }: Failing): Attention {
+  const text = `Handler ${id} was stopped in a loop: what it emits comes back through an endpoint. ${countOf(failed, 'event')} failed at the end of a chain of ${longestChain}.`
+  return { kind: 'event-loop', severity: 'error', text, since, about: { topic: 'handler', id } }
+}
+
+function describeHandler({ id, retrying, failed, since, cause }: Failing): Attention {
   const parts = [
     ...(retrying > 0 ? [`${countOf(retrying, 'event')} will be retried`] : []),
     ...(failed > 0 ? [`${countOf(failed, 'event')} failed after the last attempt`] : []),

@@ -65,7 +65,7 @@ function attemptOver(
 ): Promise<AttemptResult> {
   after(() => agent.destroy())
   const attempt = createAttempt({ agents: { owned: agent, ownerless: agent }, clock })
-  const event = { event_id: 'one', type: 'order.paid', payload: Buffer.from('{}') }
+  const event = { event_id: 'one', type: 'order.paid', payload: Buffer.from('{}'), headers: null }
   const request = { target: targetOf(url, {}), owned, event, keys: [], httpSignature: false, timeout }
   return attempt(request as unknown as Parameters<typeof attempt>[0], new AbortBroadcast())
 }

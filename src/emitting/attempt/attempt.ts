@@ -110,6 +110,7 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
     const timestamp = Math.floor(at / 1000)
     const headers: Record<string, string> = {
       ...target.headers,
+      ...(event.headers !== null && (JSON.parse(event.headers) as Record<string, string>)),
       'webhook-id': event.event_id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
@@ -119,8 +120,7 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
     if (httpSignature) {
       const signed = httpSignatureHeaders(keys, { method, url: origin + path, headers, body }, timestamp)
       Object.assign(headers, signed)
-      const shown = JSON.stringify({ ...signed, signature: redactedValue })
-      requestHeaders = `${requestHeaders.slice(0, -1)},${shown.slice(1)}`
+      requestHeaders = withMore(requestHeaders, JSON.stringify({ ...signed, signature: redactedValue }))
     }
     if (cut.reason) throw cut.reason
     const agent = special?.agent ?? (owned ? agents.owned : agents.ownerless)
@@ -226,8 +226,14 @@ function describePhases(phases: Phases): string {
 }
 
 /** Redacts the signatures: they stay valid for some minutes. */
-function describeRequest({ shown }: Target, { event_id }: EventPayload, timestamp: number): string {
-  return `${shown},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
+function describeRequest({ shown }: Target, { event_id, headers }: EventPayload, timestamp: number): string {
+  const first = headers === null ? shown : `${shown},${headers.slice(1, -1)}`
+  return `${first},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
+}
+
+/** Two JSON objects as one. */
+function withMore(json: string, more: string): string {
+  return `${json.slice(0, -1)},${more.slice(1)}`
 }
 
 function describeResponse(headers: NodeJS.Dict<string | string[]>): string {

@@ -49,7 +49,14 @@ function dispatching(
       new Map(
         events.map((event) => [
           event,
-          { event_id: `e-${event}`, type: 'a', payload: Buffer.from('{}'), audience: null, nonce: event },
+          {
+            event_id: `e-${event}`,
+            type: 'a',
+            payload: Buffer.from('{}'),
+            audience: null,
+            nonce: event,
+            headers: null,
+          },
         ]),
       ),
     complete: (completions) => write(undefined).then(() => remove(idsOf(completions))),

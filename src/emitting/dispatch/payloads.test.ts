@@ -9,6 +9,7 @@ const payload = (nonce: number | null, text: string): EventPayload => ({
   payload: Buffer.from(text),
   audience: null,
   nonce,
+  headers: null,
 })
 
 /** The log by numbers. Tells what was read of it. */

@@ -60,7 +60,14 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = [], rate?: number
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   const fresh = (id: number): CommittedDelivery => ({
     delivery: { id, event: id, subscriberId: 's', number: 1, begun: 1, dueAt: 0, nonce: id },
-    payload: { event_id: `e-${id}`, type: 'a', payload: Buffer.from('{}'), audience: null, nonce: id },
+    payload: {
+      event_id: `e-${id}`,
+      type: 'a',
+      payload: Buffer.from('{}'),
+      audience: null,
+      nonce: id,
+      headers: null,
+    },
     generation: prefetcher.generation,
   })
   /** Lets reads go that were begun, and what follows from them. */

@@ -231,12 +231,12 @@ export class Emitter {
 
 function committedDelivery(
   { id, event, subscriber_id, due_at, nonce }: InsertedDelivery,
-  { eventId, type, payload, audience }: PreparedEvent,
+  { eventId, type, payload, audience, headers }: PreparedEvent,
   generation: number,
 ): CommittedDelivery {
   return {
     delivery: { id, event, nonce, subscriberId: subscriber_id, number: 1, begun: 1, dueAt: due_at },
-    payload: { event_id: eventId, type, payload, audience, nonce },
+    payload: { event_id: eventId, type, payload, audience, nonce, headers },
     generation,
   }
 }
@@ -382,14 +382,14 @@ async function insertUnknown(
     const rows = await tx
       .insertInto('events')
       .values(
-        some.map(({ eventId, type, payload, nonce }) => ({
+        some.map(({ eventId, type, payload, nonce, headers }) => ({
           event_id: eventId,
           direction: 'emitted' as const,
           source: null,
           type,
           content_type: 'application/json',
           payload,
-          headers: null,
+          headers,
           created_at: now,
           nonce,
         })),
@@ -423,18 +423,18 @@ async function insertUnknown(
 const insertStatement = `
   with numbered as materialized (
     select nextval('events_id_seq') as id, given.* from (
-      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bigint[])
-      with ordinality as t (event_id, type, digest, audience, payload, nonce, place)
+      select * from unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::bytea[], $6::bigint[], $7::text[])
+      with ordinality as t (event_id, type, digest, audience, payload, nonce, headers, place)
       order by place
     ) given
   ), marked as (
     insert into idempotency_keys (event, event_id, digest, audience, created_at, caused_by)
-    select id, event_id, digest, audience, $7::bigint, $8::bigint from numbered order by event_id collate "C"
+    select id, event_id, digest, audience, $8::bigint, $9::bigint from numbered order by event_id collate "C"
     on conflict (event_id) do nothing
     returning event
   )
   insert into events (id, event_id, direction, source, type, content_type, created_at, headers, payload, nonce)
-  select id, event_id, 'emitted', null, type, 'application/json', $7::bigint, null, payload, nonce
+  select id, event_id, 'emitted', null, type, 'application/json', $8::bigint, headers, payload, nonce
   from numbered join marked on marked.event = numbered.id
   returning id, event_id`
 
@@ -446,6 +446,7 @@ const eventColumns: readonly Column<PreparedEvent>[] = [
   { kind: 'texts', read: ({ audience }) => audience },
   { kind: 'bytes', read: ({ payload }) => payload },
   { kind: 'bigints', read: ({ nonce }) => nonce },
+  { kind: 'texts', read: ({ headers }) => headers },
 ]
 
 async function insertTogether(

@@ -20,6 +20,8 @@ export interface NewEvent {
   deliverAt?: string | undefined
   /** Instead: seconds from now. */
   delay?: number | undefined
+  /** Headers of its deliveries, as JSON. See `passedOn`. */
+  headers?: string | null | undefined
 }
 
 /** Seconds for which an event can be scheduled: a leap year. */
@@ -52,6 +54,8 @@ export interface PreparedEvent {
   digest: Buffer
   /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
   nonce: number
+  /** Headers of its deliveries, as JSON; null without any. */
+  headers: string | null
 }
 
 /**
@@ -81,6 +85,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
     digest: createHash('sha256').update(decided.join('\n')).digest(),
     nonce: newNonce(),
+    headers: event.headers ?? null,
   }
 }
 

@@ -64,6 +64,7 @@ function fixture({ bytes, clock = stopped }: { bytes: number; clock?: Clock }) {
     budget: new BodyBudget({ bytes, reserve: 10, bodies: 10, pace: bodyPace }, clock),
     network: () => 'n',
     lineLimit: 1_000,
+    headers: null,
   }
   return { parts, emitted }
 }

@@ -104,6 +104,8 @@ export interface NdjsonEventsParts extends CommitEmitsParts {
   network: () => string
   /** Bytes of one line. */
   lineLimit: number
+  /** Headers of the deliveries, as JSON. See `passedOn`. */
+  headers: string | null
 }
 
 /** Accounts for the incomplete line. Has no minimum rate, because the client may have to wait for the database. */
@@ -189,7 +191,12 @@ async function emitLines(
   let results: IterableIterator<Problem | Emitted>
   let over = false
   try {
-    results = (await commitEmits(parts, events)).values()
+    results = (
+      await commitEmits(
+        parts,
+        events.map((event) => ({ ...event, headers: parts.headers })),
+      )
+    ).values()
   } catch (error) {
     const problem = toProblem(error)
     // An unexpected error ends the response and is logged like any other.

@@ -145,7 +145,16 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .selectFrom('scheduled_events as s')
     .innerJoin('events as e', 'e.id', 's.event')
     .leftJoin('idempotency_keys as k', 'k.event', 's.event')
-    .select(['s.event', 'e.event_id', 'e.type', 'e.payload', 'e.nonce', 'k.audience', 'k.digest'])
+    .select([
+      's.event',
+      'e.event_id',
+      'e.type',
+      'e.payload',
+      'e.nonce',
+      'e.headers',
+      'k.audience',
+      'k.digest',
+    ])
     .where('s.deliver_at', '<=', now)
     .where('s.released_at', 'is', null)
     .where('s.canceled_at', 'is', null)
@@ -153,7 +162,7 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .orderBy('s.event')
     .limit(perStep)
   const rows = await (engine === 'postgres' ? query.forUpdate('s').skipLocked() : query).execute()
-  return rows.map(({ event: id, event_id: eventId, type, nonce, audience, digest, ...row }) => {
+  return rows.map(({ event: id, event_id: eventId, type, nonce, audience, digest, headers, ...row }) => {
     const payload = Buffer.from(row.payload)
     // Conditions read it, and they compare JavaScript's numbers.
     const { data } = JSON.parse(payload.toString()) as { data: unknown }
@@ -164,6 +173,7 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
       data: JSON.stringify(data),
       payload,
       nonce: nonce!,
+      headers,
       deliverAt: null,
     }
     return { id, event: { ...event, digest: Buffer.from(digest ?? []) } }

@@ -19,6 +19,7 @@ import {
 } from '../events/ndjson-events.ts'
 import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
+import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import {
   closedObject,
   IdParams,
@@ -104,10 +105,22 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       // With a schema for each media type, a request without a type and a body is not validated.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'The request has no body.' })
       useAsId(request.headers['idempotency-key'], body)
+      if (depthOf(request.headers) >= longestChain)
+        throw new Problem('unprocessable', { detail: new EventLoop().message })
+      const headers = passedOn(request.headers)
       if (body instanceof Readable) {
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)
-        const parts = { emitter, database, clock, announce, budget, network, lineLimit: defaultBodyLimit }
+        const parts = {
+          emitter,
+          database,
+          clock,
+          announce,
+          budget,
+          network,
+          lineLimit: defaultBodyLimit,
+          headers,
+        }
         const answers = Readable.from(emitNdjson(body, parts))
         return reply
           .code(200)
@@ -115,8 +128,9 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
           .send(answers as never)
       }
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
-      if (!Array.isArray(body)) return answer.send(viewEmitted(await emits.add(body), body))
-      const emitted = await database.transaction((tx) => emitter.emitAll(tx, body))
+      if (!Array.isArray(body)) return answer.send(viewEmitted(await emits.add({ ...body, headers }), body))
+      const events = body.map((event) => ({ ...event, headers }))
+      const emitted = await database.transaction((tx) => emitter.emitAll(tx, events))
       announce(emitted)
       return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },

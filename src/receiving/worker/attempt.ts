@@ -3,6 +3,7 @@ import type { EndedBy, SavepointScope, SharedTransactions } from '../../storage/
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import type { EmittedEvent, HandlerContext, HandlerLog } from '../config.ts'
 import type { BlockedLoop } from './blocked-loop.ts'
 import { LazySignal } from './lazy-signal.ts'
@@ -26,7 +27,13 @@ export const turnLimit = 250
  * Inserts events and their deliveries in the caller's transaction. Returns a function to call after the commit, which starts the deliveries.
  * @param causedBy the number of the event that caused them
  */
-export type EmitWithin = (tx: Tx, events: readonly EmittedEvent[], causedBy: number) => Promise<() => void>
+export type EmitWithin = (tx: Tx, events: readonly CausedEvent[], causedBy: number) => Promise<() => void>
+
+/** An event of a handler. */
+export interface CausedEvent extends EmittedEvent {
+  /** Headers of its deliveries, as JSON. See `passedOn`. */
+  readonly headers: string | null
+}
 
 export interface AttemptParts {
   transactions: SharedTransactions<ProcessedMarker>
@@ -149,9 +156,9 @@ export async function runHandlers(
   claimed: ClaimedEvent,
   { plan, scope, aborted, end, trace, dryRun = false }: HandlerRun,
   { clock, log, loop }: Pick<AttemptParts, 'clock' | 'loop'> & { log: LogOfHandlers },
-): Promise<EmittedEvent[]> {
+): Promise<CausedEvent[]> {
   const event = receivedEvent(claimed)
-  const emitted: EmittedEvent[] = []
+  const emitted: CausedEvent[] = []
   const { source, event: number, eventId, type } = claimed
   let child: HandlerLog | undefined
   const handlerLog = (): HandlerLog =>
@@ -169,15 +176,11 @@ export async function runHandlers(
     let ended = false
     const emit = (one: EmittedEvent): void => {
       aborted.throwIfAborted()
-      if (ended) {
-        const error = new EmittedTooLate(one.type)
-        // The caller may be a promise that is not awaited.
-        handlerLog().error({ err: error }, 'an event was not emitted')
-        throw error
-      }
+      if (ended) throw emittedTooLate(one, handlerLog())
       // Short numbers such as 1e400 are searched for here, because most payloads are not emitted.
       event.rememberNumbers()
-      emitted.push(checked(one))
+      if (depthOf(event.headers) >= longestChain) throw endWith(new EventLoop(), fail)
+      emitted.push(checked(one, passedOn(event.headers)))
     }
     const fail = (error: Error): boolean => {
       if (!end(error)) return false
@@ -206,9 +209,25 @@ export async function runHandlers(
   return emitted
 }
 
-function checked({ type, data, id, audience, deliverAt, delay }: EmittedEvent): EmittedEvent {
+/** The caller may be a promise that is not awaited, so the error is logged too. */
+function emittedTooLate({ type }: EmittedEvent, log: HandlerLog): Error {
+  const error = new EmittedTooLate(type)
+  log.error({ err: error }, 'an event was not emitted')
+  return error
+}
+
+/** Ends the attempt with an error that is about to be thrown: the handler may catch it. */
+function endWith(error: Error, end: (error: Error) => unknown): Error {
+  end(error)
+  return error
+}
+
+function checked(
+  { type, data, id, audience, deliverAt, delay }: EmittedEvent,
+  headers: string | null,
+): CausedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
-  const event: EmittedEvent = { type, data }
+  const event: CausedEvent = { type, data, headers }
   if (id !== undefined) event.id = id
   if (audience !== undefined) event.audience = audience
   if (deliverAt !== undefined) event.deliverAt = deliverAt

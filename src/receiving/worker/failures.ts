@@ -4,6 +4,7 @@ import type { Random } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import { advance, orderKeysOf } from '../queue/order-keys.ts'
+import { EventLoop } from '../../events/passed-on.ts'
 import { InvalidPayload } from '../handlers/declared-handlers.ts'
 import { askedToWait } from '../forward.ts'
 import type { FailureTally, Fingerprint } from '../failure-groups/tally.ts'
@@ -52,8 +53,8 @@ export class ProcessEnded extends Error {
 }
 
 /**
- * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload, the event is
- * `failed`. A run that somebody asked for before its time uses up no entry. An end of the process uses up none, but the third one fails the event, and until then the waits are those of the schedule. `lost`
+ * Records a failed attempt and schedules the next one; after the last entry of the schedule, and at once for an invalid payload or at
+ * the end of the longest chain of events, the event is `failed`. A run that somebody asked for before its time uses up no entry. An end of the process uses up none, but the third one fails the event, and until then the waits are those of the schedule. `lost`
  * if another claim holds the event: then nothing is written.
  */
 export async function recordFailure(
@@ -136,8 +137,13 @@ function plannedAfter(
 ): number | undefined {
   if (plannedAt === null || plannedAt <= startedAt) return undefined
   // These failures decide about the event themselves.
-  if (error instanceof ProcessEnded || error instanceof InvalidPayload) return undefined
+  if (error instanceof ProcessEnded || isFinal(error)) return undefined
   return Math.max(0, plannedAt - now, Math.min(askedToWait(error) ?? 0, longestRetryAfter))
+}
+
+/** Whether every other attempt would fail in the same way. */
+function isFinal(error: unknown): boolean {
+  return error instanceof InvalidPayload || error instanceof EventLoop
 }
 
 /** Milliseconds until the next attempt; undefined without one. */
@@ -146,7 +152,7 @@ function delayAfter(
   { failures, crashes }: { failures: number; crashes: number },
   { schedule, random }: Pick<FailureParts, 'schedule' | 'random'>,
 ): number | undefined {
-  if (error instanceof InvalidPayload) return undefined
+  if (isFinal(error)) return undefined
   if (!(error instanceof ProcessEnded)) return nextDelay(schedule, failures, random, askedToWait(error))
   if (crashes >= mostCrashes) return undefined
   const entry = Math.min(failures + crashes, schedule.length - 1)

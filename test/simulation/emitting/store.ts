@@ -72,5 +72,12 @@ export function simulatedStore(world: World, process: VirtualProcess, claimer: C
 }
 
 export function payloadOf(event: number): EventPayload {
-  return { event_id: `e${event}`, type: 'a', payload: Buffer.from(`${event}`), audience: null, nonce: event }
+  return {
+    event_id: `e${event}`,
+    type: 'a',
+    payload: Buffer.from(`${event}`),
+    audience: null,
+    nonce: event,
+    headers: null,
+  }
 }

@@ -27,6 +27,7 @@ export const conditions: Record<ConditionKind, string> = {
   'subscriber-disabled': 'Endpoint disabled',
   'subscriber-secret-ends': 'Endpoint secret expires soon',
   'handler-failing': 'Handler failing',
+  'event-loop': 'Event loop stopped',
   'work-stalls': 'Queue delayed',
   'refusals-rising': 'More rejected webhooks than usual',
   'source-secret-ends': 'Source secret expires soon',

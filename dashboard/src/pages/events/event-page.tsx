@@ -198,7 +198,7 @@ function Summary({ event }: { event: EventDetail }) {
       {event.causedBy !== null && (
         <>
           {' '}
-          by the handler of{' '}
+          {event.direction === 'emitted' ? 'by the handler of' : 'as a delivery of'}{' '}
           <Link to="/events/$id" params={{ id: String(event.causedBy) }} className="underline">
             event {event.causedBy}
           </Link>

@@ -17,6 +17,8 @@ const received = {
     attempts: 1,
   },
   emitted: [],
+  causes: [],
+  returned: [],
   deliveries: [],
   emittedDeliveries: [],
 } as unknown as EventDetail

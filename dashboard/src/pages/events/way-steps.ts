@@ -31,6 +31,7 @@ function point(value: string, text: string, tone: StepTone = 'ok'): Step {
 /** The way of an event: who sent it, how it was handled, what it caused, and where that went. */
 export function lanesOf(event: EventDetail): Lane[] {
   return [
+    ...event.causes.toReversed().flatMap(causeLane),
     ...receivedLanes(event),
     ...event.emitted.flatMap(({ id, type, eventId, createdAt, status }): Lane[] =>
       createdAt === null
@@ -45,7 +46,42 @@ export function lanesOf(event: EventDetail): Lane[] {
           ],
     ),
     ...[...event.deliveries, ...event.emittedDeliveries].map(deliveryLane),
+    ...event.returned.flatMap(returnedLane),
   ].filter(({ steps }) => steps.length > 0)
+}
+
+/** An event before this one in the chain of causes. */
+function causeLane({
+  id,
+  eventId,
+  direction,
+  type,
+  source,
+  createdAt,
+}: EventDetail['causes'][number]): Lane[] {
+  if (createdAt === null) return []
+  const text = direction === 'received' ? `received from ${source ?? 'a source'}` : 'emitted'
+  return [
+    {
+      key: `cause ${id}`,
+      label: type ?? eventId,
+      link: { to: '/events/$id', id: String(id) },
+      steps: [point(createdAt, `${text}: ${eventId}`, 'plain')],
+    },
+  ]
+}
+
+/** A delivery of this event that came back to a source. */
+function returnedLane({ id, eventId, source, createdAt, status }: EventDetail['returned'][number]): Lane[] {
+  if (createdAt === null) return []
+  return [
+    {
+      key: `returned ${id}`,
+      label: `Received from ${source}`,
+      link: { to: '/events/$id', id: String(id) },
+      steps: [point(createdAt, `received as ${eventId}, ${status}`)],
+    },
+  ]
 }
 
 function receivedLanes(event: EventDetail): Lane[] {
