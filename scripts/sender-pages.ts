@@ -8,12 +8,15 @@ export function senderPages(): Record<string, string> {
   return Object.fromEntries(Object.keys(setUps).map((name) => [name, senderPage(name)]))
 }
 
+/** Schemes of many senders. */
+const withoutName = new Set(['hmac', 'standard-webhooks', 'basic', 'bearer', 'api-key', 'public-key', 'jwt'])
+
 function senderPage(name: string): string {
   const { title, introduction, section, rows } = readParts(folder, name)
   const configuration = section('configuration')
   const [, source] = /sources: \{\s*(\w+):/.exec(configuration)!
-  const [, variable] = /process\.env\.(\w+)/.exec(configuration)!
-  const sender = name === 'hmac' || name === 'standard-webhooks' ? 'the sender' : title
+  const variable = /process\.env\.(\w+)/.exec(configuration)?.[1] ?? ''
+  const sender = withoutName.has(name) ? 'the sender' : title
   return joined(
     `# ${title}`,
     mark(folder, name),
@@ -30,8 +33,7 @@ function senderPage(name: string): string {
     '## Requests',
     tableOf(['header or property', 'value'], rows('headers') + rows('facts')),
     section('notes'),
-    '## Try it',
-    trial(section('try'), section('result')),
+    section('try') === '' ? '' : joined('## Try it', trial(section('try'), section('result'))),
     section('rotate') === '' ? '' : joined('## Rotate the secret', section('rotate')),
     '## Troubleshooting',
     tableOf(['problem', 'solution'], rows('faults')),

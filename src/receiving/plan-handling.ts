@@ -1,4 +1,5 @@
 import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { createGuardedFetch } from '../network/guarded-fetch.ts'
 import {
   type ProviderTokenSource,
   readHandlers,
@@ -75,6 +76,14 @@ export function planHandling(parts: ReceivingParts) {
   // The operator chooses these addresses, and most of them are private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const send = sendOver(agent, clock)
+  const { allowPrivateNetwork } = configuration
+  const outside = createOutboundAgent({ allowPrivateNetwork })
+  const fetchKeys = createGuardedFetch({
+    agent: outside,
+    allowPrivateNetwork,
+    timeout: 5_000,
+    responseLimit: 256 * 1024,
+  })
   const forwards = new Map<string, readonly RegisteredHandler[]>()
   const entries: HandlerEntry[] = declared.map((handler) => ({ handler }))
   for (const [name, { forwardTo: target }] of sources) {
@@ -95,5 +104,12 @@ export function planHandling(parts: ReceivingParts) {
     database.engine,
     (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
   )
-  return { sources, declared, entries, planOf, close: () => agent.destroy() }
+  return {
+    sources,
+    declared,
+    entries,
+    planOf,
+    fetchKeys,
+    close: () => Promise.all([agent.destroy(), outside.destroy()]),
+  }
 }

@@ -202,6 +202,7 @@ const Source = closedObject({
   docs: nullable(Type.String(), 'The sender’s own documentation'),
   exampleType: Type.String({ description: 'The type of a typical event' }),
   hasSecret: Type.Boolean(),
+  weakness: nullable(Type.String(), 'What is weak about how its sender proves itself, or about its secret'),
   canSign: Type.Boolean({ description: 'Whether `POST /sources/{name}/sample` can sign a sample' }),
   answersChallenges: Type.Boolean({
     description: 'Whether a GET by which the sender checks the URL is answered',
@@ -262,6 +263,7 @@ function viewSource(
     docs: setUp?.docs ?? null,
     exampleType: exampleTypeOf(name, scheme),
     hasSecret: scheme.hasSecret,
+    weakness: weaknessOf(scheme),
     canSign: signSample(parts, name, scheme, {}) !== undefined,
     answersChallenges: scheme.ask !== undefined,
     forwardTo: forwardTo === undefined ? null : withoutCredentials(addressOf(forwardTo)),
@@ -276,6 +278,13 @@ function viewSource(
       refused: sumOfRefused(activity?.recent ?? []),
     },
   }
+}
+
+function weaknessOf({ caution, weakness }: Scheme): string | null {
+  const parts = [caution, weakness && `has a secret that ${weakness.text}`].filter(
+    (part) => part !== undefined,
+  )
+  return parts.length === 0 ? null : `This source ${parts.join(', and ')}.`
 }
 
 const isRefusal = (counter: string): counter is Reason => Object.hasOwn(reasons, counter)

@@ -58,13 +58,16 @@ export function readSources(
   return sources
 }
 
-/** Describes the weak secrets that the configuration module gives to sources. `readSources` refuses those that are too weak. */
+/** Describes what is weak about the sources of the configuration module. `readSources` refuses secrets that are too weak. */
 export function weakSources(configured: ReceivingConfig['sources'], production: boolean): string[] {
-  return Object.entries(configured ?? {}).flatMap(([name, scheme]) =>
-    scheme?.weakness && !(production && scheme.weakness.refused)
-      ? [`receiving.sources.${name} has a secret that ${scheme.weakness.text}`]
-      : [],
-  )
+  const found: string[] = []
+  for (const [name, scheme] of Object.entries(configured ?? {})) {
+    const { weakness, caution } = (scheme ?? {}) as Partial<Scheme>
+    if (weakness && !(production && weakness.refused))
+      found.push(`receiving.sources.${name} has a secret that ${weakness.text}`)
+    if (caution !== undefined) found.push(`receiving.sources.${name} ${caution}`)
+  }
+  return found
 }
 
 function faultOf(given: unknown): string | undefined {

@@ -9,8 +9,8 @@ import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { sql } from 'kysely'
 import type { PosternConfig } from '../../src/define-config.ts'
-import * as presets from '../../src/receiving/schemes/index.ts'
-import type { Scheme, TimedOptions } from '../../src/receiving/schemes/scheme.ts'
+import { otherProofs, secretPresets } from '../harness/presets.ts'
+import type { Scheme } from '../../src/receiving/schemes/scheme.ts'
 import { reasons } from '../../src/receiving/rejections/reasons.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import type { SignedSample } from '../../src/receiving/samples/index.ts'
@@ -48,8 +48,7 @@ function keysOf(name: string): readonly [signing: string, verifying: string] {
   return [secret, secret]
 }
 
-type Preset = (options: TimedOptions & { header: string }) => Scheme
-const all = Object.entries(presets as unknown as Record<string, Preset>).map(([exported, preset]) => {
+const all = Object.entries(secretPresets).map(([exported, preset]) => {
   const make = (verifying: string | undefined) => preset({ secret: verifying, header: 'x-signature' })
   return { exported, name: make(undefined).name, make }
 })
@@ -124,9 +123,25 @@ function column(text: string, heading: string): string[] {
   return rows.split('\n').flatMap((row) => (row === '' ? [] : [row.split('|')[1]!.trim()]))
 }
 
+const otherNames = Object.keys(otherProofs).map((name) =>
+  name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+)
+
+for (const [at, name] of otherNames.entries())
+  test(`docs/guides/senders/${name}.md shows the scheme and agrees with the steps of the dashboard`, () => {
+    const page = readFileSync(join(guides, 'senders', `${name}.md`), 'utf8')
+    assert.ok(page.includes(`${Object.keys(otherProofs)[at]}({`))
+    assert.ok(page.includes(setUps[name]!.docs))
+    for (const variable of page.matchAll(/process\.env\.(\w+)/g))
+      assert.match(page, new RegExp(`\`${variable[1]}\` (is|holds|has|a) `))
+  })
+
 test('there is a page for each preset and no other', () => {
   const linked = [...index.matchAll(/\]\(senders\/([a-z-]+)\.md\)/g)].map((match) => match[1]!)
-  assert.deepEqual([...new Set(linked)].toSorted(), all.map(({ name }) => name).toSorted())
+  assert.deepEqual(
+    [...new Set(linked)].toSorted(),
+    [...all.map(({ name }) => name), ...otherNames].toSorted(),
+  )
 })
 
 test('the index explains each reason for a refusal', () => {

@@ -4,7 +4,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import * as presets from '../../src/receiving/schemes/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
-import type { Scheme, TimedOptions } from '../../src/index.ts'
+import type { Scheme } from '../../src/index.ts'
+import { secretPresets } from '../harness/presets.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
@@ -27,15 +28,18 @@ const keys: Record<string, readonly [signing: string, verifying: string]> = {
     p256.publicKey.export(spki).toString('base64'),
   ],
 }
-const { hmac, standardWebhooks, microsoftGraph, ...others } = presets
+const { hmac, standardWebhooks, microsoftGraph } = presets
+const others = Object.entries(secretPresets).filter(
+  ([name]) => !['hmac', 'standardWebhooks', 'microsoftGraph'].includes(name),
+)
 const sources: Record<string, Scheme> = {
   provider: hmac({ header: 'x-signature', secret: shared }),
   'standard-webhooks': standardWebhooks({ secret: shared }),
   'microsoft-graph': microsoftGraph({ secret: shared }),
   ...Object.fromEntries(
-    Object.entries(others as Record<string, (options: TimedOptions) => Scheme>).map(([name, preset]) => [
+    others.map(([name, preset]) => [
       name,
-      preset({ secret: keys[name]?.[1] ?? shared }),
+      preset({ secret: keys[name]?.[1] ?? shared, header: 'x-signature' }),
     ]),
   ),
   either: hmac({

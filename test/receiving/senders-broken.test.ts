@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import * as declared from '../../src/receiving/schemes/index.ts'
-import type { Scheme, TimedOptions } from '../../src/index.ts'
+import { hmac, type Scheme } from '../../src/index.ts'
+import { secretPresets } from '../harness/presets.ts'
 
 const now = 1_700_000_000_000
 const ed25519 = generateKeyPairSync('ed25519').publicKey.export({ format: 'der', type: 'spki' })
@@ -17,15 +17,16 @@ const secrets: Record<string, string> = {
   sendgrid: p256.toString('base64'),
   standardWebhooks: `whpk_${ed25519.subarray(-32).toString('base64')}`,
 }
-const { hmac, ...presets } = declared
+const { hmac: _, ...presets } = secretPresets
 const schemes: [name: string, scheme: Scheme][] = [
   [
     'hmac',
     hmac({ header: 'x-signature', secret: 's', signed: '{url}{header:x-a}{body}', id: { body: 'a.0.b' } }),
   ],
-  ...Object.entries(presets as Record<string, (options: TimedOptions) => Scheme>).map(
-    ([name, preset]): [string, Scheme] => [name, preset({ secret: secrets[name] ?? 's'.repeat(32) })],
-  ),
+  ...Object.entries(presets).map(([name, preset]): [string, Scheme] => [
+    name,
+    preset({ secret: secrets[name] ?? 's'.repeat(32), header: 'x-signature' }),
+  ]),
 ]
 
 const headerNames = `

@@ -11,7 +11,8 @@ import type { IncomingEvent } from '../queue/store.ts'
 import { headersToStore } from './stored-headers.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
-import type { Accepted, Rejected, Reply, Scheme } from '../schemes/scheme.ts'
+import type { Accepted, Rejected, Reply, Scheme, VerificationResult, Wanted } from '../schemes/scheme.ts'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Received, receivedEvent } from '../worker/received-event.ts'
@@ -45,7 +46,7 @@ interface Refused {
   readonly rate?: RateStatus | undefined
 }
 
-/** Returns a promise only if other processes must be asked about the source's rate; it does not reject. */
+/** Returns a promise only if keys are fetched, or other processes are asked about the source's rate; it does not reject. */
 export type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
 
 export interface EvaluatorParts {
@@ -56,11 +57,16 @@ export interface EvaluatorParts {
   log: Log
   /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
+  /** Fetches the keys that senders publish. */
+  fetchKeys: GuardedFetch
 }
+
+/** Rounds of fetching for one delivery: a discovery document, its keys, and the keys again if they lack one. */
+const mostRounds = 3
 
 /** Evaluates requests of a source: signature, media type, form, rate. It stores and answers nothing. */
 export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
-  const { backlog, planOf, clock, configuration, sharedRates, log } = parts
+  const { backlog, planOf, clock, configuration, sharedRates, log, fetchKeys } = parts
   const admission = new Admission(source, scheme.rateLimit, {
     backlog,
     maxAge: configuration.inboxMaxAge,
@@ -71,21 +77,60 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
 
   return ({ rawBody, headers, url }) => {
     const receivedAt = clock.now()
-    const verified = scheme.verify({ rawBody, headers, now: receivedAt, url })
-    if ('answer' in verified) return verified
-    const contentType = mediaTypeOf(scheme, headers, rawBody)
-    const unsupported = unsupportedBody(scheme, headers, contentType)
-    if ('rejected' in verified) return refusalOf(verified, unsupported)
-    if (unsupported) return unsupported
-    const admitted = admission.take(receivedAt)
-    const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
-      if (refusal)
-        return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
-      const event = eventOf(target, verified, { rawBody, headers, contentType, receivedAt })
-      return { event, reply: verified.reply, rate }
+    const verify = (): VerificationResult => scheme.verify({ rawBody, headers, now: receivedAt, url })
+    const evaluateVerified = (
+      verified: Exclude<VerificationResult, Wanted>,
+    ): Evaluation | Promise<Evaluation> => {
+      if ('answer' in verified) return verified
+      const contentType = mediaTypeOf(scheme, headers, rawBody)
+      const unsupported = unsupportedBody(scheme, headers, contentType)
+      if ('rejected' in verified) return refusalOf(verified, unsupported)
+      if (unsupported) return unsupported
+      const admitted = admission.take(receivedAt)
+      const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
+        if (refusal)
+          return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
+        const { content } = verified
+        const event = eventOf(target, verified, {
+          rawBody: content?.bytes ?? rawBody,
+          headers,
+          contentType: content?.type ?? contentType,
+          receivedAt,
+        })
+        return { event, reply: verified.reply, rate }
+      }
+      return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
     }
-    return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
+    const verified = verify()
+    if (!('wanted' in verified)) return evaluateVerified(verified)
+    return fetchWanted(verified, verify, fetchKeys).then(
+      (found) => evaluateVerified(found),
+      (error: unknown) => ({
+        refused: 'keys-unavailable',
+        detail: error instanceof Error ? error.message : String(error),
+        problem: new Problem('overloaded', {
+          retryAfter: 10,
+          detail: 'The sender’s keys cannot be fetched now.',
+        }),
+      }),
+    )
   }
+}
+
+/** Fetches what the verification needs and verifies again. Rejects if it cannot be fetched. */
+async function fetchWanted(
+  first: Wanted,
+  verify: () => VerificationResult,
+  fetchKeys: GuardedFetch,
+): Promise<Exclude<VerificationResult, Wanted>> {
+  let wanted = first
+  for (let round = 0; round < mostRounds; round += 1) {
+    await wanted.wanted(fetchKeys)
+    const verified = verify()
+    if (!('wanted' in verified)) return verified
+    wanted = verified
+  }
+  throw new Error('the keys change too often')
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Rejected, SignatureFault } from '../schemes/scheme.ts'
 export type Reason =
   | SignatureFault
   | NotAdmitted
+  | 'keys-unavailable'
   | 'malformed'
   | 'media-type'
   | 'too-large'
@@ -40,6 +41,11 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
   'timestamp-in-future': {
     meaning: 'The signature is valid, but its time is in the future.',
     advice: 'Compare the clocks (`postern doctor`): one of the two is wrong.',
+  },
+  'keys-unavailable': {
+    meaning:
+      'The sender’s public keys could not be fetched, so the signature was not checked. The sender was asked to retry.',
+    advice: 'The detail names the failure. Check that Postern can reach the host that publishes the keys.',
   },
   malformed: {
     meaning: 'The signature is valid, but the request is not an event: its ID or type is missing or invalid.',

@@ -22,6 +22,11 @@ interface Definition {
   typesHaveActions?: boolean
   signatureHeader?: string
   signs?: string
+  caution?: string | undefined
+  /** Whether the secrets are public, such as the audience of a token, so that they cannot be weak. */
+  isPublic?: boolean
+  /** The part of a secret that nobody else knows, if it has another one. */
+  unknownPart?: (secret: string) => string
   /** Makes the check for the given secrets, at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a verified delivery. */
@@ -64,15 +69,18 @@ export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
-  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, check, read, ask } = definition
+  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, caution, isPublic } =
+    definition
+  const { unknownPart = (secret: string) => secret, check, read, ask } = definition
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
     const askAt = ask && atTime(secrets, ask)
-    const weakness = secrets[0] && weaknessOf(secrets[0].value, sharedSecret, false)
+    const weakness = !isPublic && secrets[0] && weaknessOf(unknownPart(secrets[0].value), sharedSecret, false)
     const scheme: Scheme<Payload> = {
       name,
       hasSecret: secrets.length > 0,
       ...(weakness && { weakness }),
+      ...(caution !== undefined && { caution }),
       verify(delivery) {
         const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
         if (!('secret' in found)) return found

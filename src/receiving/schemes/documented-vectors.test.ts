@@ -17,6 +17,7 @@ function verify(scheme: Scheme, body: string, headers: Record<string, string>, s
     ...(url !== undefined && { url }),
   })
   if ('answer' in found) return 'answered'
+  if ('wanted' in found) return 'wanted'
   return 'rejected' in found ? found.rejected : found.type
 }
 

@@ -11,6 +11,7 @@ import {
   type Rejected,
   shownAt,
   type TimeUnit,
+  type Wanted,
 } from './scheme.ts'
 
 /** The names in a signature header of pairs, such as `t=1700000000,v1=…,v1=…`. */
@@ -23,12 +24,10 @@ export interface Pairs {
   timestamp?: string
 }
 
-/** How a sender computes and sends an HMAC. */
-interface Signed {
-  /** The header of the digest, in lower case. */
+/** How a sender signs and where it sends the signature. */
+export interface Signed {
+  /** The header of the digest or signature, in lower case. */
   header: string
-  /** Default sha256. */
-  algorithm?: HmacAlgorithm | undefined
   /** Default hex, of either case. */
   encoding?: Encoding | undefined
   /** The text before the digest, such as `sha256=`. */
@@ -46,22 +45,49 @@ interface Signed {
   url?: string | undefined
 }
 
-/** Makes the check of an HMAC, and of the signed time if there is one. */
-export function hmacCheck(signed: Signed): (secrets: readonly string[]) => Check {
-  const { header, algorithm = 'sha256', timestampUnit, tolerance = defaultTolerance } = signed
+/**
+ * Makes the check of an HMAC, and of the signed time if there is one.
+ * @param signed its `algorithm` is sha256 by default
+ */
+export function hmacCheck(
+  signed: Signed & { algorithm?: HmacAlgorithm | undefined },
+): (secrets: readonly string[]) => Check {
+  return signedCheck(signed, (secrets) => {
+    const keys = secrets.map((secret) => new HmacKey(signed.algorithm ?? 'sha256', secret))
+    return (parts, digests) =>
+      findEqual(
+        keys.map((key) => key.digest(...parts)),
+        digests,
+      )
+  })
+}
+
+/** Returns the index of the secret that verifies one of the signatures, or -1. */
+type Match = (
+  parts: readonly (string | Uint8Array)[],
+  signatures: readonly Buffer[],
+  delivery: Delivery,
+) => number | Rejected | Wanted
+
+/** Makes the check of a signature that `match` verifies, and of the signed time if there is one. */
+export function signedCheck(
+  signed: Signed,
+  matcher: (secrets: readonly string[]) => Match,
+): (secrets: readonly string[]) => Check {
+  const { header, timestampUnit, tolerance = defaultTolerance } = signed
   const content = compileTemplate(signed.template ?? '{body}', signed.url)
   const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
   return (secrets) => {
     const shown = secrets.map((secret) => ({ secret }))
-    const keys = secrets.map((secret) => new HmacKey(algorithm, secret))
+    const match = matcher(secrets)
     return (delivery) => {
       const sent = read(delivery.headers)
       if ('rejected' in sent) return sent
       const { timestamp, digests } = sent
       const parts = content(delivery, timestamp)
       if ('rejected' in parts) return parts
-      const expected = keys.map((key) => key.digest(...parts))
-      const found = findEqual(expected, digests)
+      const found = match(parts, digests, delivery)
+      if (typeof found !== 'number') return found
       if (found === -1) return refuse(`${header} does not match`)
       if (timestamp === undefined) return shown[found]!
       return shownAt(secrets[found]!, checkTime(timestamp, delivery.now, tolerance, timestampUnit))

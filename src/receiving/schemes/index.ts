@@ -1,12 +1,22 @@
 // All presets, by the names under which the configuration module imports them.
+export {
+  apiKey,
+  type ApiKeyOptions,
+  basic,
+  type BasicOptions,
+  bearer,
+  type BearerOptions,
+} from './credentials.ts'
 export { discord } from './public-keys.ts'
 export { gitlab } from './gitlab.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
+export { jwt, type JwtOptions } from './jwt.ts'
+export { publicKey, type PublicKeyOptions } from './public-key.ts'
 export { hubspot, type HubspotOptions } from './hubspot.ts'
 export { mailgun } from './mailgun.ts'
 export { meta, type MetaOptions } from './meta.ts'
 export { microsoftGraph } from './microsoft-graph.ts'
-export type { Scheme, SourceOptions, TimedOptions } from './scheme.ts'
+export type { CommonOptions, Scheme, SourceOptions, TimedOptions } from './scheme.ts'
 export {
   bitbucket,
   calendly,

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import type { Weakness } from '../../config/secret-strength.ts'
 import type { ForwardTo } from '../forward-target.ts'
 
@@ -29,6 +30,10 @@ export interface Accepted {
   readonly secret?: number
   /** The time that the sender signed, in milliseconds since 1970. */
   readonly signedAt?: number
+  /** The event's bytes and their media type, if they are not those of the request. */
+  readonly content?: { readonly bytes: Buffer; readonly type: string }
+  /** Further events of the same request. They are stored before it is answered. */
+  readonly others?: readonly Pick<Accepted, 'id' | 'type' | 'content'>[]
 }
 
 /** Why a signature does not prove that the sender sent the delivery now. */
@@ -55,7 +60,13 @@ export interface Answered {
   readonly answer: Reply
 }
 
-export type VerificationResult = Accepted | Rejected | Answered
+/** A key that verifies the delivery, or its sender's confirmation, must be fetched first; then `verify` is called again. */
+export interface Wanted {
+  /** Rejects if the answer cannot be had now. */
+  readonly wanted: (fetch: GuardedFetch) => Promise<void>
+}
+
+export type VerificationResult = Accepted | Rejected | Answered | Wanted
 
 export type Verify = (delivery: Delivery) => VerificationResult
 
@@ -66,12 +77,8 @@ export interface Question {
   readonly now: number
 }
 
-export interface SourceOptions {
-  /**
-   * The shared secret. A string may contain several, separated by commas; an array is an alternative. Each of them verifies,
-   * so that a secret can be rotated without losing events. The entries of an array may be limited in time.
-   */
-  secret: Secret
+/** What every source can be declared with, however its sender proves itself. */
+export interface CommonOptions {
   /**
    * Replaces handlers: the address to which each event of the source is posted, with its original body, signed by Standard
    * Webhooks. A 2xx response means that the event is processed.
@@ -82,6 +89,14 @@ export interface SourceOptions {
    * 1,000,000. As many may arrive at once. Others get 429 with Retry-After. Default: no limit.
    */
   rateLimit?: number
+}
+
+export interface SourceOptions extends CommonOptions {
+  /**
+   * The shared secret. A string may contain several, separated by commas; an array is an alternative. Each of them verifies,
+   * so that a secret can be rotated without losing events. The entries of an array may be limited in time.
+   */
+  secret: Secret
 }
 
 /** For senders that sign a time. */
@@ -98,6 +113,8 @@ export interface Scheme<Payload = unknown> {
   readonly hasSecret: boolean
   /** The weakness of the newest secret, if it has one. */
   readonly weakness?: Weakness
+  /** Why requests of this scheme prove less than a signature over the body does, as the rest of a sentence about the source. */
+  readonly caution?: string
   readonly verify: Verify
   /** Answers the sender's GET. Without it, GET is not allowed. */
   readonly ask?: (question: Question) => Answered | Rejected
@@ -128,7 +145,7 @@ export interface Shown {
 }
 
 /** Verifies that a delivery comes from the sender. */
-export type Check = (delivery: Delivery) => Shown | Rejected | Answered
+export type Check = (delivery: Delivery) => Shown | Rejected | Answered | Wanted
 
 export function refuse(detail: string, fault: SignatureFault = 'signature-wrong'): Rejected {
   return { rejected: 'signature', detail, fault }
@@ -166,7 +183,7 @@ export function answerEmpty(status = 200): Answered {
 }
 
 /** A secret that is valid for a limited time. Times are dates, or ISO 8601 texts. */
-interface TimedSecret {
+export interface TimedSecret {
   secret: string
   /** The first moment at which it is valid. */
   from?: Date | string
@@ -175,7 +192,7 @@ interface TimedSecret {
 }
 
 /** `undefined` is the value of an environment variable that is not set. */
-type Secret = string | readonly (string | TimedSecret)[] | undefined
+export type Secret = string | readonly (string | TimedSecret)[] | undefined
 
 /** One secret and the time for which it is valid, in milliseconds since 1970. */
 export interface ParsedSecret {
@@ -198,6 +215,17 @@ export function readSecrets(secret: Secret): ParsedSecret[] {
       from: readMoment(from, -Infinity),
       until: readMoment(until, Infinity),
     }))
+}
+
+/** The same secrets, each changed: what is compared may be more than the secret itself. */
+export function changeSecrets(secret: Secret, change: (one: string) => string): Secret {
+  const given = typeof secret === 'string' ? secret.split(',').map((part) => part.trim()) : (secret ?? [])
+  const changed: (string | TimedSecret)[] = []
+  for (const one of given) {
+    if (typeof one === 'string') changed.push(one === '' ? '' : change(one))
+    else changed.push({ ...one, secret: one.secret === '' ? '' : change(one.secret) })
+  }
+  return changed
 }
 
 function readMoment(moment: Date | string | undefined, otherwise: number): number {

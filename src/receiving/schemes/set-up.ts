@@ -26,6 +26,51 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://www.rfc-editor.org/rfc/rfc2104',
     exampleType: 'order.paid',
   },
+  basic: {
+    label: 'Any sender with a user name and password',
+    steps: [
+      'Give the sender the URL above.',
+      'Enter the user name and the password from {secret} at the sender. The sender {signs}.',
+    ],
+    docs: 'https://www.rfc-editor.org/rfc/rfc7617',
+    exampleType: 'order.paid',
+  },
+  bearer: {
+    label: 'Any sender with a bearer token',
+    steps: [
+      'Give the sender the URL above.',
+      'Enter the token from {secret} at the sender. The sender {signs}.',
+    ],
+    docs: 'https://www.rfc-editor.org/rfc/rfc6750',
+    exampleType: 'order.paid',
+  },
+  'api-key': {
+    label: 'Any sender with an API key',
+    steps: [
+      'Give the sender the URL above.',
+      'Enter the key from {secret} at the sender. The sender {signs}.',
+    ],
+    docs: 'https://www.rfc-editor.org/rfc/rfc9110#section-11.6.2',
+    exampleType: 'order.paid',
+  },
+  'public-key': {
+    label: 'Any sender with a key pair',
+    steps: [
+      'Give the sender the URL above.',
+      'Declare the sender’s public key in {secret}, or its address as `url`. The sender {signs}.',
+    ],
+    docs: 'https://www.rfc-editor.org/rfc/rfc8032',
+    exampleType: 'order.paid',
+  },
+  jwt: {
+    label: 'Any sender with a JWT',
+    steps: [
+      'Give the sender the URL above.',
+      'Declare the issuer, and the audience in {secret}. The sender {signs}.',
+    ],
+    docs: 'https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions',
+    exampleType: 'order.paid',
+  },
   'standard-webhooks': {
     label: 'Standard Webhooks',
     steps: [

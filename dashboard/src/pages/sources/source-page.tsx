@@ -65,6 +65,7 @@ export function SourcePage() {
             <Ago value={source.lastEventAt} />
           </Fact>
           <Fact name="Last 24 hours">{daySentence(source)}</Fact>
+          {source.weakness !== null && <Fact name="Weakness">{source.weakness}</Fact>}
           {source.forwardTo !== null && <Fact name="Forwarded to">{source.forwardTo}</Fact>}
           {source.rateLimit !== null && <Fact name="Rate limit">{source.rateLimit} events per second</Fact>}
         </Facts>

@@ -1,0 +1,119 @@
+import { equalBytes } from '../../crypto/constant-time.ts'
+import { headerOf } from './body.ts'
+import { createScheme } from './create-scheme.ts'
+import { placedReader, type PlacedOptions } from './placed.ts'
+import {
+  changeSecrets,
+  type Check,
+  type CommonOptions,
+  type Delivery,
+  refuse,
+  type Scheme,
+  type Secret,
+} from './scheme.ts'
+
+interface CredentialOptions extends CommonOptions, PlacedOptions {}
+
+export interface BasicOptions extends CredentialOptions {
+  user: string
+  /** As `secret` of other sources: several separated by commas, or an array. */
+  password: Secret
+}
+
+export interface BearerOptions extends CredentialOptions {
+  /** As `secret` of other sources: several separated by commas, or an array. */
+  token: Secret
+}
+
+export interface ApiKeyOptions extends CredentialOptions {
+  /** The header of the key, in upper or lower case. */
+  header: string
+  /** As `secret` of other sources: several separated by commas, or an array. */
+  key: Secret
+}
+
+/** What is weak about senders that repeat a credential. */
+export const repeatsCredential =
+  'gets its credential with each request and no signature: anyone who sees one request can forge others'
+
+/**
+ * A sender with HTTP Basic authentication (RFC 7617). Nothing is signed, so `https` alone protects the password and the body.
+ * The id and the type are read as by `hmac()`.
+ */
+export function basic(options: BasicOptions): Scheme {
+  const { user, password } = options
+  return credential('basic', options, 'authorization', {
+    secret: changeSecrets(password, (one) => `${user}:${one}`),
+    signs: 'sends the user name and the password in the header `authorization` (Basic authentication)',
+    unknownPart: (one) => one.slice(user.length + 1),
+    read: (text) => decoded(/^basic +([\w+/-]+={0,2})$/i.exec(text)?.[1]),
+  })
+}
+
+/** A sender with a bearer token (RFC 6750) in `Authorization`. Nothing is signed. The id and the type are read as by `hmac()`. */
+export function bearer(options: BearerOptions): Scheme {
+  return credential('bearer', options, 'authorization', {
+    secret: options.token,
+    signs: 'sends `Bearer TOKEN` in the header `authorization`',
+    read: (text) => /^bearer +(\S+)$/i.exec(text)?.[1],
+  })
+}
+
+/** A sender with a key in a header of its own. Nothing is signed. The id and the type are read as by `hmac()`. */
+export function apiKey(options: ApiKeyOptions): Scheme {
+  const header = options.header.toLowerCase()
+  return credential('api-key', options, header, {
+    secret: options.key,
+    signs: `sends the key in the header \`${header}\``,
+    read: (text) => text,
+  })
+}
+
+interface Credential {
+  secret: Secret
+  signs: string
+  unknownPart?: (secret: string) => string
+  /** Returns what is compared with the secret. */
+  read: (header: string) => string | undefined
+}
+
+function credential(
+  name: string,
+  options: CredentialOptions,
+  header: string,
+  { secret, signs, unknownPart, read }: Credential,
+): Scheme {
+  return createScheme({
+    name,
+    options: { ...options, secret },
+    mediaTypes: options.mediaTypes,
+    signatureHeader: header,
+    signs,
+    caution: repeatsCredential,
+    ...(unknownPart && { unknownPart }),
+    check: credentialCheck(header, read),
+    read: placedReader(options),
+  })
+}
+
+/** Makes the check of a header that repeats a secret, in constant time. */
+export function credentialCheck(
+  header: string,
+  read: (header: string) => string | undefined = (text) => text,
+): (secrets: readonly string[]) => Check {
+  return (secrets) => {
+    const expected = secrets.map((secret) => Buffer.from(secret))
+    return ({ headers }: Delivery) => {
+      const text = headerOf(headers, header)
+      if (text === undefined) return refuse(`${header} is missing`, 'signature-missing')
+      const sent = Buffer.from(read(text) ?? '')
+      let found = -1
+      for (const [index, one] of expected.entries()) if (equalBytes(one, sent) && found === -1) found = index
+      return found === -1 ? refuse(`${header} does not match`) : { secret: secrets[found]! }
+    }
+  }
+}
+
+function decoded(base64: string | undefined): string | undefined {
+  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString()
+}

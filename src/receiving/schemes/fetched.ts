@@ -1,0 +1,107 @@
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
+import { refuse, type Rejected, type Wanted } from './scheme.ts'
+
+interface FetchedOptions<T> {
+  /** The request for a key of the cache. The host must be one that the scheme fixes, never one that a sender chooses. */
+  request: (key: string) => { url: string; init?: RequestInit }
+  /** Reads the response's body. What it throws rejects the deliveries that need this key. */
+  parse: (text: string, now: number) => T
+  /** Milliseconds for which an answer is used before it is fetched again. */
+  lifetime: number
+}
+
+interface Entry<T> {
+  value: T
+  /** When it was fetched, in milliseconds since 1970. */
+  at: number
+}
+
+/** A request without a value: the host has no such key, or did not answer. */
+interface Failure {
+  at: number
+  /** Why its host gave no answer. */
+  error?: Error
+}
+
+/** Keys that are cached, and requests at once. */
+const mostKeys = 32
+const mostAtOnce = 8
+/** Milliseconds between two requests for one key, and after one without an answer. */
+const betweenRequests = 30_000
+const afterError = 5_000
+/** Milliseconds for which a value is used although it cannot be fetched again. */
+const longestUse = 24 * 3_600_000
+
+/**
+ * Keys and certificates of senders: few at once, cached, and each fetched once however many deliveries wait for it. Keys that a host
+ * does not have are cached apart, so that nobody can push out the others.
+ */
+export class Fetched<T> {
+  readonly #options: FetchedOptions<T>
+  readonly #entries = new BoundedCache<string, Entry<T>>(mostKeys)
+  readonly #failures = new BoundedCache<string, Failure>(mostKeys)
+  readonly #running = new Map<string, Promise<void>>()
+
+  constructor(options: FetchedOptions<T>) {
+    this.#options = options
+  }
+
+  /** The value of a key; what fetches it; or a rejection if its host has none. @param now milliseconds since 1970 */
+  at(key: string, now: number): { readonly value: T } | Wanted | Rejected {
+    const entry = this.#entries.get(key)
+    const failure = this.#failures.get(key)
+    const age = entry ? now - entry.at : Infinity
+    const waits = failure && now - failure.at < (failure.error ? afterError : betweenRequests)
+    if (entry && (age < this.#options.lifetime || (age < longestUse && waits))) return entry
+    if (!failure || !waits) return this.#want(key, now)
+    const { error } = failure
+    return error ? { wanted: () => Promise.reject(error) } : refuse('its key does not exist')
+  }
+
+  /** What fetches a key again whose value lacks something, unless it was fetched just now. */
+  again(key: string, now: number): Wanted | undefined {
+    const last = Math.max(this.#entries.get(key)?.at ?? 0, this.#failures.get(key)?.at ?? 0)
+    return now - last < betweenRequests ? undefined : this.#want(key, now)
+  }
+
+  #want(key: string, now: number): Wanted {
+    return {
+      wanted: (fetch) => {
+        const known = this.#running.get(key)
+        if (known) return known
+        if (this.#running.size >= mostAtOnce)
+          return Promise.reject(new Error('too many keys are being fetched'))
+        const running = this.#fetch(key, now, fetch).finally(() => this.#running.delete(key))
+        this.#running.set(key, running)
+        return running
+      },
+    }
+  }
+
+  async #fetch(key: string, now: number, fetch: GuardedFetch): Promise<void> {
+    const { request, parse } = this.#options
+    let text: string | undefined
+    try {
+      const { url, init } = request(key)
+      const response = await fetch(url, init)
+      const body = await response.text()
+      if (response.status >= 500 || response.status === 429)
+        throw new Error(`${new URL(url).host} answered ${response.status}`)
+      if (response.ok) text = body
+    } catch (cause) {
+      const error = cause instanceof Error ? cause : new Error(String(cause))
+      this.#failures.set(key, { at: now, error })
+      // An old value goes on to verify while its host does not answer.
+      if (now - (this.#entries.get(key)?.at ?? 0) >= longestUse) throw error
+      return
+    }
+    try {
+      if (text === undefined) throw new Error('there is no such key')
+      this.#entries.set(key, { value: parse(text, now), at: now })
+      this.#failures.delete(key)
+    } catch {
+      this.#failures.set(key, { at: now })
+    }
+  }
+}
