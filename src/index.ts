@@ -14,7 +14,7 @@ export type { StandardSchema } from './json/standard-schema.ts'
 export { createHandler, postern, type MountOptions, type RequestHandler } from './mounting/index.ts'
 export type { ForwardAuthConfig } from './forward-auth/config.ts'
 export type { LoginConfig } from './login/config.ts'
-export type { Hook, HookContext } from './login/hook-context.ts'
+export type { Hook, HookContext } from './login/hooks.ts'
 export type {
   AnyTables,
   EmittedEvent,

@@ -1,6 +1,6 @@
 import { type Configuration, ConfigurationError } from '../config/environment.ts'
-import type { NoteForbidden, NoteForeignCall } from '../http/access/access.ts'
-import type { Authenticate } from '../http/access/principal.ts'
+import { type NoteForbidden, type NoteForeignCall, isBackground } from '../http/access/access.ts'
+import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import {
@@ -10,13 +10,12 @@ import {
   validateAccountEvents,
 } from './users/account-events.ts'
 import { AccessTokens, type AppRights } from './tokens/access-tokens.ts'
-import type { ApiKeys } from './tokens/api-keys.ts'
+import { type ApiKeys, RefusedKey } from './tokens/api-keys.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { AuditReader } from './audit/audit-reader.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import type { Audit } from './audit/audit.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
-import { createAuthenticate } from './authenticate.ts'
 import { sessionDescriber } from './sessions/current-session.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
 import { keyFinder, userFinder } from './finder.ts'
@@ -42,13 +41,15 @@ import { SecondFactor, type SecondFactorPolicy } from './sessions/second-factor.
 import type { Sessions } from './sessions/sessions.ts'
 import { SigningKeys } from './tokens/signing-keys.ts'
 import { createSweeper } from './sweeper.ts'
-import { userDetailRoutes } from './users/user-detail-routes.ts'
-import { userRoutes } from './users/user-routes.ts'
+import { userDetailRoutes, userRoutes } from './users/user-routes.ts'
 import { createUserServices } from './user-services.ts'
 import { Users } from './users/users.ts'
 import { type Attention, mostOfAKind, quoted } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
 import { isoTime } from '../runtime/iso-time.ts'
+import type { FastifyRequest } from 'fastify'
+import { Problem } from '../errors.ts'
+import type { Session } from './sessions/session-lookup.ts'
 
 interface AccountsParts extends ModuleParts {
   /** Which events about accounts are emitted: `login.events` of the configuration module. */
@@ -194,4 +195,65 @@ async function expiringKeys({ readerAside: reader }: Database, now: number): Pro
     since: null,
     about: { topic: 'key', id },
   }))
+}
+
+const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
+/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
+const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
+
+interface Credentials {
+  keys: ApiKeys
+  accessTokens: AccessTokens
+  sessions: Sessions
+  sessionCookie: HostCookie
+  noteRefusal: NoteRefusal
+  secondFactor: SecondFactor
+}
+
+/** Reads a request's credential: the Authorization header first, then the session cookie. */
+function createAuthenticate({
+  keys,
+  accessTokens,
+  sessions,
+  sessionCookie,
+  noteRefusal,
+  secondFactor,
+}: Credentials): Authenticate {
+  return async (request: FastifyRequest): Promise<Principal | undefined> => {
+    const { authorization } = request.headers
+    if (authorization !== undefined) {
+      const token = bearer.exec(authorization)?.[1]
+      if (!token) {
+        throw new Problem('not-signed-in', {
+          detail: 'The Authorization header is not of the form `Bearer <credential>`.',
+        })
+      }
+      if (jwt.test(token)) return accessTokens.authenticate(token)
+      return keys.authenticate(token).catch(async (error: unknown) => {
+        if (error instanceof Problem && error.cause instanceof RefusedKey) {
+          const { code, keyId } = error.cause
+          const target = keyId === undefined ? undefined : `key:${keyId}`
+          await noteRefusal(request, { action: 'key.refused', code, target })
+        }
+        throw error
+      })
+    }
+    const token = sessionCookie.read(request)
+    if (token === undefined) return undefined
+    const session = await (isBackground(request) ? sessions.look(token) : sessions.find(token))
+    return session && principalOf(session, secondFactor, request.server.basePath)
+  }
+}
+
+function principalOf(session: Session, secondFactor: SecondFactor, basePath: string): Principal {
+  const { id: sessionId, userId, role, provider } = session
+  if (secondFactor.isMissing(role, session))
+    return {
+      kind: 'session',
+      role: 'user',
+      userId,
+      sessionId,
+      stepUp: secondFactor.stepUp(basePath, provider),
+    }
+  return { kind: 'session', role, userId, sessionId }
 }

@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander'
-import { scopes } from '../http/access/scopes.ts'
+import { scopes } from '../http/access/principal.ts'
 import type { CreateClientOptions } from './clients.ts'
 import type { CreateOptions } from './keys.ts'
 
@@ -51,9 +51,7 @@ export function keyCommands(program: Command): void {
       'after',
       '\nThe service rejects tokens of a withdrawn key at once. Other verifiers accept them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
     )
-    .action(async (options: { now?: boolean }) =>
-      (await import('./signing-keys.ts')).rotateSigningKey(options),
-    )
+    .action(async (options: { now?: boolean }) => (await import('./keys.ts')).rotateSigningKey(options))
 }
 
 /** users: roles, data, sessions, issuers */

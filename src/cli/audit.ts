@@ -1,6 +1,5 @@
 import { fstatSync, writeFileSync } from 'node:fs'
-import { entryLine } from '../accounts/audit/audit-entry.ts'
-import { AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
+import { entryLine, AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { Problem } from '../errors.ts'
 import { readTimeParameter } from '../paging/filter-parameters.ts'

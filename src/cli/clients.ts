@@ -1,9 +1,8 @@
 import { storedClients } from '../oauth2/clients/client-list.ts'
 import type { ClientCaller, ClientManagement } from '../oauth2/clients/client-management.ts'
 import { UsageFailure } from './command-failure.ts'
-import { isJson, print } from './output.ts'
+import { isJson, print, printTable } from './output.ts'
 import { withServices } from './services.ts'
-import { printTable } from './table.ts'
 
 export interface CreateClientOptions {
   redirectUri?: readonly string[]

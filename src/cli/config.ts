@@ -6,7 +6,7 @@ import { checkSettings } from '../diagnostics/settings.ts'
 import { CommandFailure } from './command-failure.ts'
 import { inspectConfiguration } from '../diagnostics/configuration.ts'
 import { originOfVariable } from './env-file.ts'
-import { printTable } from './table.ts'
+import { printTable } from './output.ts'
 
 /** Checks the settings and the configuration module as the start of the service does. Exit code 1 if anything is at fault. */
 export async function checkConfig(): Promise<void> {

@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-limit.ts'
 import { checkContents } from '../diagnostics/contents.ts'
 import { checkDatabase } from '../diagnostics/database.ts'
 import { ok } from '../diagnostics/finding.ts'

@@ -1,7 +1,6 @@
 import { UsageFailure } from './command-failure.ts'
-import { print } from './output.ts'
+import { print, printTable } from './output.ts'
 import { serviceClient, type ClientOptions } from './service-client.ts'
-import { printTable } from './table.ts'
 
 export interface ListEventsOptions extends ClientOptions {
   type?: string

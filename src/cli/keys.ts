@@ -1,9 +1,9 @@
 import { systemClock } from '../runtime/clock.ts'
-import { isScope, scopes, type Scope } from '../http/access/scopes.ts'
+import { isScope, scopes, type Scope } from '../http/access/principal.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
-import { isJson, print } from './output.ts'
+import { isJson, print, printTable } from './output.ts'
 import { withServices } from './services.ts'
-import { printTable } from './table.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 
 export interface CreateOptions {
   role?: string
@@ -85,3 +85,16 @@ function readEnd(text: string, now: number): number {
 }
 
 const day = (time: number | null): Date | null => (time === null ? null : new Date(time))
+
+/** Makes the next key of access tokens. With `now` older keys are withdrawn at once: for when one has leaked. */
+export async function rotateSigningKey({ now = false }: { now?: boolean }): Promise<void> {
+  await withServices(async ({ signingKeys }) => {
+    const { kid, activeAt } = await signingKeys().rotation.rotate(now ? 'now' : 'planned', { actor: 'cli' })
+    print(
+      { kid, activeAt: isoTime(activeAt) },
+      now
+        ? `${kid} signs from now on. Tokens that older keys signed are rejected; apps get new access tokens with their refresh tokens.\n`
+        : `${kid} is published and signs from ${isoTime(activeAt)}. Tokens that older keys signed stay valid until they expire.\n`,
+    )
+  })
+}

@@ -1,12 +1,11 @@
 import { systemClock } from '../runtime/clock.ts'
 import { printable } from '../telemetry/printable.ts'
-import { call, textToShow, Unavailable } from './call.ts'
+import { call, textToShow, Unavailable, serviceClient, type ServiceClient } from './service-client.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { print } from './output.ts'
 import { showProgress, type Progress } from './progress.ts'
 import { findSource, localSources } from './local-source.ts'
-import { serviceClient, type ServiceClient } from './service-client.ts'
 
 export interface ReplayToOptions {
   to: string

@@ -3,13 +3,12 @@ import { readTextFile } from '../runtime/text-file.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
 import { printableLines } from '../telemetry/printable.ts'
-import { adviceOnAddress, call, textToShow } from './call.ts'
+import { adviceOnAddress, call, textToShow } from './service-client.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
-import { isJson, print } from './output.ts'
+import { isJson, print, printTable } from './output.ts'
 import { type SampleRequest, samples, type SignedSample } from '../receiving/samples/index.ts'
 import { findSource, localSources } from './local-source.ts'
 import { readClientSettings } from './settings.ts'
-import { printTable } from './table.ts'
 
 interface SampleOptions {
   secret?: string

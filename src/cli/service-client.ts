@@ -1,6 +1,7 @@
-import { adviceOnAddress, call, textToShow, Unavailable } from './call.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { readClientSettings } from './settings.ts'
+import { printable } from '../telemetry/printable.ts'
+import { causeInWords } from '../network/cause-in-words.ts'
 
 export interface ClientOptions {
   /** The address of the service. Default: that of the settings. */
@@ -40,4 +41,52 @@ export function serviceClient(options: ClientOptions): ServiceClient {
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)
   }
   return { service, hasKey: key !== undefined, request }
+}
+
+/** Milliseconds for the whole exchange. */
+const limit = 15_000
+
+/** Nobody answers. The call may be repeated. */
+export class Unavailable extends CommandFailure {}
+
+/** What to do if nobody answers at an address that the command took from the settings. */
+export const adviceOnAddress =
+  'The address is that of BASE_URL, or of PORT on this machine: start the service, set PORT to its port, or pass --url.'
+
+/**
+ * As fetch, within 15 seconds.
+ * @param advice a sentence that follows when nobody answers
+ * @throws Unavailable that names the address and the cause when nobody answers
+ */
+export async function call(url: string, init: RequestInit, advice?: string): Promise<Response> {
+  try {
+    const signals = [AbortSignal.timeout(limit), ...(init.signal ? [init.signal] : [])]
+    return await fetch(url, { ...init, signal: AbortSignal.any(signals) })
+  } catch (error) {
+    const { name, cause } = error as Error
+    const why =
+      name === 'TimeoutError' ? `no response within ${limit / 1000} seconds` : causeInWords(cause ?? error)
+    const failure = `${url} does not respond: ${why}`
+    throw new Unavailable(advice === undefined ? failure : `${failure}. ${advice}`, { cause: error })
+  }
+}
+
+/** Bytes of an answer that are read. */
+const mostRead = 64 * 1024
+
+/** The beginning of an answer's text, safe to print on one line. */
+export async function textToShow(response: Response, characters = 2_000): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  try {
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size >= mostRead) break
+    }
+  } catch (error) {
+    // The status and what there is of the text say enough.
+    if (chunks.length === 0) return `(the answer was cut off: ${printable(causeInWords(error))})`
+  }
+  return printable(Buffer.concat(chunks).toString('utf8').slice(0, characters))
 }

@@ -3,7 +3,7 @@ import { keysOf, urlOf, writeKey } from '../receiving/forward-target.ts'
 import { readSources } from '../receiving/sources.ts'
 import { CommandFailure } from './command-failure.ts'
 import { readConfiguration } from '../diagnostics/configuration.ts'
-import { printTable } from './table.ts'
+import { printTable } from './output.ts'
 
 /**
  * Shows the sources with their addresses, and where they are forwarded; with `secrets` also what receivers of forwarded

@@ -1,11 +1,10 @@
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { printable } from '../telemetry/printable.ts'
-import { Unavailable } from './call.ts'
+import { Unavailable, serviceClient, type ClientOptions } from './service-client.ts'
 import { UsageFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { coloured, print, tell } from './output.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
-import { serviceClient, type ClientOptions } from './service-client.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
 export interface TailOptions extends ClientOptions {

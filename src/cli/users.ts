@@ -1,14 +1,13 @@
 import type { RecordAudit } from '../accounts/audit/audit.ts'
 import type { Devices } from '../accounts/sessions/devices.ts'
 import type { AccessChange, Account, Administration } from '../accounts/users/administration.ts'
-import { countByIssuer, rebindIssuer } from '../accounts/users/identity-issuers.ts'
+import { countByIssuer, rebindIssuer } from '../accounts/users/identities.ts'
 import { readPersonalData } from '../accounts/users/personal-data.ts'
 import type { Database } from '../storage/database.ts'
 import { printable, printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
-import { print } from './output.ts'
+import { print, printTable } from './output.ts'
 import { withServices } from './services.ts'
-import { printTable } from './table.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/pool/connection-counts.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-limit.ts'
 import * as readAddress from './address-readers.ts'
 import * as read from './readers.ts'
 import * as readSecret from './secret-readers.ts'

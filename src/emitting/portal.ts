@@ -1,5 +1,4 @@
-import type { AuditOrigin } from '../accounts/audit/audit.ts'
-import { AuditedStore } from '../accounts/audit/audited-store.ts'
+import { type AuditOrigin, AuditedStore } from '../accounts/audit/audit.ts'
 import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'

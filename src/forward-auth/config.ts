@@ -1,3 +1,5 @@
+import { GuardedHost } from './hosts.ts'
+
 /** A condition on the signed-in person. Every field that is given must hold; of its values, one is enough. */
 export interface PeopleCondition {
   readonly roles?: readonly ('user' | 'admin')[]
@@ -45,4 +47,130 @@ export interface ForwardedResourceConfig {
 export interface ForwardAuthConfig {
   /** By host, with the port if it is not the default one. Requests for other hosts are refused. */
   readonly hosts?: Readonly<Record<string, ForwardedHostConfig>>
+}
+
+/** Returns everything that is wrong with the configuration, as messages for the operator. */
+export function validateForwardAuth(config: ForwardAuthConfig, trustedProxies: readonly string[]): string[] {
+  const name = 'forwardAuth'
+  if (!isRecord(config)) return [`${name} must be an object with hosts`]
+  const faults = unknownFields(name, config, ['hosts'])
+  const hosts: unknown = config.hosts ?? {}
+  if (!isRecord(hosts)) return [...faults, `${name}.hosts must be an object: a host, and who may use it`]
+  for (const [host, value] of Object.entries(hosts)) faults.push(...faultsOfHost(host, value))
+  if (Object.keys(hosts).length > 0 && trustedProxies.length === 0)
+    faults.push(
+      `${name} needs TRUSTED_PROXIES, the addresses of the proxies that ask: the host and path of a request are believed only from them`,
+    )
+  return faults
+}
+
+function faultsOfHost(host: string, value: unknown): string[] {
+  const name = `forwardAuth.hosts[${JSON.stringify(host)}]`
+  if (!isHost(host))
+    return [
+      `${name}: write a host in lowercase, with the port if it is not the default one, and without scheme, path or *`,
+    ]
+  if (!isRecord(value)) return [`${name} must be an object with allow`]
+  const { allow, paths = {}, token, resource } = value
+  const faults = unknownFields(name, value, ['allow', 'paths', 'token', 'resource'])
+  if (allow === undefined) faults.push(`${name}.allow is missing: write who may use it, at least 'signed-in'`)
+  else faults.push(...faultsOfAllowed(`${name}.allow`, allow))
+  if (token !== undefined && typeof token !== 'boolean') faults.push(`${name}.token must be true or false`)
+  if (!isRecord(paths)) return [...faults, `${name}.paths must be an object: a path, and who may use it`]
+  for (const [path, allowed] of Object.entries(paths)) {
+    const place = `${name}.paths[${JSON.stringify(path)}]`
+    if (!isPathPattern(path))
+      faults.push(
+        `${place}: write a path such as /health, or /admin/* for everything below; no query, no %, no other *`,
+      )
+    faults.push(...faultsOfAllowed(place, allowed))
+  }
+  if (resource !== undefined && faults.length === 0)
+    faults.push(...faultsOfResource(`${name}.resource`, resource, value as unknown as ForwardedHostConfig))
+  return faults
+}
+
+/** @param host valid but for its resource */
+function faultsOfResource(name: string, resource: unknown, host: ForwardedHostConfig): string[] {
+  if (!isRecord(resource)) return [`${name} must be an object with path, scopes, name`]
+  const { path = '/', scopes = [], name: title = '' } = resource
+  const faults = unknownFields(name, resource, ['path', 'scopes', 'name'])
+  if (typeof path !== 'string' || !isPathPattern(path) || path.includes('*'))
+    return [...faults, `${name}.path must be a path such as /mcp`]
+  if (!Array.isArray(scopes) || scopes.some((scope) => typeof scope !== 'string' || !/^\S+$/.test(scope)))
+    faults.push(`${name}.scopes must be a list of scopes`)
+  if (typeof title !== 'string') faults.push(`${name}.name must be a text`)
+  const { resource: _resource, ...rules } = host
+  if (new GuardedHost('host', rules, 'http://host').plainRuleFor(path) !== 'everyone')
+    faults.push(
+      `${name}: clients with access tokens must reach ${path}: allow it to 'everyone' in paths. The application verifies the tokens`,
+    )
+  return faults
+}
+
+const conditionFields = ['roles', 'emailDomains', 'identities', 'providers', 'groups']
+
+function faultsOfAllowed(name: string, allowed: unknown): string[] {
+  if (allowed === 'everyone' || allowed === 'signed-in') return []
+  const conditions: unknown[] = Array.isArray(allowed) ? allowed : [allowed]
+  if (conditions.length === 0) return [`${name} is empty: no user could use it`]
+  return conditions.flatMap((condition) =>
+    isRecord(condition)
+      ? faultsOfCondition(name, condition)
+      : [`${name} must be 'everyone', 'signed-in', or an object with ${conditionFields.join(', ')}`],
+  )
+}
+
+function faultsOfCondition(name: string, condition: Record<string, unknown>): string[] {
+  const faults = unknownFields(name, condition, conditionFields)
+  const given = Object.entries(condition).filter(
+    ([field, values]) => conditionFields.includes(field) && values !== undefined,
+  )
+  if (given.length === 0 && faults.length === 0)
+    faults.push(`${name} has no condition: write 'signed-in' to allow every user`)
+  for (const [field, values] of given) {
+    if (!Array.isArray(values) || values.length === 0 || values.some((value) => typeof value !== 'string'))
+      faults.push(`${name}.${field} must be a list of texts that is not empty`)
+    else
+      for (const value of values as string[])
+        if (!forms[field]!.test(value))
+          faults.push(`${name}.${field}: ${JSON.stringify(value)} ${wanted[field]}`)
+  }
+  return faults
+}
+
+const forms: Record<string, RegExp> = {
+  roles: /^(?:user|admin)$/,
+  emailDomains: /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/,
+  identities: /^[a-z][a-z0-9_-]*:.+$/,
+  providers: /^[a-z][a-z0-9_-]*$/,
+  groups: /\S/,
+}
+const wanted: Record<string, string> = {
+  roles: 'is no role: they are user and admin',
+  emailDomains: 'is no domain: write it in lowercase and without @, such as example.com',
+  identities: 'is no identity: write provider:id, such as google:1174',
+  providers: 'is no name of a provider, such as google',
+  groups: 'is empty',
+}
+
+function unknownFields(name: string, value: Record<string, unknown>, known: readonly string[]): string[] {
+  return Object.keys(value)
+    .filter((field) => !known.includes(field))
+    .map((field) => `${name}.${field} is unknown: the fields are ${known.join(', ')}`)
+}
+
+function isHost(text: string): boolean {
+  if (!/^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(text)) return false
+  // A default port would never match.
+  return URL.canParse(`http://${text}`) && new URL(`http://${text}`).host === text && !text.endsWith(':443')
+}
+
+function isPathPattern(text: string): boolean {
+  if (!/^\/[^\s?#%*\\;]*(?:(?<=\/)\*)?$/.test(text)) return false
+  return !text.includes('//') && !/\/\.\.?(?:\/|$)/.test(text)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

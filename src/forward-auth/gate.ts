@@ -3,14 +3,18 @@ import type { Refusal } from '../accounts/refusals.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
-import { type Misdirected, readAskedHost } from './asked-host.ts'
-import { type ForwardedRequest, forwardPath, returnPath } from './forwarded-request.ts'
+import {
+  type Misdirected,
+  readAskedHost,
+  type ForwardedRequest,
+  forwardPath,
+  returnPath,
+} from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
-import type { IdentityTokens } from './identity-tokens.ts'
+import { type IdentityTokens, emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import type { Pass, Passes } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
 import { type TokenLookups, waiting } from './token-lookups.ts'
-import { emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
 export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'

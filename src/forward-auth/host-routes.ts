@@ -14,8 +14,7 @@ import {
   publicDocumentPreflights,
 } from '../http/responses/cross-origin.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
-import { unknownHost } from './asked-host.ts'
-import { normalHost, returnPath } from './forwarded-request.ts'
+import { unknownHost, normalHost, returnPath } from './forwarded-request.ts'
 import type { HostCodes } from './host-codes.ts'
 import type { GuardedHost } from './hosts.ts'
 import { acceptedLanguage, refusedPage } from './pages.ts'

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ForwardAuthConfig } from './config.ts'
-import { validateForwardAuth } from './validate-config.ts'
+import { type ForwardAuthConfig, validateForwardAuth } from './config.ts'
 
 const proxies = ['127.0.0.1']
 const faults = (hosts: unknown) => validateForwardAuth({ hosts } as ForwardAuthConfig, proxies)

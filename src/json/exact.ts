@@ -138,7 +138,7 @@ function reviveToExactValue(_key: string, value: unknown, context?: { source: st
 const parts = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,12}))?$/
 
 /** Returns `-1205e-1` for `-120.50`: equal numbers get equal texts. */
-export function canonicalNumber(text: string): string {
+function canonicalNumber(text: string): string {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = parts.exec(text) ?? []
   // The exponent has more than 12 digits. Such numbers are equal only if their texts are.
   if (whole === '') return text

@@ -1,7 +1,7 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { quote } from '../storage/sql-text.ts'
-import type { Scope } from '../http/access/scopes.ts'
+import type { Scope } from '../http/access/principal.ts'
 import type { TimeForm } from './stored-times.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
 

@@ -10,7 +10,7 @@ import { describeCause } from './flow/failures.ts'
 import type { IssuedTokens } from './provider-client/issued-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
-import type { StoredTokenScopes } from './keep-tokens-config.ts'
+import type { StoredTokenScopes } from './config.ts'
 
 /** Milliseconds before its expiry at which an access token is refreshed, so that the handler can still use it. */
 const margin = 60_000

@@ -1,6 +1,6 @@
 import type { OAuth2Services } from './services.ts'
 import { Type } from 'typebox'
-import { scopes as apiScopes } from '../http/access/scopes.ts'
+import { scopes as apiScopes } from '../http/access/principal.ts'
 import type { App } from '../http/app.ts'
 import { languageTags } from '../http/pages/language/languages.ts'
 import {

@@ -1,4 +1,4 @@
-import type { ClosingStatement } from './closing-statement.ts'
+import type { ClosingStatement } from './transaction-over.ts'
 import type { Tx } from './database.ts'
 import type { HandlerCall } from '../runtime/call-context.ts'
 

@@ -1,7 +1,7 @@
 // /alerts: what each vendor gets, what is shown of a destination, and what is refused.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { evaluateEvery } from '../../src/alerts/worker.ts'
+import { evaluateEvery } from '../../src/alerts/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'

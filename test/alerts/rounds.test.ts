@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { type Deliver, type Message, Refused, sealTarget } from '../../src/alerts/deliver.ts'
-import { type AlertRounds, evaluateEvery, round } from '../../src/alerts/worker.ts'
+import { type AlertRounds, evaluateEvery, round } from '../../src/alerts/index.ts'
 import { mostAttempts } from '../../src/alerts/sendings.ts'
 import { type Condition, settlesIn } from '../../src/alerts/conditions.ts'
 import { mostOfAKind } from '../../src/http/attention.ts'

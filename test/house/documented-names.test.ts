@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { companions } from '../../src/config/providers.ts'
 import { settings } from '../../src/config/settings.ts'
 import { problems } from '../../src/errors.ts'
-import { scopes } from '../../src/http/access/scopes.ts'
+import { scopes } from '../../src/http/access/principal.ts'
 import { presets } from '../../src/login/providers/presets.ts'
 import { allPages, blocksOf, root } from './documented/blocks.ts'
 

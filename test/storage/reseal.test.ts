@@ -1,4 +1,3 @@
-// Resealing under the newest master key: in batches, beside a service that writes, interrupted and repeated.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
@@ -6,8 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { allSealedColumns, Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { reseal, type ResealOutcome } from '../../src/storage/reseal.ts'
-import { checkSealedValues } from '../../src/storage/sealed-check.ts'
-import { findSealedGroups } from '../../src/storage/sealed-values.ts'
+import { checkSealedValues, findSealedGroups } from '../../src/storage/sealed-values.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { started } from '../harness/started.ts'
 

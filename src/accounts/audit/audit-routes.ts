@@ -4,9 +4,14 @@ import type { App } from '../../http/app.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { auditFilters, auditPaging, Entry, OwnEntry } from './audit-schemas.ts'
-import { entryLine, presentEntry, viewNamedEntries } from './audit-entry.ts'
+import {
+  entryLine,
+  presentEntry,
+  viewNamedEntries,
+  type AuditReader,
+  type AuditStart,
+} from './audit-reader.ts'
 import { type AuditLog, type AuditRow, parseAuditFilter } from './audit-log.ts'
-import type { AuditReader, AuditStart } from './audit-reader.ts'
 import type { Database } from '../../storage/database.ts'
 import { signedIn } from '../routes.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'

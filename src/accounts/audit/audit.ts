@@ -8,7 +8,7 @@ import { insertOf } from '../../storage/built-once.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { AuditAction } from './audit-actions.ts'
-import { storableUserAgent } from '../sessions/user-agent.ts'
+import { storableUserAgent } from '../sessions/device-name.ts'
 
 /** The actor and the request. */
 export interface AuditOrigin {
@@ -155,4 +155,17 @@ function actorOf({ userId, keyId, owner, clientId }: Principal): string | undefi
   if (keyId !== undefined) return `key:${keyId}`
   if (clientId !== undefined) return `app:${clientId}`
   return owner === undefined ? undefined : `owner:${owner}`
+}
+
+/** Reads and changes rows. Each change writes an entry of the audit log in its transaction. */
+export abstract class AuditedStore {
+  protected readonly database: Database
+  protected readonly clock: Clock
+  protected readonly record: RecordAudit
+
+  constructor(database: Database, clock: Clock, record: RecordAudit) {
+    this.database = database
+    this.clock = clock
+    this.record = record
+  }
 }

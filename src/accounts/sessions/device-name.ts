@@ -1,3 +1,12 @@
+import { storableText } from '../../storage/text.ts'
+
+const longest = 512
+
+/** The `User-Agent` of a request as it is stored: 512 characters at most. */
+export function storableUserAgent(userAgent: string | undefined): string | null {
+  return userAgent === undefined ? null : storableText(userAgent, longest)
+}
+
 /** The first match counts: a user agent also names the browsers that the browser descends from. */
 const browsers: readonly [pattern: RegExp, name: string][] = [
   [/\bEdgA?(?:iOS)?\//, 'Edge'],

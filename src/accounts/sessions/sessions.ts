@@ -9,9 +9,26 @@ import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
 import type { LastSeenWriter } from './last-seen-writer.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from '../tokens/credential-store.ts'
 import type { AdminRule } from '../users/roles.ts'
-import type { SessionLimits } from './session-limits.ts'
 import { bySessionToken, SessionLookup, type Session } from './session-lookup.ts'
-import { storableUserAgent } from './user-agent.ts'
+import { storableUserAgent } from './device-name.ts'
+
+export interface SessionLimits {
+  /** Milliseconds without use after which a session expires. */
+  idle: number
+  /** Milliseconds after which it expires in any case. */
+  lifetime: number
+  /** Sessions of a user at most, and as many token families. The least recently used ones are revoked first. */
+  perUser: number
+}
+
+export function sessionLimits(settings: {
+  sessionIdle: number
+  sessionLifetime: number
+  sessionsPerUser: number
+}): SessionLimits {
+  const { sessionIdle: idle, sessionLifetime: lifetime, sessionsPerUser: perUser } = settings
+  return { idle, lifetime, perUser }
+}
 
 const credentials = new CredentialStore('sessions')
 

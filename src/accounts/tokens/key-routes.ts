@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import { scopes, type Scope } from '../../http/access/scopes.ts'
+import { scopes, type Scope } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
 import {
   closedObject,

@@ -4,8 +4,10 @@ import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { SigningKeysTable } from '../../storage/tables.ts'
-import { importPublicKey, newKeyRow, type LoadedKey } from './signing-key-material.ts'
 import {
+  importPublicKey,
+  newKeyRow,
+  type LoadedKey,
   isValid,
   readCurrentSigningKeys,
   readSigningKeys,

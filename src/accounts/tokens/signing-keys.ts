@@ -4,17 +4,18 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import { type SigningAlgorithm, signJwt } from '../../crypto/signed-jwt.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { algorithmsOf, defaultAlgorithm, SigningKeyCache, withdrawalTopic } from './signing-key-cache.ts'
-import { newKeyRow, openPrivateKey } from './signing-key-material.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { SigningKeysTable } from '../../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
 import {
+  newKeyRow,
+  openPrivateKey,
   deleteRetiredKeys,
   insertSuccessor,
   isValid,
   readSigningKeys,
   withSigningKeysLocked,
 } from './signing-key-store.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { SigningKeysTable } from '../../storage/tables.ts'
+import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** Seconds that verifiers may cache the JWKS: the longest time for which they take a withdrawn key. */

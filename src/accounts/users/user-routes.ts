@@ -14,6 +14,15 @@ import {
   NullableText,
 } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { readPageRequest } from '../../paging/parameters.ts'
+import { pageSchema } from '../../paging/page.ts'
+import type { Database } from '../../storage/database.ts'
+import { type AuditLog, parseAuditFilter } from '../audit/audit-log.ts'
+import { auditPaging, Entry } from '../audit/audit-schemas.ts'
+import { viewNamedEntries } from '../audit/audit-reader.ts'
+import type { Devices } from '../sessions/devices.ts'
+import { Identity, viewIdentity } from './identity-routes.ts'
+import type { Users } from './users.ts'
 
 const Body = closedObject(
   {
@@ -96,4 +105,136 @@ function deleteRoute(scope: App, administration: Administration): void {
       return reply.code(204).send(null)
     },
   )
+}
+
+interface UserDetailParts {
+  administration: Administration
+  users: Users
+  devices: Devices
+  database: Database
+  auditLog: AuditLog
+}
+
+const tags = ['sign-in']
+const read = { access: { scope: 'users:read' } } as const
+
+const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
+
+const User = Type.Object({
+  id: Type.String(),
+  email: NullableText,
+  emailVerified: Type.Boolean({
+    description: 'Whether a provider asserts that the address belongs to the user',
+  }),
+  name: NullableText,
+  picture: NullableText,
+  groups: Type.Array(Type.String(), { description: 'Of all identities, at most 200' }),
+  provider: Type.String(),
+  providerId: Type.String(),
+  role: Type.Enum(['user', 'admin']),
+  adminBy: nullable(
+    Type.Enum(['role', 'ADMIN_IDENTITIES', 'groups']),
+    'The source of the admin role; requests can change only `role`. Null for a user.',
+  ),
+  blockedAt: nullable(DateTime),
+  createdAt: DateTime,
+  lastSeenAt: nullable(DateTime, 'To a minute; null for an imported user who has not signed in'),
+  counts: Type.Object({
+    identities: count('At most 100 are counted'),
+    browsers: count('Sessions of browsers; at most 100 devices are counted'),
+    apps: count('Sign-ins in apps; at most 100 devices are counted'),
+  }),
+})
+
+/** GET /users/{id} and its parts, for admins. The oauth2 module has /users/{id}/apps. */
+export function userDetailRoutes(scope: App, parts: UserDetailParts): void {
+  detailRoute(scope, parts)
+  identitiesRoute(scope, parts)
+  auditRoute(scope, parts)
+}
+
+function detailRoute(scope: App, parts: UserDetailParts): void {
+  const { users, devices, database } = parts
+  scope.get(
+    '/users/:id',
+    {
+      config: read,
+      schema: { tags, summary: 'One user, with counts', params: IdParams, response: { 200: User } },
+    },
+    async ({ params: { id } }) => {
+      const account = await accountOf(parts, id)
+      const [profile, identities, list, by] = await Promise.all([
+        users.profile(database.reader, id),
+        users.identities(database.reader, id),
+        devices.list(id, undefined),
+        users.adminReason(database.reader, id),
+      ])
+      if (!profile) throw new Problem('not-found')
+      const { blockedAt, createdAt, lastSeenAt, ...rest } = account
+      return {
+        ...rest,
+        emailVerified: profile.emailVerified,
+        picture: profile.picture,
+        groups: [...profile.groups],
+        adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
+        blockedAt: isoTimeOrNull(blockedAt),
+        createdAt: isoTime(createdAt),
+        lastSeenAt: lastSeenAt === 0 ? null : isoTime(lastSeenAt),
+        counts: {
+          identities: identities.length,
+          browsers: list.filter(({ kind }) => kind === 'browser').length,
+          apps: list.filter(({ kind }) => kind === 'app').length,
+        },
+      }
+    },
+  )
+}
+
+function identitiesRoute(scope: App, parts: UserDetailParts): void {
+  const { users, database } = parts
+  scope.get(
+    '/users/:id/identities',
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "A user's identities, oldest first; a hundred at most",
+        params: IdParams,
+        response: { 200: Type.Object({ data: Type.Array(Identity) }) },
+      },
+    },
+    async ({ params: { id } }) => {
+      await accountOf(parts, id)
+      return { data: (await users.identities(database.reader, id)).map(viewIdentity) }
+    },
+  )
+}
+
+function auditRoute(scope: App, parts: UserDetailParts): void {
+  scope.get(
+    '/users/:id/audit',
+    {
+      config: read,
+      schema: {
+        tags,
+        summary: "A user's audit log, newest first",
+        params: IdParams,
+        querystring: Type.Object(auditPaging),
+        response: { 200: pageSchema(Entry) },
+      },
+    },
+    async ({ params: { id }, query: { limit, cursor, ...texts } }) => {
+      await accountOf(parts, id)
+      const filter = { ...parseAuditFilter(texts), userId: id }
+      const page = await parts.auditLog.page(filter, readPageRequest({ limit, cursor }))
+      return viewNamedEntries(parts.database, page)
+    },
+  )
+}
+
+/** @throws Problem `not-found` */
+async function accountOf({ administration, database }: UserDetailParts, id: string) {
+  const account = isId(id) ? await administration.find(database.reader, id) : undefined
+  if (!account) throw new Problem('not-found')
+  return account
 }

@@ -1,5 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import { AuditedStore } from '../../accounts/audit/audited-store.ts'
+import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
 import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
 import { Problem } from '../../errors.ts'
 import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'

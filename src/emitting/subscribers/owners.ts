@@ -1,4 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
@@ -9,7 +9,6 @@ import { isOneOf } from '../../storage/sql-text.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
-import { AuditedStore } from '../../accounts/audit/audited-store.ts'
 
 /** An owner, with what its subscribers do. Times in milliseconds since 1970. */
 export interface Owner {

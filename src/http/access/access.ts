@@ -1,8 +1,16 @@
 import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem, type ProblemCode } from '../../errors.ts'
-import type { Access, Authenticate, Principal, StepUp } from './principal.ts'
+import {
+  type Access,
+  type Authenticate,
+  type Principal,
+  type StepUp,
+  holdsScope,
+  isScope,
+  type ScopeChoice,
+  scopesOf,
+} from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
-import { holdsScope, isScope, type ScopeChoice, scopesOf } from './scopes.ts'
 import { hostnameOf, isLoopbackHost } from '../../network/loopback.ts'
 import { clientIp } from '../limits/client-address.ts'
 

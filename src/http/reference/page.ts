@@ -1,11 +1,10 @@
 import { problems } from '../../errors.ts'
-import { scopes } from '../access/scopes.ts'
+import { scopes, type Access } from '../access/principal.ts'
 import { docsPage, escapeHtml } from '../pages/html.ts'
 import { highlighted } from '../guide/markdown.ts'
 import { callHtml, inline, prose } from './call-html.ts'
 import { type ApiDocument, type Call, type CallGroup, groupsOf } from './document.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Access } from '../access/principal.ts'
 import type { App } from '../app.ts'
 import { acceptedCoding, encodeOnce } from '../caching/tagged-answer.ts'
 

@@ -2,8 +2,7 @@ import swagger from '@fastify/swagger'
 import type { Configuration } from '../../config/environment.ts'
 import type { App } from '../app.ts'
 import { version } from '../../runtime/version.ts'
-import type { Access } from '../access/principal.ts'
-import { scopes, scopesOf } from '../access/scopes.ts'
+import { type Access, scopes, scopesOf } from '../access/principal.ts'
 import {
   headerComponents,
   headersOfDeclared,

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readCsv } from './csv.ts'
-import { type FileRecord, maxRecordLength } from './lines.ts'
+import { readCsv, type FileRecord, maxRecordLength } from './csv.ts'
 
 async function* inParts(content: Buffer, size: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < content.length; at += size) yield content.subarray(at, at + size)

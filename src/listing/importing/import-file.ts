@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../runtime/clock.ts'
 import { InvalidTime, timeOf } from '../../paging/time.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../storage/unavailable.ts'
-import { readCsv } from './csv.ts'
+import { readCsv, decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
 import { createCheck, type ImportTarget, InvalidRecord, readTexts } from './target.ts'
 import { ImportedUser, userTarget } from './users.ts'
 import { Type } from 'typebox'
@@ -17,7 +17,6 @@ import {
   writableProducts,
   type WritableList,
 } from '../writing/bodies.ts'
-import { decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './lines.ts'
 
 /** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
 interface ImportedItem {

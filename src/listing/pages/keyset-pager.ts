@@ -4,8 +4,7 @@ import { fieldTypes, storedValue, type FieldType } from '../field-types.ts'
 import type { Field } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { ListReader } from '../reader.ts'
-import { keyOf, type KeysetPage } from './page.ts'
-import type { PagePlans } from './page-plans.ts'
+import { keyOf, type KeysetPage, type PagePlans } from './page.ts'
 
 /** Types whose values have the same text in the database, in items and in query strings. */
 export const keysetTypes: readonly FieldType[] = ['text', 'uuid', 'integer', 'bigint']

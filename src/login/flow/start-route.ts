@@ -6,7 +6,6 @@ import { rawQuery, readOAuthParameters } from '../../http/requests/parameters.ts
 import { optionalText } from '../../http/schemas/schemas.ts'
 import type { AppSignIns, Flows, Intent } from './flows.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
-import { findProvider, limitPerIp, ProviderParams } from './provider-param.ts'
 import { safeReturnTo } from './return-to.ts'
 import type { RecentSignIn } from '../../accounts/sessions/recent-sign-in.ts'
 import { sessionOf } from '../../accounts/routes.ts'
@@ -16,11 +15,22 @@ import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
-import { DiscoveryFailed } from '../provider-client/discovery.ts'
-import { type FailedSignInsParts, failurePath, recordFailure } from './failed-sign-ins.ts'
-import { SignInFailure } from './failures.ts'
+import { DiscoveryFailed } from '../provider-client/provider-server.ts'
+import { type FailedSignInsParts, failurePath, recordFailure, SignInFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { providerErrorCode } from '../provider-client/provider-errors.ts'
+
+/** The parameter of the routes below `/auth/{provider}`. */
+export const ProviderParams = Type.Object({ provider: Type.String() })
+/** Calls of one IP address to one of these routes in a minute. */
+export const limitPerIp = { max: 300, sharedByProcesses: true } as const
+
+/** @throws Problem `unknown-provider` */
+export function findProvider(providers: ReadonlyMap<string, ProviderClient>, name: string): ProviderClient {
+  const providerClient = providers.get(name)
+  if (!providerClient) throw new Problem('unknown-provider')
+  return providerClient
+}
 
 export interface StartParts extends FailedSignInsParts {
   providers: ReadonlyMap<string, ProviderClient>

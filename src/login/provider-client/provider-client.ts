@@ -19,10 +19,9 @@ import {
   type VerifiedIdentity,
 } from './profile.ts'
 import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
-import { DiscoveryFailed } from './discovery.ts'
+import { DiscoveryFailed, type ProviderServer, ProviderServerCache } from './provider-server.ts'
 import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
 import { ProviderApi } from './provider-api.ts'
-import { type ProviderServer, ProviderServerCache } from './provider-server.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { ProviderFetch } from './provider-fetch.ts'
 import { TokenResponseCache } from './token-response-cache.ts'

@@ -1,6 +1,6 @@
 import { printable } from '../../telemetry/printable.ts'
 import { ReauthenticationUnproven } from './authentication-claims.ts'
-import { DiscoveryFailed } from './discovery.ts'
+import { DiscoveryFailed } from './provider-server.ts'
 import type { FailureCode } from '../flow/failures.ts'
 
 /** What a provider says about a failure (RFC 6749, section 4.1.2.1), and Facebook in parameters of its own. For the log only. */

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { readEnvironment } from '../../config/environment.ts'
 import type { LoginConfig } from '../config.ts'
-import { mergeProviders } from './configured-providers.ts'
+import { mergeProviders } from '../resolve-login-config.ts'
 import { letterIcon, readIcon } from './icon.ts'
 import { resolveProvider } from './resolve-provider.ts'
 

@@ -8,7 +8,7 @@ import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
-import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
 
 interface ClientsParts {
   stored: StoredClients

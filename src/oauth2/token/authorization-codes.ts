@@ -4,7 +4,7 @@ import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-
 import type { Family, TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 import { lockSessionOfCode } from '../../accounts/sessions/apps-of-sessions.ts'
-import { storableUserAgent } from '../../accounts/sessions/user-agent.ts'
+import { storableUserAgent } from '../../accounts/sessions/device-name.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'

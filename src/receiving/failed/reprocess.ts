@@ -1,5 +1,4 @@
-import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import { AuditedStore } from '../../accounts/audit/audited-store.ts'
+import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { type ShownJob, startJob } from '../../events/jobs/job.ts'
 import { type JobStep, JobWorker, type JobWorkerParts } from '../../events/jobs/worker.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'

@@ -6,7 +6,7 @@ import { type ClaimerList, openClaimSessions } from '../../storage/postgres/sess
 import { Claimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
-import { poolRows } from '../../storage/postgres/pool/pool-rows.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
 import { translated } from '../../storage/unavailable.ts'
 import {
   type ClaimedEvent,
@@ -23,7 +23,7 @@ import {
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
-import { ClosingStatement } from '../../storage/closing-statement.ts'
+import { ClosingStatement } from '../../storage/transaction-over.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
 import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ClaimLost } from '../worker/interruptions.ts'

@@ -1,4 +1,4 @@
-import type { ClosingStatement } from '../../storage/closing-statement.ts'
+import type { ClosingStatement } from '../../storage/transaction-over.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ClaimListener } from '../../storage/postgres/session/claimer.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'

@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../closing-statement.ts'
+import type { ClosingStatement } from '../transaction-over.ts'
 import {
   TransactionEndedByStatement,
   type OpenTransaction,

@@ -1,5 +1,5 @@
 import type { Client, QueryConfig, QueryResult } from 'pg'
-import type { ClosingStatement } from '../../closing-statement.ts'
+import type { ClosingStatement } from '../../transaction-over.ts'
 import { translateError } from '../../unavailable.ts'
 import { toResult } from '../driver/statement.ts'
 

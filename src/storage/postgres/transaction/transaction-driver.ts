@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg'
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../../closing-statement.ts'
+import type { ClosingStatement } from '../../transaction-over.ts'
 import type { OpenTransaction, TransactionDriver } from '../../sharing/transaction-driver.ts'
 import { kindOf } from '../../statement-kinds.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
