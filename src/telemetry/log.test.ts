@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { translateError } from '../storage/unavailable.ts'
 import { createLog } from './log.ts'
@@ -78,4 +79,31 @@ test('an unavailable database is logged without stacks, and a fault of the progr
     cause: { type: 'Error', message: 'connect ECONNREFUSED', code: 'ECONNREFUSED' },
   })
   assert.match((fault as { stack: string }).stack, /^TypeError: x is not a function\n +at /)
+})
+
+test('the process exits when nobody reads its output any more, and its last lines are written when somebody does', async () => {
+  const script = `
+    import { createLog } from ${JSON.stringify(new URL('log.ts', import.meta.url).href)}
+    const log = createLog('info')
+    log.info('first')
+    process.once('message', () => {
+      log.info('last')
+      process.exit(7)
+    })
+    process.send('started')`
+  for (const isRead of [true, false]) {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    })
+    let output = ''
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => (output += text))
+    await once(child, 'message')
+    if (!isRead) child.stdout!.destroy()
+    child.send('exit')
+    const kill = setTimeout(() => child.kill('SIGKILL'), 20_000)
+    const [code] = (await once(child, isRead ? 'close' : 'exit')) as [number | null]
+    clearTimeout(kill)
+    assert.equal(code, 7)
+    if (isRead) assert.match(output, /"first"[^]+"last"/)
+  }
 })

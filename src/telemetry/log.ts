@@ -1,3 +1,4 @@
+import { write, writeSync } from 'node:fs'
 import pino, { type Logger } from 'pino'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
@@ -77,26 +78,84 @@ function shortened(line: string): string {
 /** Bytes of lines that one write gathers, and milliseconds until fewer are written: a write costs more than many lines. */
 const gathered = 8_192
 const longestWait = 20
+/** Milliseconds until a reader that is behind is tried again, and for which the exit of the process waits for it. */
+const busyPause = 50
+const longestExit = 1_000
 
 /**
  * Standard output, in the order of the calls. It writes asynchronously, so a slow reader does not block the process. A killed
- * process loses its last lines; one that exits by itself or by an error does not. Lines that somebody reads at a terminal cannot control it.
+ * process loses its last lines; one that exits by itself or by an error does not. What nobody reads any more is dropped: pino's own
+ * destination repeats its last write to a closed pipe without an end, and the process never exits.
  */
+class StandardOutput implements pino.DestinationStream {
+  #lines = ''
+  /** What the current write has not written yet. */
+  #bytes: Buffer = Buffer.alloc(0)
+  #isWriting = false
+  #isTimed = false
+
+  constructor() {
+    process.once('exit', () => this.#flushAtExit())
+  }
+
+  write(lines: string): void {
+    // Lines that somebody reads at a terminal cannot control it.
+    this.#lines += printableJson(lines)
+    if (this.#lines.length >= gathered) this.#flush()
+    else this.#flushIn(longestWait)
+  }
+
+  #flushIn(milliseconds: number): void {
+    if (this.#isTimed) return
+    this.#isTimed = true
+    setTimeout(() => {
+      this.#isTimed = false
+      this.#flush()
+    }, milliseconds)
+  }
+
+  #flush(): void {
+    if (this.#isWriting || !this.#hasMore()) return
+    this.#isWriting = true
+    write(1, this.#bytes, (error, written) => {
+      this.#isWriting = false
+      if (error && isBusy(error)) return this.#flushIn(busyPause)
+      this.#bytes = error ? this.#bytes.subarray(this.#bytes.length) : this.#bytes.subarray(written)
+      this.#flush()
+    })
+  }
+
+  #hasMore(): boolean {
+    if (this.#bytes.length === 0 && this.#lines !== '') {
+      this.#bytes = Buffer.from(this.#lines)
+      this.#lines = ''
+    }
+    return this.#bytes.length > 0
+  }
+
+  /** The event loop has ended. What is being written is left to the thread that writes it. */
+  #flushAtExit(): void {
+    if (this.#isWriting) this.#bytes = this.#bytes.subarray(this.#bytes.length)
+    const until = performance.now() + longestExit
+    while (this.#hasMore() && performance.now() < until)
+      try {
+        this.#bytes = this.#bytes.subarray(writeSync(1, this.#bytes))
+      } catch (error) {
+        if (!isBusy(error as NodeJS.ErrnoException)) return
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, busyPause)
+      }
+  }
+}
+
+function isBusy({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EAGAIN' || code === 'EBUSY'
+}
+
+let output: StandardOutput | undefined
+
+/** All logs of a process share it, so that their lines keep their order. */
 export function standardOutput(): pino.DestinationStream {
-  const output = pino.destination({ dest: 1, sync: false, minLength: gathered })
-  let waiting = false
-  const flush = (): void => {
-    waiting = false
-    output.flush()
-  }
-  return {
-    write(lines) {
-      output.write(printableJson(lines))
-      if (waiting) return
-      waiting = true
-      setTimeout(flush, longestWait)
-    },
-  }
+  return (output ??= new StandardOutput())
 }
 
 /**
