@@ -65,3 +65,16 @@ export async function picture(page: Page, name: string, fullPage = true): Promis
   await mkdir(folder, { recursive: true })
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
 }
+
+/** Keeps pictures of what is in view, in both themes and at the widths of a desk and a telephone. */
+export async function pictures(page: Page, name: string): Promise<void> {
+  if (!process.env['SCREENSHOTS']) return
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 })
+      await picture(page, `${name}-${width}-${colorScheme}`, false)
+    }
+  }
+  await page.setViewportSize({ width: 1440, height: 900 })
+}

@@ -7,7 +7,7 @@ import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { insertProducts, product } from '../listing/seed.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { answerDialog, launchBrowser, pictures, signIn } from './browser.ts'
 
 const fields = {
   id: { type: 'text' },
@@ -76,7 +76,7 @@ describe('data in a browser', () => {
     for (const name of ['/users', '/products', '/api/posts', '/numbered'])
       await page.getByRole('link', { name, exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures('data-lists')
+    await pictures(page, 'data-lists')
     await page.getByRole('link', { name: '/shelf' }).click()
     await page.getByRole('heading', { level: 1, name: '/shelf' }).waitFor()
     await table('/shelf').getByText('p00000').waitFor()
@@ -92,7 +92,7 @@ describe('data in a browser', () => {
     await isTold()
     assert.ok(!page.url().includes('minPrice'))
     await assertAccessible(page)
-    await pictures('data-filter-fault')
+    await pictures(page, 'data-filter-fault')
     await page.goto(`${service.baseUrl}/dashboard/data/shelf?f.minPrice=abc`)
     await isTold()
     await page.getByRole('button', { name: 'Clear' }).click()
@@ -121,7 +121,7 @@ describe('data in a browser', () => {
     assert.equal(await firstRow('/shelf'), before)
     assert.equal(await page.getByLabel('category is one of').inputValue(), 'toys')
     await assertAccessible(page)
-    await pictures('data-list')
+    await pictures(page, 'data-list')
     await page.goBack()
     await page.waitForURL(/sort=price/)
   })
@@ -218,7 +218,7 @@ describe('data in a browser', () => {
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog.getByText('Enter a number.').waitFor()
     await assertAccessible(page)
-    await pictures('data-form')
+    await pictures(page, 'data-form')
     await dialog.getByRole('textbox', { name: 'price' }).fill('12.5')
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     // Only the service knows which texts can be stored.
@@ -234,7 +234,7 @@ describe('data in a browser', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('13', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures('data-row')
+    await pictures(page, 'data-row')
     await dialog.getByRole('button', { name: 'Delete' }).click()
     await answerDialog(page, 'Delete')
     await page.getByText('No row matches these filters').waitFor()
@@ -248,16 +248,4 @@ describe('data in a browser', () => {
       [],
     )
   })
-
-  async function pictures(name: string): Promise<void> {
-    if (!process.env['SCREENSHOTS']) return
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      for (const width of [1440, 390]) {
-        await page.setViewportSize({ width, height: 900 })
-        await picture(page, `${name}-${width}-${colorScheme}`, false)
-      }
-    }
-    await page.setViewportSize({ width: 1440, height: 900 })
-  }
 })

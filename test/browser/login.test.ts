@@ -1,13 +1,12 @@
 // The pages without scripts: sign-in, errors, devices, sign-out.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { launchBrowser, pictures } from './browser.ts'
 
 describe('pages for people in a browser', () => {
   const provider = started(startOAuthProvider)
@@ -55,19 +54,8 @@ describe('pages for people in a browser', () => {
       assert.equal(await page.locator('main').count(), 1, path)
       assert.match(await page.title(), / · Acme Gate$/, path)
       await assertAccessible(page)
-      await pictures(page, name)
+      await pictures(page, `page-${name}`)
     }
     await page.close()
   })
-
-  async function pictures(page: Page, name: string): Promise<void> {
-    if (!process.env['SCREENSHOTS']) return
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      for (const width of [1440, 390]) {
-        await page.setViewportSize({ width, height: 900 })
-        await picture(page, `page-${name}-${width}-${colorScheme}`, false)
-      }
-    }
-  }
 })

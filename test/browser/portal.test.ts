@@ -6,7 +6,7 @@ import { engines } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { started } from '../harness/started.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, openPage, picture } from './browser.ts'
+import { answerDialog, launchBrowser, openPage, pictures } from './browser.ts'
 import { failReads } from './failed-reads.ts'
 
 /** What an owner does with the link that they were given. */
@@ -38,7 +38,7 @@ describe('the portal in a browser', () => {
     await page.goto(`${service.baseUrl}/portal`)
     await page.getByText('You are not signed in').waitFor()
     await assertAccessible(page)
-    await pictures('portal-without-link')
+    await pictures(page, 'portal-without-link')
   })
 
   test('the link opens the pages once, and is gone from the address', async () => {
@@ -51,7 +51,7 @@ describe('the portal in a browser', () => {
     await page.getByText('No endpoints yet').waitFor()
     assert.equal(await page.getByText('of-globex').count(), 0)
     await assertAccessible(page)
-    await pictures('portal-empty')
+    await pictures(page, 'portal-empty')
     const other = await browser.newContext()
     const elsewhere = await other.newPage()
     await elsewhere.goto(link)
@@ -66,12 +66,12 @@ describe('the portal in a browser', () => {
     await page.getByText('Choose at least one.').waitFor()
     await page.getByRole('checkbox', { name: /^order\.shipped/ }).check()
     await assertAccessible(page)
-    await pictures('portal-form')
+    await pictures(page, 'portal-form')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('shown only once').waitFor()
     assert.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/)
     await assertAccessible(page)
-    await pictures('portal-secret')
+    await pictures(page, 'portal-secret')
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('button', { name: 'Send test event' }).waitFor()
     await page.reload()
@@ -123,13 +123,13 @@ describe('the portal in a browser', () => {
     const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'failed' })
     await row.waitFor()
     await assertAccessible(page)
-    await pictures('portal-endpoint')
+    await pictures(page, 'portal-endpoint')
     await row.getByRole('button', { name: 'order.shipped' }).click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('Attempt 2').waitFor()
     await drawer.getByRole('region', { name: 'Request body' }).getByText('42', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures('portal-delivery')
+    await pictures(page, 'portal-delivery')
     await drawer.getByRole('button', { name: 'Resend' }).click()
     await drawer.getByText('delivered', { exact: true }).first().waitFor()
     await page.goBack()
@@ -143,7 +143,7 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: 'Replay 1' }).click()
     await page.getByText('1 of 1').waitFor()
     await assertAccessible(page)
-    await pictures('portal-replays')
+    await pictures(page, 'portal-replays')
   })
 
   test('replays are read as seldom as all else while none runs', async () => {
@@ -171,7 +171,7 @@ describe('the portal in a browser', () => {
       .first()
       .waitFor()
     await assertAccessible(page)
-    await pictures('portal-verification')
+    await pictures(page, 'portal-verification')
   })
 
   test('a new secret is made after a question', async () => {
@@ -193,13 +193,13 @@ describe('the portal in a browser', () => {
     await page.getByRole('tab', { name: 'Overview' }).click()
     await page.getByText('Delivered', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures('portal-overview')
+    await pictures(page, 'portal-overview')
     await page.getByRole('button', { name: 'All endpoints' }).click()
     await page.getByRole('button', { name: 'our shop' }).waitFor()
     await page.locator('summary', { hasText: 'order.shipped' }).click()
     await page.getByText('An order left the warehouse.').waitFor()
     await assertAccessible(page)
-    await pictures('portal')
+    await pictures(page, 'portal')
   })
 
   test('a form stays when a read in the background fails', async () => {
@@ -278,16 +278,4 @@ describe('the portal in a browser', () => {
       [],
     )
   })
-
-  async function pictures(name: string): Promise<void> {
-    if (!process.env['SCREENSHOTS']) return
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      for (const width of [1440, 390]) {
-        await page.setViewportSize({ width, height: 900 })
-        await picture(page, `${name}-${width}-${colorScheme}`, false)
-      }
-    }
-    await page.setViewportSize({ width: 1440, height: 900 })
-  }
 })

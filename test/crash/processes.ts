@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { childEnvironment } from '../harness/child-environment.ts'
 import type { Chance } from '../harness/chance.ts'
-import { webhookSecret } from '../harness/service.ts'
+import { serviceEnvironment } from '../harness/service.ts'
 
 /** Milliseconds from a start to a kill within it, at most. */
 const longestStart = 600
@@ -94,11 +94,7 @@ export class Processes {
     const child = fork(join(import.meta.dirname, 'service.ts'), {
       env: {
         ...childEnvironment(),
-        PORT: '0',
-        DATABASE_URL: this.#databaseUrl,
-        POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-        WEBHOOK_SECRET: webhookSecret,
-        RATE_LIMIT: 'off',
+        ...serviceEnvironment(this.#databaseUrl),
         ...this.#environment,
       },
     })

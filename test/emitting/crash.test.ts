@@ -6,7 +6,7 @@ import { childEnvironment } from '../harness/child-environment.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { startReceiver, type Answer } from '../harness/receiver.ts'
-import { adminKey } from '../harness/service.ts'
+import { adminKey, serviceEnvironment } from '../harness/service.ts'
 import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
 import { mainFile } from '../harness/main-file.ts'
 
@@ -16,16 +16,12 @@ async function startProcess(databaseUrl: string, port: number): Promise<ChildPro
     stdio: 'ignore',
     env: {
       ...childEnvironment(),
+      ...serviceEnvironment(databaseUrl),
       PORT: String(port),
-      DATABASE_URL: databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: 'x',
-      ADMIN_API_KEY: adminKey,
       ALLOW_PRIVATE_NETWORK: 'true',
       // What a busy machine does not deliver in time is to be tried again, not to become a dead letter.
       EMIT_TIMEOUT: '5',
       EMIT_RETRY_SCHEDULE: '0,0.05,1,1,1,1',
-      RATE_LIMIT: 'off',
       LOG_LEVEL: 'fatal',
     },
   })

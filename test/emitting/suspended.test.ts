@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { onPostgres, postgres as engine } from '../harness/engines.ts'
 import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
-import { adminKey } from '../harness/service.ts'
+import { adminKey, serviceEnvironment } from '../harness/service.ts'
 import { until } from './harness.ts'
 import { freePort } from '../harness/free-port.ts'
 import { mainFile } from '../harness/main-file.ts'
@@ -27,13 +27,9 @@ async function start(databaseUrl: string): Promise<Process> {
     stdio: 'ignore',
     env: {
       ...childEnvironment(),
+      ...serviceEnvironment(databaseUrl),
       PORT: String(port),
-      DATABASE_URL: databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: 'x',
-      ADMIN_API_KEY: adminKey,
       ALLOW_PRIVATE_NETWORK: 'true',
-      RATE_LIMIT: 'off',
       LOG_LEVEL: 'fatal',
     },
   })

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { adminKey, webhookSecret } from '../harness/service.ts'
+import { serviceEnvironment } from '../harness/service.ts'
 import type { FromTarget, Measured } from './target-service.ts'
 
 /** The process under test. */
@@ -26,12 +26,7 @@ export class Target {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       env: {
         ...process.env,
-        PORT: '0',
-        DATABASE_URL: databaseUrl,
-        POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-        WEBHOOK_SECRET: webhookSecret,
-        ADMIN_API_KEY: adminKey,
-        RATE_LIMIT: 'off',
+        ...serviceEnvironment(databaseUrl),
         WEBHOOK_BODY_LIMIT: '65536',
         LOG_LEVEL: 'error',
       },

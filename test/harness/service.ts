@@ -31,6 +31,16 @@ export interface TestServiceOptions extends Pick<PosternConfig, 'receiving' | 'e
   parts?: Partial<ServiceParts>
 }
 
+/** The settings of a service of a test, in this process or in its own: a free port, known keys, and no rate limits. */
+export const serviceEnvironment = (databaseUrl: string) => ({
+  PORT: '0',
+  DATABASE_URL: databaseUrl,
+  POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
+  WEBHOOK_SECRET: webhookSecret,
+  ADMIN_API_KEY: adminKey,
+  RATE_LIMIT: 'off',
+})
+
 /**
  * A service on a database of its own, listening on a free loopback port. It is in demo mode (lists
  * open, loopback receivers allowed), with rate limits off, unless `env` says otherwise.
@@ -44,12 +54,7 @@ export async function startTestService(
   const database = options.databaseUrl === undefined ? await engine.createMigratedDatabase() : undefined
   const databaseUrl = options.databaseUrl ?? database!.url
   const env: Environment = {
-    PORT: '0',
-    DATABASE_URL: databaseUrl,
-    POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-    WEBHOOK_SECRET: webhookSecret,
-    ADMIN_API_KEY: adminKey,
-    RATE_LIMIT: 'off',
+    ...serviceEnvironment(databaseUrl),
     LOG_LEVEL: process.env['TEST_LOG'] ?? 'fatal',
     ...options.env,
   }

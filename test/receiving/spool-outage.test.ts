@@ -13,7 +13,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
 import { openLink, type Link } from '../harness/link.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { serviceEnvironment, startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
 import { scoped } from '../harness/scoped.ts'
@@ -93,12 +93,8 @@ async function startProcess(databaseUrl: string, file: string): Promise<Process>
   const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
     env: {
       ...process.env,
-      PORT: '0',
-      DATABASE_URL: databaseUrl,
+      ...serviceEnvironment(databaseUrl),
       SPOOL_URL: `file:${file}`,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: webhookSecret,
-      RATE_LIMIT: 'off',
       HANDLER_TIMEOUT: '5',
     },
   })

@@ -5,7 +5,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { adminKey, webhookSecret } from '../harness/service.ts'
+import { adminKey, serviceEnvironment } from '../harness/service.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { eventually, postWebhook } from './harness.ts'
 
@@ -32,12 +32,7 @@ class Supervised {
   constructor(databaseUrl: string, schedule: string | undefined) {
     this.#env = {
       ...process.env,
-      PORT: '0',
-      DATABASE_URL: databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: webhookSecret,
-      ADMIN_API_KEY: adminKey,
-      RATE_LIMIT: 'off',
+      ...serviceEnvironment(databaseUrl),
       ...(schedule !== undefined && { HANDLER_RETRY_SCHEDULE: schedule }),
     }
   }

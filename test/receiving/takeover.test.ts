@@ -12,7 +12,7 @@ import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { onPostgres, postgres as engine } from '../harness/engines.ts'
-import { startTestService, webhookSecret } from '../harness/service.ts'
+import { serviceEnvironment, startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects } from './harness.ts'
 import { scoped } from '../harness/scoped.ts'
 
@@ -27,11 +27,7 @@ async function start(databaseUrl: string): Promise<Process> {
   const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
     env: {
       ...process.env,
-      PORT: '0',
-      DATABASE_URL: databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: webhookSecret,
-      RATE_LIMIT: 'off',
+      ...serviceEnvironment(databaseUrl),
       HANDLER_TIMEOUT: '60',
     },
   })
