@@ -9,6 +9,7 @@ import { Form, type Faults } from '../ui/form.tsx'
 import { useRefresh } from '../webhooks/calls.ts'
 import { EventTypesField } from '../webhooks/event-types-field.tsx'
 import { changeOf, formOf, newForm, signings } from '../webhooks/settings-form.ts'
+import { CredentialFields, RequestFields } from '../webhooks/request-fields.tsx'
 import { api, type SubscriberDetail } from './client.ts'
 import { portalWords } from './language/load.ts'
 
@@ -77,6 +78,8 @@ export function EndpointForm({
               hint={words.settings.headersHint}
               {...text('headers')}
             />
+            <RequestFields form={form} set={set} />
+            <CredentialFields form={form} set={set} />
           </div>
         </details>
         <DialogActions>

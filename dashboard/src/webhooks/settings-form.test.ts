@@ -16,6 +16,17 @@ describe('the form of an endpoint', () => {
         retrySchedule: '0, 5,300',
         headers: 'X-Team: billing\n\nX-Note: a: b',
         conditions: '/total gte 100\n/kind eq card',
+        auth: {
+          ...newForm.auth,
+          type: 'oauth',
+          tokenUrl: 'https://a.test/',
+          clientId: 'a',
+          clientSecret: 'b',
+          user: 'x',
+        },
+        tls: { certificate: '', key: ' ', ca: 'PEM' },
+        successStatuses: '202, 3xx',
+        method: 'PUT',
       }),
       {
         change: {
@@ -28,6 +39,10 @@ describe('the form of an endpoint', () => {
             { path: '/total', op: 'gte', value: 100 },
             { path: '/kind', op: 'eq', value: 'card' },
           ],
+          auth: { type: 'oauth', tokenUrl: 'https://a.test/', clientId: 'a', clientSecret: 'b' },
+          tls: { ca: 'PEM' },
+          successStatuses: [202, '3xx'],
+          method: 'PUT',
         },
       },
     )

@@ -18,7 +18,39 @@ export interface SettingsForm {
   ordered: boolean
   signing: Subscriber['signing']
   httpSignature: boolean
+  auth: AuthForm
+  tls: TlsForm
+  method: Subscriber['method']
+  successStatuses: string
+  noRetryStatuses: string
+  gzip: boolean
 }
+
+type Auth = NonNullable<Subscriber['auth']>
+type Tls = NonNullable<Subscriber['tls']>
+export type AuthForm = Record<Exclude<keyof Auth, 'type' | 'clientAuthentication'>, string> &
+  Pick<Auth, 'clientAuthentication'> & { type: Auth['type'] | '' }
+export type TlsForm = Record<keyof Tls, string>
+
+const noAuth: AuthForm = {
+  type: '',
+  user: '',
+  password: '',
+  token: '',
+  tokenUrl: '',
+  clientId: '',
+  clientSecret: '',
+  scope: '',
+  audience: '',
+}
+const noTls: TlsForm = { certificate: '', key: '', ca: '' }
+
+/** The fields of each type. */
+const authFields = {
+  basic: ['user', 'password'],
+  bearer: ['token'],
+  oauth: ['tokenUrl', 'clientId', 'clientSecret', 'scope', 'audience'],
+} as const
 
 export const conditionsHint =
   'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.'
@@ -44,6 +76,12 @@ export const newForm: SettingsForm = {
   ordered: false,
   signing: 'v1',
   httpSignature: false,
+  auth: noAuth,
+  tls: noTls,
+  method: 'POST',
+  successStatuses: '',
+  noRetryStatuses: '',
+  gzip: false,
 }
 
 const numberText = (value: number | null): string => (value === null ? '' : String(value))
@@ -52,6 +90,7 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
   const { url, description, eventTypes, conditions, operational, ordered, signing, httpSignature } =
     subscriber
   const { timeout, concurrency, rateLimit, retrySchedule, headers } = subscriber
+  const { auth, tls, method, successStatuses, noRetryStatuses, gzip } = subscriber
   return {
     url,
     description: description ?? '',
@@ -66,6 +105,12 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
     ordered,
     signing,
     httpSignature,
+    auth: { ...noAuth, ...auth },
+    tls: { ...noTls, ...tls },
+    method,
+    successStatuses: successStatuses?.join(', ') ?? '',
+    noRetryStatuses: noRetryStatuses?.join(', ') ?? '',
+    gzip,
   }
 }
 
@@ -90,6 +135,12 @@ export function changeOf(
     ordered: () => ({ ordered: after.ordered }),
     signing: () => ({ signing: after.signing }),
     httpSignature: () => ({ httpSignature: after.httpSignature }),
+    auth: () => ({ auth: readAuth(after.auth) }),
+    tls: () => ({ tls: readTls(after.tls) }),
+    method: () => ({ method: after.method }),
+    successStatuses: () => ({ successStatuses: readStatuses(after.successStatuses) }),
+    noRetryStatuses: () => ({ noRetryStatuses: readStatuses(after.noRetryStatuses) }),
+    gzip: () => ({ gzip: after.gzip }),
   }
   const change: SubscriberChange = {}
   const faults: Record<string, string> = {}
@@ -100,6 +151,24 @@ export function changeOf(
       faults[name] = (error as Error).message
     }
   return Object.keys(faults).length === 0 ? { change } : { change, faults }
+}
+
+function readAuth({ type, clientAuthentication, ...texts }: AuthForm): SubscriberChange['auth'] {
+  if (type === '') return null
+  const given = authFields[type].filter((name) => texts[name] !== '').map((name) => [name, texts[name]])
+  const more = type === 'oauth' && clientAuthentication ? { clientAuthentication } : {}
+  return { type, ...(Object.fromEntries(given) as Partial<Auth>), ...more }
+}
+
+function readTls(texts: TlsForm): SubscriberChange['tls'] {
+  const given = Object.entries(texts).filter(([, text]) => text.trim() !== '')
+  return given.length === 0 ? null : Object.fromEntries(given)
+}
+
+/** The API says what is wrong with one. */
+function readStatuses(text: string): SubscriberChange['successStatuses'] {
+  const parts = text.split(/[\s,]+/).filter(Boolean)
+  return parts.length === 0 ? null : parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part))
 }
 
 const readNumber = (text: string): number | null => (text.trim() === '' ? null : Number(text))

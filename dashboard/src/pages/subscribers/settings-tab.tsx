@@ -23,6 +23,7 @@ import {
   signings,
   type SettingsForm,
 } from '../../webhooks/settings-form.ts'
+import { CredentialFields, RequestFields } from '../../webhooks/request-fields.tsx'
 import { ShownOnce } from '../../webhooks/shown-once.tsx'
 import type { Subscriber, SubscriberChange } from '../../webhooks/types.ts'
 
@@ -56,6 +57,14 @@ export function SettingsTab({ subscriber }: { subscriber: Subscriber }) {
       {save.data && <ShownOnce {...save.data} />}
       <WhatItGets form={form} set={set} subscriber={subscriber} />
       <HowItIsSent form={form} set={set} />
+      <Section
+        title="Credentials and certificates"
+        description="Removed if the scheme, host or port of the URL changes."
+      >
+        <div className="grid max-w-3xl gap-4">
+          <CredentialFields form={form} set={set} />
+        </div>
+      </Section>
       <HowItIsSigned form={form} set={set} />
       <div className="flex flex-wrap items-center gap-2">
         <Button type="submit" kind="primary" busy={save.isPending} disabled={!isChanged}>
@@ -135,6 +144,7 @@ function HowItIsSent({ form, set }: Part) {
           placeholder={schedule === undefined ? undefined : `Default: ${schedule}`}
           {...text('retrySchedule')}
         />
+        <RequestFields form={form} set={set} />
         <div className="sm:col-span-2">
           <TextArea
             label="Additional headers"
