@@ -39,6 +39,15 @@ function* brokenLinks(): Generator<string> {
   }
 }
 
+/** A blank line in a table ends it: the rows behind it are shown as text. */
+function* tablesWithoutHead(): Generator<string> {
+  for (const page of pages)
+    for (const [row] of read(page)
+      .replace(FENCE, '')
+      .matchAll(/(?<=\n\n)\|.*\n(?!\|[-:| ]+\|\n)/g))
+      yield `${page}: a table without a head: ${row.trim()}`
+}
+
 const FENCE = /^ {0,3}(`{3,}|~{3,})[^\n]*\n[\s\S]*?^ {0,3}\1[`~]* *$/gm
 
 function linksOf(text: string): string[] {
@@ -136,7 +145,7 @@ function* machineTraces(): Generator<string> {
 }
 
 const problems: string[] = []
-for (const check of [brokenLinks, readme, architecture, dependencies, machineTraces])
+for (const check of [brokenLinks, tablesWithoutHead, readme, architecture, dependencies, machineTraces])
   problems.push(...check())
 for (const problem of problems) console.log(problem)
 console.log(`${pages.length} pages, ${files.length} files: ${problems.length} problems`)
