@@ -41,8 +41,8 @@ onEachEngine('deliveries of all subscribers', (engine) => {
       const url = `http://127.0.0.1:9/hook-${index}`
       ids.push((await subscribe(service, { url, ...(owner !== null && { owner }) })).id)
     }
-    await service.database.transaction(async (tx) => {
-      for (let n = 1; n <= 60; n += 1) {
+    for (let n = 1; n <= 60; n += 1)
+      await service.database.transaction(async (tx) => {
         const at = begin + n * hour
         const type = types[n % 3]!
         const [status, lastStatus] = outcomes[n % 5]!
@@ -111,8 +111,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
             at,
           })
         }
-      }
-    })
+      })
   })
 
   const walk = async (query: Record<string, string>, limit: number): Promise<Row[]> => {
