@@ -41,5 +41,4 @@ export const joined = (...blocks: readonly string[]): string =>
     .filter((block) => block !== '')
     .join('\n\n')}\n`
 
-export const mark = (folder: string, name: string): string =>
-  `<!-- Generated from scripts/${folder}/${name}.md -->`
+export const mark = (folder: string, name: string): string => `<!-- scripts/${folder}/${name}.md -->`

@@ -11,6 +11,14 @@ export function senderPages(): Record<string, string> {
 /** Schemes of many senders. */
 const withoutName = new Set(['hmac', 'standard-webhooks', 'basic', 'bearer', 'api-key', 'public-key', 'jwt'])
 
+/** What senders do that sign nothing themselves. */
+const sends: Readonly<Record<string, string>> = {
+  basic: 'sends both in the header `Authorization`',
+  bearer: 'sends it in the header `Authorization`',
+  'api-key': 'sends it in the header that `header` names',
+  jwt: 'gets a token from the issuer and sends it with each request',
+}
+
 function senderPage(name: string): string {
   const { title, introduction, section, rows } = readParts(folder, name)
   const configuration = section('configuration')
@@ -26,7 +34,7 @@ function senderPage(name: string): string {
     section('secret'),
     `## Configure ${sender}`,
     `The source’s URL is \`BASE_URL/webhooks/${source}\`.`,
-    stepsWith(name, `\`${variable}\``, 'signs as the options specify')
+    stepsWith(name, `\`${variable}\``, sends[name] ?? 'signs as the options specify')
       .map((step, index) => `${index + 1}. ${step}`)
       .join('\n'),
     section('setup'),

@@ -66,7 +66,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Any sender with a JWT',
     steps: [
       'Give the sender the URL above.',
-      'Declare the issuer, and the audience in {secret}. The sender {signs}.',
+      'Declare the issuer, the audience and the claims that identify the sender, such as {secret}. The sender {signs}.',
     ],
     docs: 'https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions',
     exampleType: 'order.paid',
@@ -318,9 +318,19 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   },
 }
 
+/** Where schemes without a `secret` have their credential. */
+const options: Readonly<Record<string, string>> = {
+  basic: 'password',
+  bearer: 'token',
+  'api-key': 'key',
+  'public-key': 'key',
+  jwt: 'claims',
+}
+
 /** The steps of a source, with its own secret and header. */
 export function stepsOf(name: string, scheme: Scheme): string[] {
-  const { secretFrom = `\`receiving.sources.${name}.secret\` of the configuration module`, signs } = scheme
+  const option = `receiving.sources.${name}.${options[scheme.name] ?? 'secret'}`
+  const { secretFrom = `\`${option}\` of the configuration module`, signs } = scheme
   return stepsWith(scheme.name, secretFrom, signs)
 }
 
