@@ -1,3 +1,4 @@
+import type { AccountServices } from './services.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
@@ -6,37 +7,22 @@ import { wantsPage } from '../http/requests/accept.ts'
 import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
-import type { Database, Tx } from '../storage/database.ts'
-import { auditOrigin, type Audit } from './audit/audit.ts'
+import type { Tx } from '../storage/database.ts'
+import { auditOrigin } from './audit/audit.ts'
 import { CurrentSession, sessionDescriber } from './sessions/current-session.ts'
-import type { HostCookie } from '../http/responses/host-cookie.ts'
-import type { TokenFamilies } from './tokens/token-families.ts'
-import type { Sessions } from './sessions/sessions.ts'
-import type { Users } from './users/users.ts'
-
-interface AccountsRoutesParts {
-  database: Database
-  users: Users
-  sessions: Sessions
-  tokenFamilies: TokenFamilies
-  sessionCookie: HostCookie
-  audit: Audit
-  /** Our own origin. */
-  baseUrl: () => string
-}
 
 const tags = ['sign-in']
 
 /** GET /auth/session and POST /auth/logout. */
-export async function accountsRoutes(app: App, parts: AccountsRoutesParts): Promise<void> {
+export async function accountsRoutes(app: App, services: AccountServices): Promise<void> {
   await withForms(app, (scope) => {
-    sessionRoute(scope, parts)
-    logoutRoute(scope, parts)
+    sessionRoute(scope, services)
+    logoutRoute(scope, services)
   })
 }
 
-function sessionRoute(scope: App, parts: AccountsRoutesParts): void {
-  const describe = sessionDescriber(parts)
+function sessionRoute(scope: App, services: AccountServices): void {
+  const describe = sessionDescriber(services)
   scope.get(
     '/auth/session',
     {
@@ -47,8 +33,8 @@ function sessionRoute(scope: App, parts: AccountsRoutesParts): void {
   )
 }
 
-function logoutRoute(scope: App, parts: AccountsRoutesParts): void {
-  const { sessions, tokenFamilies, sessionCookie, audit, baseUrl } = parts
+function logoutRoute(scope: App, services: AccountServices): void {
+  const { sessions, tokenFamilies, sessionCookie, audit, baseUrl } = services
   const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     // Without the cookie in the request there is none to clear, or another site made the request. With the token of an app, only the
     // sign-in of the app ends. The session of the cookie goes on, and its browser needs the cookie to end it.

@@ -1,7 +1,7 @@
 import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
 import { ApiKeys } from '../accounts/tokens/api-keys.ts'
 import { SigningKeys } from '../accounts/tokens/signing-keys.ts'
-import { createUserServices } from '../accounts/user-services.ts'
+import { createUserServices } from '../accounts/services.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import { loadConfigModule } from '../config/module.ts'
 import { Keyring } from '../crypto/keyring.ts'

@@ -1,27 +1,17 @@
+import type { AccountServices } from '../services.ts'
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { Administration } from '../users/administration.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { AppRights } from '../tokens/access-tokens.ts'
-import { auditOrigin, type Audit } from '../audit/audit.ts'
-import type { Device, Devices } from './devices.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
+import { auditOrigin } from '../audit/audit.ts'
+import type { Device } from './devices.ts'
 import { signedIn } from '../routes.ts'
 
 type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
-
-interface DeviceRoutesParts {
-  administration: Administration
-  devices: Devices
-  database: Database
-  sessionCookie: HostCookie
-  audit: Audit
-  findApp: FindApp
-}
 
 const tags = ['sign-in']
 
@@ -45,8 +35,8 @@ const DeviceList = Type.Object({
 })
 
 /** /auth/sessions: the caller's own devices. */
-export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
-  const { devices, sessionCookie, audit, findApp } = parts
+export function ownDeviceRoutes(scope: App, services: AccountServices): void {
+  const { devices, sessionCookie, audit, findApp } = services
   scope.get(
     '/auth/sessions',
     {
@@ -106,8 +96,8 @@ export function ownDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
 }
 
 /** /users/{id}/sessions: a user's devices, for admins. */
-export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
-  const { devices, audit } = parts
+export function userDeviceRoutes(scope: App, services: AccountServices): void {
+  const { devices, audit } = services
   scope.get(
     '/users/:id/sessions',
     {
@@ -120,8 +110,8 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
       },
     },
     async ({ params: { id }, principal }) => {
-      if (!(await isUser(parts, id))) throw new Problem('not-found')
-      return describe(await devices.list(id, principal?.sessionId), parts.findApp)
+      if (!(await isUser(services, id))) throw new Problem('not-found')
+      return describe(await devices.list(id, principal?.sessionId), services.findApp)
     },
   )
   scope.delete(
@@ -137,7 +127,7 @@ export function userDeviceRoutes(scope: App, parts: DeviceRoutesParts): void {
     },
     async (request, reply) => {
       const userId = request.params.id
-      if (!(await isUser(parts, userId))) throw new Problem('not-found')
+      if (!(await isUser(services, userId))) throw new Problem('not-found')
       const entry = { action: 'session.revoked', userId, ...auditOrigin(request) } as const
       await devices.revokeOthers(userId, undefined, (tx, count) =>
         audit.record(tx, { ...entry, detail: { all: true, count } }),
@@ -181,6 +171,6 @@ async function describe(devices: readonly Device[], findApp: FindApp) {
   return { data }
 }
 
-async function isUser({ administration, database }: DeviceRoutesParts, id: string): Promise<boolean> {
+async function isUser({ administration, database }: AccountServices, id: string): Promise<boolean> {
   return isId(id) && (await administration.find(database.reader, id)) !== undefined
 }

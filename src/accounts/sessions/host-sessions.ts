@@ -1,29 +1,21 @@
+import type { AccountBasis } from '../services.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { AdminRule } from '../users/roles.ts'
+import type { Tx } from '../../storage/database.ts'
 import { byHostToken, SessionLookup, type SessionAtHost } from './session-lookup.ts'
 import type { Sessions, SessionToken } from './sessions.ts'
 
 /** Milliseconds in which tabs that sign in to one host at the same time each get a token. Older ones are replaced. */
 const overlap = 60_000
 
-interface HostSessionsParts {
-  database: Database
-  clock: Clock
-  admins: readonly AdminRule[]
-  sessions: Sessions
-}
-
 /**
  * Tokens by which other hosts know a session of the service's own host. Each is valid at one host, and ends with the session.
  * The token of the session itself never leaves the service's host.
  */
 export class HostSessions {
-  readonly #parts: HostSessionsParts
+  readonly #parts: AccountBasis & { sessions: Sessions }
   readonly #lookup: SessionLookup<SessionAtHost>
 
-  constructor(parts: HostSessionsParts) {
+  constructor(parts: AccountBasis & { sessions: Sessions }) {
     this.#parts = parts
     const { database, admins } = parts
     this.#lookup = new SessionLookup(database, 'session-at-host', byHostToken(database, admins))

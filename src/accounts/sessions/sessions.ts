@@ -1,14 +1,10 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
-import type { RecordAudit } from '../audit/audit.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { Authentication } from './authentication.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
-import type { LastSeenWriter } from './last-seen-writer.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from '../tokens/credential-store.ts'
-import type { AdminRule } from '../users/roles.ts'
 import { bySessionToken, SessionLookup, type Session } from './session-lookup.ts'
 import { storableUserAgent } from './device-name.ts'
 
@@ -48,22 +44,12 @@ export interface SessionToken {
   maxAge: number
 }
 
-interface SessionsParts {
-  database: Database
-  clock: Clock
-  log: Log
-  limits: SessionLimits
-  admins: readonly AdminRule[]
-  record: RecordAudit
-  lastSeen: LastSeenWriter
-}
-
 /** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
 export class Sessions {
-  readonly #parts: SessionsParts
+  readonly #parts: AccountBasis
   readonly #lookup: SessionLookup
 
-  constructor(parts: SessionsParts) {
+  constructor(parts: AccountBasis) {
     this.#parts = parts
     this.#lookup = new SessionLookup(parts.database, 'session', bySessionToken(parts.database, parts.admins))
   }

@@ -1,5 +1,5 @@
+import type { AccountServices } from '../services.ts'
 import { Type, type Static } from 'typebox'
-import type { Clock } from '../../runtime/clock.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { scopes, type Scope } from '../../http/access/principal.ts'
@@ -12,23 +12,12 @@ import {
   noContent,
   nullable,
 } from '../../http/schemas/schemas.ts'
-import type { Cursors } from '../../paging/cursor.ts'
 import { pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import type { Database } from '../../storage/database.ts'
-import type { ApiKeys, KeyRow } from './api-keys.ts'
+import type { KeyRow } from './api-keys.ts'
 import { auditOrigin } from '../audit/audit.ts'
-import type { RecentSignIn } from '../sessions/recent-sign-in.ts'
 import { readSubjectNames } from '../audit/subject-names.ts'
-
-interface KeyRoutesParts {
-  keys: ApiKeys
-  database: Database
-  recentSignIn: RecentSignIn
-  clock: Clock
-  cursors: Cursors
-}
 
 const tags = ['sign-in']
 const access = { scope: 'admin' } as const
@@ -59,13 +48,13 @@ const Body = closedObject({
 })
 
 /** GET and POST /keys, DELETE /keys/{id}: API keys, for admins. */
-export function keyRoutes(app: App, parts: KeyRoutesParts): void {
-  listRoute(app, parts)
-  createRoute(app, parts)
-  revokeRoute(app, parts)
+export function keyRoutes(app: App, services: AccountServices): void {
+  listRoute(app, services)
+  createRoute(app, services)
+  revokeRoute(app, services)
 }
 
-function listRoute(app: App, { keys, database, cursors }: KeyRoutesParts): void {
+function listRoute(app: App, { keys, database, cursors }: AccountServices): void {
   app.get(
     '/keys',
     {
@@ -88,7 +77,7 @@ function listRoute(app: App, { keys, database, cursors }: KeyRoutesParts): void 
   )
 }
 
-function createRoute(app: App, { keys, database, recentSignIn, clock }: KeyRoutesParts): void {
+function createRoute(app: App, { keys, database, recentSignIn, clock }: AccountServices): void {
   app.post(
     '/keys',
     {
@@ -118,7 +107,7 @@ function createRoute(app: App, { keys, database, recentSignIn, clock }: KeyRoute
   )
 }
 
-function revokeRoute(app: App, { keys }: KeyRoutesParts): void {
+function revokeRoute(app: App, { keys }: AccountServices): void {
   app.delete(
     '/keys/:id',
     {

@@ -1,14 +1,13 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { insertOf } from '../../storage/built-once.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { Authentication } from '../sessions/authentication.ts'
-import type { LastSeenWriter } from '../sessions/last-seen-writer.ts'
-import type { SessionLimits, NewSession } from '../sessions/sessions.ts'
+import type { NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/device-name.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
@@ -44,15 +43,6 @@ export interface InvalidGrant {
   userId: string | undefined
 }
 
-interface RefreshTokensParts {
-  database: Database
-  clock: Clock
-  limits: SessionLimits
-  families: TokenFamilies
-  record: RecordAudit
-  lastSeen: LastSeenWriter
-}
-
 /**
  * Rotating refresh tokens: each use issues a successor. A later reuse shows that the token was copied, and the service cannot
  * know which caller is the thief, so the whole family is revoked (RFC 9700, section 4.14.2). Parallel tabs that use a
@@ -60,9 +50,9 @@ interface RefreshTokensParts {
  * within the grace is detected at the next refresh.
  */
 export class RefreshTokens {
-  readonly #parts: RefreshTokensParts
+  readonly #parts: AccountBasis & { families: TokenFamilies }
 
-  constructor(parts: RefreshTokensParts) {
+  constructor(parts: AccountBasis & { families: TokenFamilies }) {
     this.#parts = parts
   }
 

@@ -1,11 +1,10 @@
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { AccountBasis } from '../services.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Role, TokenFamiliesTable } from '../../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { Authentication } from '../sessions/authentication.ts'
-import type { SessionLimits } from '../sessions/sessions.ts'
-import { roleExpression, type AdminRule } from '../users/roles.ts'
+import { roleExpression } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { reuseGrace } from './refresh-token-store.ts'
 
@@ -43,19 +42,11 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
 /** A token family in a list. */
 type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
 
-interface TokenFamiliesParts {
-  database: Database
-  clock: Clock
-  limits: SessionLimits
-  admins: readonly AdminRule[]
-  record: RecordAudit
-}
-
 /** The sign-ins of users in apps: finds, lists and revokes them. `RefreshTokens` creates them. */
 export class TokenFamilies {
-  readonly #parts: TokenFamiliesParts
+  readonly #parts: AccountBasis
 
-  constructor(parts: TokenFamiliesParts) {
+  constructor(parts: AccountBasis) {
     this.#parts = parts
   }
 

@@ -1,9 +1,9 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { AccountBasis } from '../services.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
-import type { AuditEntry, AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { AuditEntry, AuditOrigin } from '../audit/audit.ts'
 import type { Devices } from '../sessions/devices.ts'
 import { type AdminRule, isAdminIdentity, roleExpression } from './roles.ts'
 import { lockUser } from './users.ts'
@@ -37,12 +37,8 @@ interface ChangeCaller {
   requireAdmin: () => void
 }
 
-export interface AdministrationParts {
-  database: Database
-  clock: Clock
+interface AdministrationParts extends AccountBasis {
   devices: Devices
-  admins: readonly AdminRule[]
-  record: RecordAudit
   /** Whether the last admin may be blocked or demoted. True for the command line only, which can undo it. */
   mayRemoveLastAdmin: boolean
 }

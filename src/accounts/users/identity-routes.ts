@@ -1,29 +1,14 @@
+import type { AccountServices } from '../services.ts'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { AccountEvents } from './account-events.ts'
-import { auditOrigin, type Audit } from '../audit/audit.ts'
-import type { Devices } from '../sessions/devices.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
+import type { Tx } from '../../storage/database.ts'
+import { auditOrigin } from '../audit/audit.ts'
 import type { StoredIdentity } from './identities.ts'
-import type { RecentSignIn } from '../sessions/recent-sign-in.ts'
-import type { IdentityChange, RoleChanges } from './role-changes.ts'
+import type { IdentityChange } from './role-changes.ts'
 import { sessionOf, signedIn } from '../routes.ts'
-import type { Users } from './users.ts'
 import { DateTime, noContent, NullableText, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-
-interface IdentityRoutesParts {
-  database: Database
-  users: Users
-  devices: Devices
-  roleChanges: RoleChanges
-  recentSignIn: RecentSignIn
-  sessionCookie: HostCookie
-  audit: Audit
-  events: AccountEvents
-}
 
 const tags = ['sign-in']
 
@@ -43,12 +28,12 @@ export const Identity = Type.Object({
 })
 
 /** GET and DELETE /auth/identities. The login room links identities, since linking is a sign-in at the provider. */
-export function identityRoutes(scope: App, parts: IdentityRoutesParts): void {
-  listRoute(scope, parts)
-  unlinkRoute(scope, parts)
+export function identityRoutes(scope: App, services: AccountServices): void {
+  listRoute(scope, services)
+  unlinkRoute(scope, services)
 }
 
-function listRoute(scope: App, { database, users }: IdentityRoutesParts): void {
+function listRoute(scope: App, { database, users }: AccountServices): void {
   scope.get(
     '/auth/identities',
     {
@@ -71,7 +56,7 @@ export function viewIdentity({ createdAt, lastUsedAt, groups, ...identity }: Sto
   return { ...identity, groups: [...groups], createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }
 }
 
-function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
+function unlinkRoute(scope: App, services: AccountServices): void {
   scope.delete(
     '/auth/identities/:provider',
     {
@@ -87,7 +72,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
       },
     },
     async (request, reply) => {
-      const { database, roleChanges, recentSignIn, sessionCookie } = parts
+      const { database, roleChanges, recentSignIn, sessionCookie } = services
       const { userId, sessionId } = sessionOf(request)
       const { provider } = request.params
       const { providerId } = request.query
@@ -95,7 +80,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
       if (problem) throw problem
       const change = { userId, sessionId, origin: auditOrigin(request) }
       const { result: emitted, renewed } = await database.transaction((tx) =>
-        roleChanges.apply(tx, change, () => unlink(parts, tx, change, { provider, providerId })),
+        roleChanges.apply(tx, change, () => unlink(services, tx, change, { provider, providerId })),
       )
       if (emitted) database.signal('deliveries')
       if (renewed) sessionCookie.set(reply, renewed.token, renewed.maxAge)
@@ -106,7 +91,7 @@ function unlinkRoute(scope: App, parts: IdentityRoutesParts): void {
 
 /** Unlinks, audits and emits events. Returns whether events were emitted. @throws Problem `not-found`, `last-identity` */
 async function unlink(
-  { users, devices, audit, events }: IdentityRoutesParts,
+  { users, devices, audit, events }: AccountServices,
   tx: Tx,
   { userId, sessionId, origin }: IdentityChange,
   { provider, providerId }: { provider: string; providerId: string | undefined },

@@ -1,8 +1,8 @@
-import type { Database, Tx } from '../../storage/database.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { AccountBasis } from '../services.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { AuditOrigin } from '../audit/audit.ts'
 import type { Devices } from '../sessions/devices.ts'
 import { hasAdmin, lockAdmins } from './administration.ts'
-import type { AdminRule } from './roles.ts'
 import type { Sessions, SessionToken } from '../sessions/sessions.ts'
 import type { FoundUser, ProviderIdentity } from './identities.ts'
 import { lockUser, type Roles, type Users } from './users.ts'
@@ -24,23 +24,14 @@ interface GroupChange {
   exclusive: boolean
 }
 
-interface RoleChangesParts {
-  database: Pick<Database, 'engine'>
-  users: Users
-  devices: Devices
-  sessions: Sessions
-  admins: readonly AdminRule[]
-  record: RecordAudit
-}
-
 /**
  * Linking or unlinking an identity changes the user's role if the identity makes its user an admin, and so does a sign-in with
  * other groups than before. As with every role change, credentials from before the change are revoked.
  */
 export class RoleChanges {
-  readonly #parts: RoleChangesParts
+  readonly #parts: AccountBasis & { users: Users; devices: Devices; sessions: Sessions }
 
-  constructor(parts: RoleChangesParts) {
+  constructor(parts: AccountBasis & { users: Users; devices: Devices; sessions: Sessions }) {
     this.#parts = parts
   }
 

@@ -1,3 +1,4 @@
+import type { AccountServices } from '../services.ts'
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
@@ -16,13 +17,10 @@ import {
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { readPageRequest } from '../../paging/parameters.ts'
 import { pageSchema } from '../../paging/page.ts'
-import type { Database } from '../../storage/database.ts'
-import { type AuditLog, parseAuditFilter } from '../audit/audit-log.ts'
+import { parseAuditFilter } from '../audit/audit-log.ts'
 import { auditPaging, Entry } from '../audit/audit-schemas.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'
-import type { Devices } from '../sessions/devices.ts'
 import { Identity, viewIdentity } from './identity-routes.ts'
-import type { Users } from './users.ts'
 
 const Body = closedObject(
   {
@@ -107,14 +105,6 @@ function deleteRoute(scope: App, administration: Administration): void {
   )
 }
 
-interface UserDetailParts {
-  administration: Administration
-  users: Users
-  devices: Devices
-  database: Database
-  auditLog: AuditLog
-}
-
 const tags = ['sign-in']
 const read = { access: { scope: 'users:read' } } as const
 
@@ -146,15 +136,15 @@ const User = Type.Object({
   }),
 })
 
-/** GET /users/{id} and its parts, for admins. The oauth2 module has /users/{id}/apps. */
-export function userDetailRoutes(scope: App, parts: UserDetailParts): void {
-  detailRoute(scope, parts)
-  identitiesRoute(scope, parts)
-  auditRoute(scope, parts)
+/** GET /users/{id} and its services, for admins. The oauth2 module has /users/{id}/apps. */
+export function userDetailRoutes(scope: App, services: AccountServices): void {
+  detailRoute(scope, services)
+  identitiesRoute(scope, services)
+  auditRoute(scope, services)
 }
 
-function detailRoute(scope: App, parts: UserDetailParts): void {
-  const { users, devices, database } = parts
+function detailRoute(scope: App, services: AccountServices): void {
+  const { users, devices, database } = services
   scope.get(
     '/users/:id',
     {
@@ -162,7 +152,7 @@ function detailRoute(scope: App, parts: UserDetailParts): void {
       schema: { tags, summary: 'One user, with counts', params: IdParams, response: { 200: User } },
     },
     async ({ params: { id } }) => {
-      const account = await accountOf(parts, id)
+      const account = await accountOf(services, id)
       const [profile, identities, list, by] = await Promise.all([
         users.profile(database.reader, id),
         users.identities(database.reader, id),
@@ -190,8 +180,8 @@ function detailRoute(scope: App, parts: UserDetailParts): void {
   )
 }
 
-function identitiesRoute(scope: App, parts: UserDetailParts): void {
-  const { users, database } = parts
+function identitiesRoute(scope: App, services: AccountServices): void {
+  const { users, database } = services
   scope.get(
     '/users/:id/identities',
     {
@@ -204,13 +194,13 @@ function identitiesRoute(scope: App, parts: UserDetailParts): void {
       },
     },
     async ({ params: { id } }) => {
-      await accountOf(parts, id)
+      await accountOf(services, id)
       return { data: (await users.identities(database.reader, id)).map(viewIdentity) }
     },
   )
 }
 
-function auditRoute(scope: App, parts: UserDetailParts): void {
+function auditRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/users/:id/audit',
     {
@@ -224,16 +214,16 @@ function auditRoute(scope: App, parts: UserDetailParts): void {
       },
     },
     async ({ params: { id }, query: { limit, cursor, ...texts } }) => {
-      await accountOf(parts, id)
+      await accountOf(services, id)
       const filter = { ...parseAuditFilter(texts), userId: id }
-      const page = await parts.auditLog.page(filter, readPageRequest({ limit, cursor }))
-      return viewNamedEntries(parts.database, page)
+      const page = await services.auditLog.page(filter, readPageRequest({ limit, cursor }))
+      return viewNamedEntries(services.database, page)
     },
   )
 }
 
 /** @throws Problem `not-found` */
-async function accountOf({ administration, database }: UserDetailParts, id: string) {
+async function accountOf({ administration, database }: AccountServices, id: string) {
   const account = isId(id) ? await administration.find(database.reader, id) : undefined
   if (!account) throw new Problem('not-found')
   return account

@@ -1,0 +1,144 @@
+import type { Configuration } from '../config/environment.ts'
+import type { ModuleParts } from '../http/service-module.ts'
+import { Cursors } from '../paging/cursor.ts'
+import { type AccountEventChoice, AccountEvents, type EmitEvents } from './users/account-events.ts'
+import { AccessTokens, type AppRights } from './tokens/access-tokens.ts'
+import { ApiKeys } from './tokens/api-keys.ts'
+import { AuditLog } from './audit/audit-log.ts'
+import { Audit, type RecordAudit } from './audit/audit.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
+import { HostSessions } from './sessions/host-sessions.ts'
+import { RecentSignIn } from './sessions/recent-sign-in.ts'
+import { createRefusalNotes } from './refusals.ts'
+import { RefreshTokens } from './tokens/refresh-tokens.ts'
+import { TokenFamilies } from './tokens/token-families.ts'
+import { RoleChanges } from './users/role-changes.ts'
+import type { AdminGroup, AdminRule } from './users/roles.ts'
+import { SecondFactor, type SecondFactorPolicy } from './sessions/second-factor.ts'
+import { Sessions, type SessionLimits, sessionLimits } from './sessions/sessions.ts'
+import { SigningKeys } from './tokens/signing-keys.ts'
+import { Users } from './users/users.ts'
+import type { Database } from '../storage/database.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Log } from '../telemetry/log.ts'
+import { Devices } from './sessions/devices.ts'
+import { LastSeenWriter } from './sessions/last-seen-writer.ts'
+import { Administration } from './users/administration.ts'
+
+/** What all services of accounts need. */
+export interface AccountBasis {
+  database: Database
+  clock: Clock
+  log: Log
+  limits: SessionLimits
+  /** What makes a user an admin beside the role of the row. */
+  admins: readonly AdminRule[]
+  record: RecordAudit
+  lastSeen: LastSeenWriter
+}
+
+interface UserServicesParts {
+  configuration: Pick<
+    Configuration,
+    'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]
+  >
+  database: Database
+  clock: Clock
+  log: Log
+  /** The groups at providers whose members are admins: of the environment and of the configuration module. */
+  adminGroups: readonly AdminGroup[]
+  /** See Administration. */
+  mayRemoveLastAdmin: boolean
+}
+
+/** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
+export function createUserServices(parts: UserServicesParts) {
+  const { configuration, database, clock, log, mayRemoveLastAdmin } = parts
+  const { auditRetention: retention, adminApiKey: adminKey } = configuration
+  const admins: readonly AdminRule[] = [...configuration.adminIdentities, ...parts.adminGroups]
+  const limits = sessionLimits(configuration)
+  const audit = new Audit({ database, clock, log, retention })
+  const { record } = audit
+  const lastSeen = new LastSeenWriter(database, log, limits.idle)
+  const shared: AccountBasis = { database, clock, log, limits, admins, record, lastSeen }
+  const sessions = new Sessions(shared)
+  const tokenFamilies = new TokenFamilies(shared)
+  const devices = new Devices(database, sessions, tokenFamilies)
+  return {
+    shared,
+    admins,
+    audit,
+    keys: new ApiKeys(database, clock, record, { adminKey, log }),
+    sessions,
+    tokenFamilies,
+    devices,
+    administration: new Administration({ ...shared, devices, mayRemoveLastAdmin }),
+  }
+}
+
+export interface AccountsParts extends ModuleParts {
+  /** Which events about accounts are emitted: `login.events` of the configuration module. */
+  events: AccountEventChoice
+  emit: EmitEvents
+  /** The groups at providers whose members are admins. */
+  adminGroups: readonly AdminGroup[]
+  /** The rights of an app; `undefined` for an unknown one. */
+  findApp: (id: string) => Promise<AppRights | undefined>
+}
+
+/** What the module does, for its routes and for other modules. */
+export type AccountServices = ReturnType<typeof createAccountServices>
+
+/** All services of the module, in the order in which they need each other. */
+export function createAccountServices(parts: AccountsParts) {
+  const { configuration, database, keyring, clock, baseUrl, findApp } = parts
+  const cursors = new Cursors(keyring)
+  const { signingKeyRotation: rotation } = configuration
+  const { shared, ...services } = createUserServices({ ...parts, mayRemoveLastAdmin: false })
+  const { admins, audit, sessions, tokenFamilies, devices } = services
+  const { record, limits } = shared
+  const users = new Users(clock, admins, database.revocations)
+  const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
+  const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
+  const sessionCookie = new HostCookie('postern_session', baseUrl)
+  return {
+    ...services,
+    database,
+    clock,
+    baseUrl,
+    findApp,
+    cursors,
+    auditLog: new AuditLog(database, cursors),
+    ...createRefusalNotes(audit, clock),
+    events: new AccountEvents(parts.events, parts.emit),
+    users,
+    sessionCookie,
+    hostSessions: new HostSessions({ ...shared, sessions }),
+    refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
+    roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
+    signingKeys,
+    secondFactor,
+    accessTokens: new AccessTokens({
+      keys: signingKeys,
+      tokenFamilies,
+      reader: database.reader,
+      clock,
+      baseUrl,
+      findApp,
+      secondFactor,
+      idle: limits.idle,
+    }),
+    recentSignIn: new RecentSignIn({
+      sessions,
+      sessionCookie,
+      audit,
+      clock,
+      within: configuration.recentSignIn,
+      proof: configuration.recentSignInProof,
+    }),
+  }
+}
+
+function secondFactorPolicy({ adminMfa, adminAmrValues, adminAcrValues }: Configuration): SecondFactorPolicy {
+  return { required: adminMfa === 'required', amrValues: adminAmrValues, acrValues: adminAcrValues }
+}
