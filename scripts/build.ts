@@ -42,6 +42,7 @@ async function bundle(): Promise<void> {
       // No entry of the package: its own tests start the service through it.
       service: join(source, 'service.ts'),
       'testing/index': join(source, 'testing/index.ts'),
+      'telemetry/opentelemetry': join(source, 'telemetry/opentelemetry.ts'),
       ...threadModules(),
     },
     platform: 'node',
@@ -79,7 +80,8 @@ function declare(): void {
     writeFileSync(file, text)
     for (const [, path] of text.matchAll(importedModule)) follow(resolve(dirname(file), `${path}.d.ts`))
   }
-  for (const entry of ['index', 'testing/index']) follow(join(dist, `${entry}.d.ts`))
+  for (const entry of ['index', 'testing/index', 'telemetry/opentelemetry'])
+    follow(join(dist, `${entry}.d.ts`))
   for (const file of globSync('**/*.d.ts', { cwd: dist }))
     if (!reached.has(join(dist, file))) rmSync(join(dist, file))
 }

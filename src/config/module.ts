@@ -67,10 +67,11 @@ export function migrationsFolder(named: string | undefined, folder = process.cwd
 
 /** What a configuration module may import from this installation: sources in a checkout, compiled files in the package. */
 const entries = new Map(
-  Object.entries({ postern: 'index', 'postern/testing': 'testing/index' }).map(([name, file]) => [
-    name,
-    pathToFileURL(join(codeFolder, file + moduleExtension)).href,
-  ]),
+  Object.entries({
+    postern: 'index',
+    'postern/testing': 'testing/index',
+    'postern/opentelemetry': 'telemetry/opentelemetry',
+  }).map(([name, file]) => [name, pathToFileURL(join(codeFolder, file + moduleExtension)).href]),
 )
 let answering = false
 

@@ -1,4 +1,12 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Histogram,
+  type Metric,
+  type OpenMetricsContentType,
+  Registry,
+} from 'prom-client'
 import { systemClock } from '../runtime/clock.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import { withinTime } from '../storage/within-time.ts'
@@ -24,6 +32,17 @@ export class Metrics {
     webhooks: new Durations(),
     handlers: new Durations(),
     deliveries: new Durations(),
+  }
+
+  readonly exemplars = new Exemplars()
+
+  /** All metrics in the format of OpenMetrics, which has exemplars. */
+  async openMetrics(): Promise<string> {
+    const registry = new Registry<OpenMetricsContentType>()
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+    for (const metric of this.registry.getMetricsAsArray())
+      registry.registerMetric(metric as unknown as Metric)
+    return this.exemplars.addTo(await registry.metrics())
   }
 
   /** Modules create their own metrics; names begin with `postern_`. */
@@ -62,6 +81,26 @@ export class Metrics {
   /** CPU, memory, event loop lag and garbage collection of this process. */
   collectProcess(): void {
     collectDefaultMetrics({ register: this.registry, prefix: 'postern_', eventLoopMonitoringPrecision })
+  }
+}
+
+/** The last traced observation of each series. Only metrics with few series note theirs. */
+class Exemplars {
+  readonly #last = new Map<string, string>()
+
+  /** @param series as its line begins; unsampled traces are left out: nobody could open them */
+  note(series: string, traceparent: string, value: number): void {
+    if (!traceparent.endsWith('1') && !traceparent.endsWith('3')) return
+    const [, trace, span] = traceparent.split('-')
+    this.#last.set(series, ` # {trace_id="${trace}",span_id="${span}"} ${value} ${systemClock.now() / 1000}`)
+  }
+
+  addTo(text: string): string {
+    if (this.#last.size === 0) return text
+    return text
+      .split('\n')
+      .map((line) => line + (this.#last.get(line.slice(0, line.lastIndexOf(' '))) ?? ''))
+      .join('\n')
   }
 }
 

@@ -51,6 +51,8 @@ interface AttemptRequest {
 }
 
 export interface AttemptResult extends AttemptRecord {
+  /** Of its span, if it is traced. */
+  traceparent?: string | undefined
   /** Milliseconds, from the Retry-After header. */
   retryAfter?: number | undefined
   /** From the `webhook-delivery` header. */

@@ -23,6 +23,7 @@ import { classifyResponse } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 import type { Counter, Histogram } from 'prom-client'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
 
 export interface DeliveryAttemptsOptions {
   attempt: Attempt
@@ -141,7 +142,10 @@ export class DeliveryAttempts {
       const owned = owner !== null
       const keys = destination.keysAt(clock.now())
       const maySend = this.#maySend
-      result = await attempt({ target, owned, event, keys, httpSignature, timeout, maySend }, abort)
+      const request = { target, owned, event, keys, httpSignature, timeout, maySend }
+      result = await (spans.attempt.start.hasSubscribers
+        ? this.#attemptTraced(request, delivery, abort)
+        : attempt(request, abort))
     } catch (error) {
       // The delivery is still pending in the table, so it is attempted again.
       if (abort.reason) return
@@ -162,9 +166,34 @@ export class DeliveryAttempts {
     this.#afterRecorded(delivery, destination, outcome, result)
   }
 
-  #count({ id }: Destination, { kind }: AttemptOutcome, { durationMs }: AttemptResult): void {
+  /** Sends the context of the span in place of the event's. */
+  async #attemptTraced(
+    request: Parameters<Attempt>[0],
+    delivery: DueDelivery,
+    abort: AbortBroadcast,
+  ): Promise<AttemptResult> {
+    const { event, target } = request
+    const work = begin('attempt', event.headers, {
+      'messaging.message.id': event.event_id,
+      'postern.type': event.type,
+      'postern.subscriber': delivery.subscriberId,
+      'postern.delivery': delivery.id,
+      'postern.attempt': delivery.number,
+      'server.address': new URL(target.origin).hostname,
+    })
+    return run(work, async () => {
+      const carried = withContext(JSON.parse(event.headers ?? '{}') as object, work)
+      const headers = Object.keys(carried).length === 0 ? null : JSON.stringify(carried)
+      const result = await this.#parts.attempt({ ...request, event: { ...event, headers } }, abort)
+      if (result.status !== null) work.attributes['http.response.status_code'] = result.status
+      if (result.error !== null) work.error = new Error(result.error)
+      return { ...result, traceparent: work.context?.traceparent }
+    })
+  }
+
+  #count({ id }: Destination, { kind }: AttemptOutcome, { durationMs, traceparent }: AttemptResult): void {
     const { health, metrics } = this.#parts
-    metrics.attempted(kind, durationMs)
+    metrics.attempted(kind, durationMs, traceparent)
     health.record(id, kind === 'delivered', durationMs)
   }
 
@@ -198,11 +227,13 @@ function mayReceive({ owner }: Destination, { audience }: EventPayload): boolean
   return owner === null || isFor(audience, owner, false)
 }
 
+/** Seconds. */
+const buckets = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60]
 const outcomes = ['delivered', 'retry', 'dead'] as const
 type Outcome = (typeof outcomes)[number]
 
 interface DeliveryMetrics {
-  attempted(outcome: Outcome, durationMs: number): void
+  attempted(outcome: Outcome, durationMs: number, traceparent?: string): void
 }
 
 export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
@@ -215,7 +246,7 @@ export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
     'postern_delivery_attempt_seconds',
     'Duration of attempts',
     ['outcome'],
-    [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60],
+    buckets,
   )
   // A lookup by labels costs as much as the increment, so the children are looked up once.
   const children = Object.fromEntries(
@@ -225,10 +256,14 @@ export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
     ]),
   ) as Record<Outcome, { attempts: Counter.Internal; duration: Histogram.Internal<'outcome'> }>
   return {
-    attempted(outcome, durationMs) {
+    attempted(outcome, durationMs, traceparent) {
       children[outcome].attempts.inc()
       children[outcome].duration.observe(durationMs / 1000)
       metrics.durations.deliveries.observe(durationMs)
+      if (traceparent === undefined) return
+      const le = buckets.find((bound) => durationMs / 1000 <= bound) ?? '+Inf'
+      const series = `postern_delivery_attempt_seconds_bucket{le="${le}",outcome="${outcome}"}`
+      metrics.exemplars.note(series, traceparent, durationMs / 1000)
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FastifySchemaCompiler } from 'fastify'
@@ -19,6 +20,7 @@ import {
 } from '../events/ndjson-events.ts'
 import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
+import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
 import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import {
   closedObject,
@@ -128,13 +130,29 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
           .send(answers as never)
       }
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
-      if (!Array.isArray(body)) return answer.send(viewEmitted(await emits.add({ ...body, headers }), body))
+      if (!Array.isArray(body)) {
+        const add = (carried: string | null) => emits.add({ ...body, headers: carried })
+        const emitted = await (spans.emit.start.hasSubscribers
+          ? emitTraced(request.headers, body, add)
+          : add(headers))
+        return answer.send(viewEmitted(emitted, body))
+      }
       const events = body.map((event) => ({ ...event, headers }))
       const emitted = await database.transaction((tx) => emitter.emitAll(tx, events))
       announce(emitted)
       return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },
   )
+}
+
+/** Emits with the headers that deliveries carry, which have the context of the span. */
+function emitTraced<T>(
+  headers: IncomingHttpHeaders,
+  { type }: NewEvent,
+  add: (carried: string | null) => Promise<T>,
+): Promise<T> {
+  const work = begin('emit', headers, { 'postern.type': type })
+  return run(work, () => add(passedOn(withContext(headers, work))))
 }
 
 /** @throws Problem `invalid-body` if the key has not the form of an id, or the body has several events or another id */

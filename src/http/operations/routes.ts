@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client'
 import { Type } from 'typebox'
 import type { Configuration } from '../../config/environment.ts'
 import { Problem, type ProblemCode, problems } from '../../errors.ts'
@@ -116,20 +117,26 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
   )
 }
 
-function metricsRoute(app: App, { registry }: Metrics): void {
+function metricsRoute(app: App, metrics: Metrics): void {
   app.get(
     '/metrics',
     {
       config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
       schema: {
         tags,
-        summary: 'Metrics in Prometheus format',
-        produces: ['text/plain'],
+        summary:
+          'Metrics in Prometheus format, or in that of OpenMetrics, with exemplars, if `Accept` names it',
+        produces: ['text/plain', 'application/openmetrics-text'],
         response: { 200: Type.String() },
       },
     },
-    async (_request, reply) =>
-      reply.header('content-type', registry.contentType).send(await registry.metrics()),
+    async (request, reply) => {
+      const isOpen = request.headers.accept?.includes('application/openmetrics-text') ?? false
+      const { registry } = metrics
+      return isOpen
+        ? reply.header('content-type', Registry.OPENMETRICS_CONTENT_TYPE).send(await metrics.openMetrics())
+        : reply.header('content-type', registry.contentType).send(await registry.metrics())
+    },
   )
 }
 

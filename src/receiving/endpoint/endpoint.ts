@@ -2,7 +2,13 @@ import { Problem, type ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 import { parseQueryString, rawQuery } from '../../http/requests/parameters.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../../http/raw/call.ts'
-import { createEvaluator, type Delivered, type Evaluate, type EvaluatorParts } from './evaluate.ts'
+import {
+  createEvaluator,
+  type Delivered,
+  type Evaluate,
+  type Evaluation,
+  type EvaluatorParts,
+} from './evaluate.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { NoteRejected, RejectedLog } from '../rejections/log.ts'
 import { type Reason, reasonOf, reasons } from '../rejections/reasons.ts'
@@ -12,6 +18,7 @@ import type { App } from '../../http/app.ts'
 import type { RawRoute } from '../../http/raw/routes.ts'
 import { ofLimits } from '../../http/responses/response-headers.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
 import type { Activity } from '../activity.ts'
 import { GroupCommit, type GroupCommitLimits } from '../../storage/group-commit.ts'
 
@@ -62,7 +69,10 @@ export class WebhookEndpoint {
     const { evaluate, baseUrl, count, observe } = this.#parts
     const rawBody = await this.#readBody(call)
     const { headers, url } = call.request
-    const evaluation = await evaluate({ rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` })
+    const delivered = { rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` }
+    const evaluation = await (spans.verify.start.hasSubscribers
+      ? this.#evaluateTraced(delivered)
+      : evaluate(delivered))
     if ('answer' in evaluation) {
       count('answered')
       return toAnswer(evaluation.answer)
@@ -74,7 +84,11 @@ export class WebhookEndpoint {
       return invalidSignature
     }
     try {
-      await this.#parts.acceptor.add(evaluation.event)
+      await (spans.commit.start.hasSubscribers
+        ? run(begin('commit', evaluation.event.headers, this.#attributesOf(evaluation.event)), () =>
+            this.#parts.acceptor.add(evaluation.event),
+          )
+        : this.#parts.acceptor.add(evaluation.event))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'
@@ -90,6 +104,22 @@ export class WebhookEndpoint {
     else if (status === 'processed') message += ': no handler matches its type'
     this.#log(call, message, { type, eventId })
     return evaluation.reply ? toAnswer(evaluation.reply) : received
+  }
+
+  /** The stored headers have the context of the span: all that follows is its child. */
+  #evaluateTraced(delivered: Delivered): Promise<Evaluation> {
+    const { source, evaluate } = this.#parts
+    const work = begin('verify', delivered.headers, { 'postern.source': source })
+    return run(work, async () => {
+      const evaluation = await evaluate({ ...delivered, headers: withContext(delivered.headers, work) })
+      if ('refused' in evaluation) work.attributes['postern.refused'] = evaluation.refused
+      else if ('event' in evaluation) Object.assign(work.attributes, this.#attributesOf(evaluation.event))
+      return evaluation
+    })
+  }
+
+  #attributesOf({ eventId, type }: IncomingEvent): Record<string, string> {
+    return { 'postern.source': this.#parts.source, 'messaging.message.id': eventId, 'postern.type': type }
   }
 
   /**

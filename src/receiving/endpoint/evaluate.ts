@@ -27,7 +27,7 @@ export interface Delivered {
 }
 
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
-type Evaluation =
+export type Evaluation =
   | {
       readonly event: IncomingEvent
       /** Instead of the usual answer. */

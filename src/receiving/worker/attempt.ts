@@ -3,8 +3,9 @@ import type { EndedBy, SavepointScope, SharedTransactions } from '../../storage/
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
+import { begin, end, spans, withContext } from '../../telemetry/spans.ts'
 import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
-import type { EmittedEvent, HandlerContext, HandlerLog } from '../config.ts'
+import type { EmittedEvent, HandlerContext, HandlerLog, ReceivedEvent } from '../config.ts'
 import type { BlockedLoop } from './blocked-loop.ts'
 import { LazySignal } from './lazy-signal.ts'
 import {
@@ -180,7 +181,7 @@ export async function runHandlers(
       // Short numbers such as 1e400 are searched for here, because most payloads are not emitted.
       event.rememberNumbers()
       if (depthOf(event.headers) >= longestChain) throw endWith(new EventLoop(), fail)
-      emitted.push(checked(one, passedOn(event.headers)))
+      emitted.push(checked(one, carried(one, event.headers)))
     }
     const fail = (error: Error): boolean => {
       if (!end(error)) return false
@@ -207,6 +208,14 @@ export async function runHandlers(
     trace.onEnd?.(id, Math.max(0, clock.now() - startedAt))
   }
   return emitted
+}
+
+/** The headers of its deliveries. */
+function carried({ type }: EmittedEvent, headers: ReceivedEvent['headers']): string | null {
+  if (!spans.emit.start.hasSubscribers) return passedOn(headers)
+  const work = begin('emit', headers, { 'postern.type': type })
+  end(work)
+  return passedOn(withContext(headers, work))
 }
 
 /** The caller may be a promise that is not awaited, so the error is logged too. */

@@ -1,5 +1,6 @@
 import type { InFlight } from '../../runtime/in-flight.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
+import { begin, run, spans, type Work } from '../../telemetry/spans.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
@@ -252,7 +253,10 @@ export class EventRunner {
   ): Promise<void> {
     const { clock, groups, releases, wakeUps } = this.#parts
     const startedAt = clock.now()
-    const { committed, startDeliveries, took } = await attempt(claimed, plan, alone, this.#parts, trace)
+    const start = () => attempt(claimed, plan, alone, this.#parts, trace)
+    const { committed, startDeliveries, took } = await (spans.handle.start.hasSubscribers
+      ? run(begin('handle', claimed.headers, attributesOf(claimed)), start)
+      : start())
     const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
     releases.releaseSoon(mustNotWait)
     freeSlot()
@@ -260,6 +264,16 @@ export class EventRunner {
     startDeliveries?.()
     // The next event of its order key may be due now.
     if (claimed.orderKey !== null) wakeUps.now()
+  }
+}
+
+function attributesOf({ source, eventId, type, event, attempts }: ClaimedEvent): Work['attributes'] {
+  return {
+    'postern.source': source,
+    'messaging.message.id': eventId,
+    'postern.type': type,
+    'postern.event': event,
+    'postern.attempt': attempts,
   }
 }
 

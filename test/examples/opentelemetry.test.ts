@@ -1,0 +1,190 @@
+// examples/opentelemetry: the official exporter sends the spans of a webhook's whole way to an OTLP receiver.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import { once } from 'node:events'
+import { registerHooks } from 'node:module'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
+import { engines } from '../harness/engines.ts'
+import { startReceiver } from '../harness/receiver.ts'
+import type { TestService } from '../harness/service.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+
+const folder = join(import.meta.dirname, '../../examples/opentelemetry')
+const skip =
+  !existsSync(join(folder, 'node_modules/@opentelemetry/sdk-trace-node')) &&
+  'the packages of examples/opentelemetry are not installed'
+
+interface OtlpSpan {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  kind: number
+  traceState?: string
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  status: { code?: number }
+  attributes: { key: string; value: { stringValue?: string; intValue?: number } }[]
+}
+
+interface Api {
+  trace: {
+    getTracer(name: string): {
+      startActiveSpan<T>(name: string, work: (span: { end(): void }) => T): T
+    }
+    getActiveSpan(): { spanContext(): { traceId: string; spanId: string } } | undefined
+  }
+}
+
+/** A receiver of OTLP over HTTP as JSON: https://opentelemetry.io/docs/specs/otlp/#otlphttp */
+async function startOtlp() {
+  const received: OtlpSpan[] = []
+  const read = async (request: IncomingMessage): Promise<void> => {
+    const chunks = await request.toArray()
+    const { resourceSpans } = JSON.parse(Buffer.concat(chunks as Buffer[]).toString()) as {
+      resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[]
+    }
+    for (const { scopeSpans } of resourceSpans) for (const { spans } of scopeSpans) received.push(...spans)
+  }
+  const server = createServer((request, response) => {
+    void read(request).then(() =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"partialSuccess":{}}'),
+    )
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return { server, received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const [trace, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
+
+describe('examples/opentelemetry', { skip }, () => {
+  let otlp: Awaited<ReturnType<typeof startOtlp>>
+  let api: Api
+
+  before(async () => {
+    otlp = await startOtlp()
+    process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = otlp.url
+    process.env['OTEL_BSP_SCHEDULE_DELAY'] = '50'
+    const own = new URL('../../src/telemetry/opentelemetry.ts', import.meta.url).href
+    registerHooks({
+      resolve: (specifier, context, next) =>
+        specifier === 'postern/opentelemetry' ? { url: own, shortCircuit: true } : next(specifier, context),
+    })
+    await import(pathToFileURL(join(folder, 'tracing.mjs')).href)
+    const path = join(folder, 'node_modules/@opentelemetry/api/build/src/index.js')
+    api = (await import(pathToFileURL(path).href)) as Api
+  })
+  after(() => otlp.server.close())
+
+  const spanOf = (name: string, traceId: string): Promise<OtlpSpan> =>
+    eventually(() => otlp.received.find((span) => span.name === name && span.traceId === traceId), name)
+
+  for (const engine of engines)
+    describe(engine.name, () => {
+      let service: TestService
+      before(async () => {
+        service = await startEmitting(engine, {
+          handlers: {
+            'order.*': async (event, context) => {
+              await new Promise((resolve) => setTimeout(resolve, 5))
+              api.trace.getTracer('mine').startActiveSpan('my work', (span) => {
+                context.emit({ type: 'out.one', id: `out-${event.id}`, data: 1 })
+                span.end()
+              })
+            },
+            broken: () => {
+              throw new Error('no stock')
+            },
+          },
+          env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0,0.05' },
+        })
+      })
+      after(() => service.close())
+
+      test('one trace leads from the sender through handler and delivery, also in a retry', async () => {
+        const receiver = await startReceiver(500, 204)
+        await subscribe(service, { url: receiver.url, eventTypes: ['out.one'] })
+        const traceId = trace.replace('4b', engine.name === 'sqlite' ? 'aa' : 'bb')
+        const headers = { traceparent: `00-${traceId}-${parent}-01`, tracestate: 'vendor=a, other=b' }
+        assert.equal((await postWebhook(service, { id: 'one', type: 'order.paid' }, headers)).status, 200)
+        const calls = await receiver.waitFor(2)
+        await receiver.close()
+        const verify = await spanOf('postern verify', traceId)
+        assert.deepEqual([verify.parentSpanId, verify.kind], [parent, 2])
+        const [commit, handle, mine, emitted] = [
+          await spanOf('postern commit', traceId),
+          await spanOf('postern handle', traceId),
+          await spanOf('my work', traceId),
+          await spanOf('postern emit', traceId),
+        ]
+        assert.equal(commit.parentSpanId, verify.spanId)
+        assert.equal(handle.parentSpanId, verify.spanId)
+        assert.equal(mine.parentSpanId, handle.spanId, 'the span of the handler is a child')
+        assert.equal(emitted.parentSpanId, mine.spanId)
+        const attempts = await eventually(() => {
+          const found = otlp.received.filter(
+            (span) => span.name === 'postern attempt' && span.traceId === traceId,
+          )
+          return found.length === 2 ? found : undefined
+        })
+        for (const [index, { headers: sent }] of calls.entries()) {
+          assert.equal(attempts[index]!.parentSpanId, emitted.spanId)
+          assert.equal(sent['traceparent'], `00-${traceId}-${attempts[index]!.spanId}-01`)
+          assert.equal(sent['tracestate'], 'vendor=a,other=b')
+        }
+        assert.deepEqual(
+          attempts.map(({ status }) => status.code ?? 0),
+          [2, 0],
+        )
+        const metrics = await service.admin('/metrics', {
+          headers: { accept: 'application/openmetrics-text; version=1.0.0' },
+        })
+        assert.match(metrics.headers.get('content-type')!, /^application\/openmetrics-text/)
+        const text = await metrics.text()
+        assert.match(
+          text,
+          new RegExp(
+            `delivery_attempt_seconds_bucket\\{le="[0-9.]+",outcome="delivered"\\} 1 # \\{trace_id="${traceId}"`,
+          ),
+        )
+        assert.ok(text.endsWith('# EOF\n'))
+        const plain = await (await service.admin('/metrics')).text()
+        assert.doesNotMatch(plain, /trace_id/)
+      })
+
+      test('without a traceparent, and with a malformed one, the webhook begins a trace', async () => {
+        for (const [index, traceparent] of [null, `00-${'0'.repeat(32)}-${parent}-01`, 'x'].entries()) {
+          const id = `own-${index}`
+          const body = { id, type: 'broken' }
+          assert.equal((await postWebhook(service, body, { traceparent })).status, 200)
+          const handle = await eventually(() =>
+            otlp.received.find(
+              ({ name, attributes }) =>
+                name === 'postern handle' && attributes.some(({ value }) => value.stringValue === id),
+            ),
+          )
+          assert.equal(handle.status.code, 2)
+          const verify = await spanOf('postern verify', handle.traceId)
+          assert.equal(verify.parentSpanId ?? '', '')
+          assert.equal(handle.parentSpanId, verify.spanId)
+        }
+      })
+
+      test('POST /events continues the trace of its caller', async () => {
+        const receiver = await startReceiver(204)
+        await subscribe(service, { url: receiver.url, eventTypes: ['by.call'] })
+        await emit(service, { type: 'by.call', data: 1 })
+        const [call] = await receiver.waitFor(1)
+        await receiver.close()
+        const [, traceId, spanId] = call!.headers['traceparent']!.toString().split('-')
+        assert.equal((await spanOf('postern attempt', traceId!)).spanId, spanId)
+        assert.equal((await spanOf('postern emit', traceId!)).parentSpanId ?? '', '')
+      })
+    })
+})
