@@ -41,5 +41,5 @@ test('a tracestate has at most 512 characters and 32 members of the documented f
   assert.equal(of(many(32)), many(32))
   for (const bad of [many(33), `a=${'b'.repeat(511)}`, 'a=b=c', 'A=b', 'a', 'a=b,a=c', 'a=\u00e9', 'a=', ','])
     assert.equal(of(bad), undefined, bad.slice(0, 40))
-  assert.equal(of(`${'a, '.repeat(170)}`), undefined)
+  assert.equal(of('a, '.repeat(170)), undefined)
 })
