@@ -115,7 +115,9 @@ function readTls(given: EndpointTls, before: EndpointTls | undefined): EndpointT
     )
   try {
     // An authority that cannot be read would be ignored.
-    const authorities = ca === undefined ? [] : (ca.match(/-----BEGIN[^]*?-----END[^\n]*/g) ?? [ca])
+    const [, ...authorities] =
+      ca === undefined ? [] : ca.split('-----BEGIN').map((part) => `-----BEGIN${part}`)
+    if (ca !== undefined && authorities.length === 0) authorities.push(ca)
     for (const one of authorities) readCertificate(one)
     createSecureContext({ cert: certificate, key, ca })
   } catch (error) {
