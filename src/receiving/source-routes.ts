@@ -215,6 +215,7 @@ const Source = closedObject({
     {
       accepted: Type.Integer({ description: 'Acknowledged webhooks, with duplicates' }),
       duplicates: Type.Integer({ description: 'Those whose event was stored already' }),
+      dropped: Type.Integer({ description: 'Verified webhooks that the source’s `drop` did not store' }),
       refused: Type.Integer(),
     },
     { description: 'Of the last 24 hours, within two seconds' },
@@ -275,6 +276,7 @@ function viewSource(
     day: {
       accepted: activity?.recent.get('accepted') ?? 0,
       duplicates: activity?.recent.get('duplicate') ?? 0,
+      dropped: activity?.recent.get('dropped') ?? 0,
       refused: sumOfRefused(activity?.recent ?? []),
     },
   }

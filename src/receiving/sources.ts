@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import type { Configuration } from '../config/environment.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import type { ReceivingConfig } from './config.ts'
@@ -71,7 +72,7 @@ export function weakSources(configured: ReceivingConfig['sources'], production: 
 }
 
 function faultOf(given: unknown): string | undefined {
-  const { verify, withSecrets, forwardTo, rateLimit } = (given ?? {}) as Partial<
+  const { verify, withSecrets, forwardTo, rateLimit, addresses } = (given ?? {}) as Partial<
     Record<keyof Scheme, unknown>
   >
   if (typeof verify !== 'function' || typeof withSecrets !== 'function')
@@ -81,5 +82,14 @@ function faultOf(given: unknown): string | undefined {
     !(typeof rateLimit === 'number' && rateLimit > 0 && rateLimit <= mostPerSecond)
   )
     return `has a rateLimit that is no number of events a second above 0 and up to ${mostPerSecond}`
+  if (Array.isArray(addresses) && !addresses.every(isRange))
+    return 'has `addresses` that are no addresses or CIDR ranges'
   return forwardTo === undefined ? undefined : faultOfTarget(forwardTo)
+}
+
+function isRange(range: unknown): boolean {
+  const [address = '', bits, ...more] = String(range).split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }

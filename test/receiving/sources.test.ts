@@ -172,7 +172,7 @@ onEachEngine('sources', (engine) => {
       const found = await read<Detail>('/sources/provider')
       return found.day.refused === 1 && found.day.accepted === 4 ? found : undefined
     })
-    assert.deepEqual(provider.day, { accepted: 4, duplicates: 2, refused: 1 })
+    assert.deepEqual(provider.day, { accepted: 4, duplicates: 2, dropped: 0, refused: 1 })
     assert.equal(provider.refusals[0]!.reason, 'signature-wrong')
     assert.match(provider.refusals[0]!.meaning, /does not match/)
     assert.ok(provider.lastRefusedAt)

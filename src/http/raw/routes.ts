@@ -15,6 +15,8 @@ declare module 'fastify' {
 export interface RawRoute {
   method: 'GET' | 'POST'
   path: string
+  /** Whether the path may end with a slash. */
+  withSlash?: true
   /** For the OpenAPI description. */
   schema: FastifySchema
   sends?: FastifyContextConfig['sends']
@@ -57,7 +59,9 @@ export class RawRoutes {
   }
 
   add(route: RawRoute): void {
-    this.#routes[route.method].set(route.path, this.#listen(route))
+    const listener = this.#listen(route)
+    this.#routes[route.method].set(route.path, listener)
+    if (route.withSlash) this.#routes[route.method].set(`${route.path}/`, listener)
     this.#describe(route)
   }
 

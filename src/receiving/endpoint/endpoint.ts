@@ -9,6 +9,7 @@ import {
   type Evaluation,
   type EvaluatorParts,
 } from './evaluate.ts'
+import { decompress, isCoding } from './decompress.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { NoteRejected, RejectedLog } from '../rejections/log.ts'
 import { type Reason, reasonOf, reasons } from '../rejections/reasons.ts'
@@ -25,10 +26,11 @@ import { GroupCommit, type GroupCommitLimits } from '../../storage/group-commit.
 /** The most requests of one address in a minute. It is high, because senders deliver in bursts, and all are verified. */
 const requestsPerMinute = 60_000
 
-type Outcome = 'accepted' | 'answered' | Reason
+type Outcome = 'accepted' | 'answered' | 'dropped' | Reason
 
 interface EndpointParts {
   source: string
+  scheme: Pick<Scheme, 'mediaTypes' | 'signedBody'>
   evaluate: Evaluate
   acceptor: Acceptor
   isRepeated: WebhookParts['isRepeated']
@@ -67,9 +69,11 @@ export class WebhookEndpoint {
   /** Verifies, stores and acknowledges a webhook. */
   async receive(call: RawCall): Promise<RawAnswer> {
     const { evaluate, baseUrl, count, observe } = this.#parts
-    const rawBody = await this.#readBody(call)
-    const { headers, url } = call.request
-    const delivered = { rawBody, headers, url: `${baseUrl ?? call.baseUrl}${url}` }
+    const read = await this.#readBody(call)
+    const { rawBody } = read
+    const { url } = call.request
+    const { address } = call
+    const delivered = { ...read, url: `${baseUrl ?? call.baseUrl}${url}`, address }
     const evaluation = await (spans.verify.start.hasSubscribers
       ? this.#evaluateTraced(delivered)
       : evaluate(delivered))
@@ -82,6 +86,12 @@ export class WebhookEndpoint {
       this.#reject(evaluation.refused, evaluation.detail, call, rawBody)
       if (evaluation.problem) throw evaluation.problem
       return invalidSignature
+    }
+    if ('dropped' in evaluation) {
+      const { id: eventId, type, reply } = evaluation.dropped
+      count('dropped')
+      this.#log(call, 'webhook dropped by the filter of its source', { type, eventId })
+      return reply ? toAnswer(reply) : received
     }
     try {
       await (spans.commit.start.hasSubscribers
@@ -133,6 +143,8 @@ export class WebhookEndpoint {
       throw new Problem('unprocessable', {
         detail: 'The source takes the sample for a check of its address.',
       })
+    if ('dropped' in evaluation)
+      throw new Problem('unprocessable', { detail: 'The source drops events of this type.' })
     if ('refused' in evaluation)
       throw evaluation.problem ?? new Problem('unprocessable', { detail: evaluation.detail })
     await acceptor.add(evaluation.event)
@@ -145,7 +157,7 @@ export class WebhookEndpoint {
     call.takeFromLimit()
     const { url = '', headers } = call.request
     const query = new URLSearchParams(parseQueryString(rawQuery(url)))
-    const result = ask({ query, headers, now })
+    const result = ask({ query, headers, now, method: call.request.method ?? 'GET' })
     if ('answer' in result) {
       this.#parts.count('answered')
       return toAnswer(result.answer)
@@ -161,10 +173,21 @@ export class WebhookEndpoint {
     if (status === 'processed') countUnhandled()
   }
 
-  async #readBody(call: RawCall): Promise<Buffer> {
+  /** Reads the body, and decompresses it if it is compressed. */
+  async #readBody(call: RawCall): Promise<Pick<Delivered, 'rawBody' | 'headers' | 'sent'>> {
+    const { bodyLimit, scheme } = this.#parts
+    const { headers } = call.request
     try {
       call.takeFromLimit(requestsPerMinute)
-      return await call.readBody(this.#parts.bodyLimit)
+      const rawBody = await call.readBody(bodyLimit)
+      const coding = headers['content-encoding']
+      if (!isCoding(coding) || (scheme.mediaTypes?.length === 0 && scheme.signedBody === undefined))
+        return { rawBody, headers }
+      const plain = await decompress(rawBody, coding, bodyLimit)
+      // What is not valid is refused as a body in an unknown coding.
+      if (!plain) return { rawBody, headers }
+      const { 'content-encoding': _, ...others } = headers
+      return { rawBody: plain, headers: others, sent: rawBody }
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = unreadReasons[code]
@@ -220,7 +243,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
   const endpoints = new Map<string, WebhookEndpoint>()
   const outcomes = parts.metrics.counter(
     'postern_webhooks_total',
-    `Webhooks by source and outcome: accepted, answered, ${Object.keys(reasons).join(', ')}`,
+    `Webhooks by source and outcome: accepted, answered, dropped, ${Object.keys(reasons).join(', ')}`,
     ['source', 'outcome'],
   )
   const unhandled = parts.metrics.counter(
@@ -236,6 +259,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
     const acceptedLately = parts.activity.of('source', source, 'accepted')
     const endpoint = new WebhookEndpoint({
       source,
+      scheme,
       evaluate: createEvaluator(source, scheme, parts),
       acceptor: parts.acceptor,
       isRepeated: parts.isRepeated,
@@ -258,8 +282,11 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
     endpoints.set(source, endpoint)
     declareWebhook(app, source, scheme, endpoint)
     const { ask } = scheme
-    if (ask)
-      declareChallenge(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
+    if (ask) declareGet(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
+    else if (scheme.sendsGet)
+      declareGet(app, source, scheme, (call) =>
+        call.request.method === 'HEAD' ? rawAnswer(200, '', {}) : endpoint.receive(call),
+      )
   }
   return endpoints
 }
@@ -268,6 +295,7 @@ function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: Webh
   app.raw.add({
     method: 'POST',
     path: `/webhooks/${source}`,
+    withSlash: true,
     // A source's own rate is sent even if other rate limits are off.
     ...(scheme.rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
     schema: {
@@ -275,16 +303,17 @@ function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: Webh
       summary: `Receive a webhook of the source ${source} (${scheme.name})`,
       description:
         'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
-      response: { 200: Received, 401: Unauthorized },
+      response: { 200: scheme.answersPosts ? Answer : Received, 401: Unauthorized },
     },
     answer: (call) => endpoint.receive(call),
   })
 }
 
-function declareChallenge(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
+function declareGet(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
   app.raw.add({
     method: 'GET',
     path: `/webhooks/${source}`,
+    withSlash: true,
     schema: {
       tags: ['receiving'],
       summary: `Answer a challenge of the source ${source} (${scheme.name})`,

@@ -17,13 +17,19 @@ import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Received, receivedEvent } from '../worker/received-event.ts'
 import { isForm } from '../../http/requests/parameters.ts'
-import { form, json as jsonType, kindOf } from '../schemes/body.ts'
+import { form, identify, json as jsonType, kindOf, readJson } from '../schemes/body.ts'
+import { find } from '../schemes/placed.ts'
+import { BlockList, isIP } from 'node:net'
 
 export interface Delivered {
   readonly rawBody: Buffer
   readonly headers: IncomingHttpHeaders
   /** The called address, with its query. */
   readonly url: string
+  /** See Delivery. */
+  readonly sent?: Buffer | undefined
+  /** The client's address, if the request came over the network. */
+  readonly address?: string
 }
 
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
@@ -36,6 +42,8 @@ export type Evaluation =
       readonly rate: RateStatus | undefined
     }
   | { readonly answer: Reply }
+  /** The source drops it. */
+  | { readonly dropped: Accepted; readonly rate: RateStatus | undefined }
   | Refused
 
 interface Refused {
@@ -75,9 +83,11 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
   const target: Target = { source, scheme, planOf, firstDelay, log }
 
-  return ({ rawBody, headers, url }) => {
+  const allowed = scheme.addresses && rangesOf(scheme.addresses)
+  return ({ rawBody, headers, url, sent, address }) => {
     const receivedAt = clock.now()
-    const verify = (): VerificationResult => scheme.verify({ rawBody, headers, now: receivedAt, url })
+    const verify = (): VerificationResult =>
+      scheme.verify({ rawBody, headers, now: receivedAt, url, ...(sent && { sent }) })
     const evaluateVerified = (
       verified: Exclude<VerificationResult, Wanted>,
     ): Evaluation | Promise<Evaluation> => {
@@ -85,35 +95,45 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       const contentType = mediaTypeOf(scheme, headers, rawBody)
       const unsupported = unsupportedBody(scheme, headers, contentType)
       if ('rejected' in verified) return refusalOf(verified, unsupported)
-      if (unsupported) return unsupported
+      // The content of a GET is its query.
+      if (unsupported && !(rawBody.length === 0 && verified.content)) return unsupported
       const admitted = admission.take(receivedAt)
       const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
         if (refusal)
           return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
         const { content } = verified
-        const event = eventOf(target, verified, {
+        const arrival = {
           rawBody: content?.bytes ?? rawBody,
           headers,
           contentType: content?.type ?? contentType,
           receivedAt,
-        })
+        }
+        const routed = { ...verified, type: routedType(scheme, verified.type, arrival) }
+        const event = eventOf(target, routed, arrival)
+        if (isDropped(target, event)) return { dropped: routed, rate }
         return { event, reply: verified.reply, rate }
       }
       return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
     }
+    if (allowed && address !== undefined && !isWithin(allowed, address)) return elsewhere
     const verified = verify()
     if (!('wanted' in verified)) return evaluateVerified(verified)
-    return fetchWanted(verified, verify, fetchKeys).then(
-      (found) => evaluateVerified(found),
-      (error: unknown) => ({
-        refused: 'keys-unavailable',
-        detail: error instanceof Error ? error.message : String(error),
-        problem: new Problem('overloaded', {
-          retryAfter: 10,
-          detail: 'The sender’s keys cannot be fetched now.',
-        }),
-      }),
-    )
+    return fetchWanted(verified, verify, fetchKeys).then((found) => evaluateVerified(found), keysUnavailable)
+  }
+}
+
+const elsewhere: Refused = {
+  refused: 'address-not-allowed',
+  detail: 'the address is not one of the source’s `addresses`',
+  problem: undefined,
+}
+
+function keysUnavailable(error: unknown): Refused {
+  const detail = 'The sender’s keys cannot be fetched now.'
+  return {
+    refused: 'keys-unavailable',
+    detail: error instanceof Error ? error.message : String(error),
+    problem: new Problem('overloaded', { retryAfter: 10, detail }),
   }
 }
 
@@ -171,7 +191,7 @@ function unsupportedBody(
   return { refused: 'media-type', detail: contentType, problem, isUnreadable: false }
 }
 
-const unreadableAdvice = 'Send the body as JSON, uncompressed and in one part.'
+const unreadableAdvice = 'Send the body as JSON in one part, uncompressed or with gzip, deflate or br.'
 
 /** What the events of a source have in common. */
 interface Target {
@@ -216,6 +236,48 @@ function eventOf(
       log,
     ),
   }
+}
+
+/** The type at the place that the source declares, or that of its scheme. */
+function routedType({ route }: Scheme, type: string, { rawBody, headers, receivedAt }: Arrival): string {
+  if (!route) return type
+  const body = 'body' in route ? readJson(rawBody) : { value: undefined }
+  if ('rejected' in body) return type
+  const found = identify('id', find(route, { rawBody, headers, now: receivedAt }, body.value))
+  return 'type' in found ? found.type : type
+}
+
+/** Whether the source drops an event. One whose predicate throws is stored. */
+function isDropped({ source, scheme, log }: Target, event: IncomingEvent): boolean {
+  const { drop } = scheme
+  if (drop === undefined) return false
+  if (typeof drop !== 'function')
+    return drop.some((one) =>
+      one.endsWith('*') ? event.type.startsWith(one.slice(0, -1)) : one === event.type,
+    )
+  try {
+    return drop(receivedEvent({ ...event, attempts: 1 }))
+  } catch (error) {
+    log.error({ err: error, source, eventId: event.eventId }, 'drop failed: the event is stored')
+    return false
+  }
+}
+
+function rangesOf(addresses: readonly string[]): BlockList {
+  const ranges = new BlockList()
+  for (const range of addresses) {
+    const [address = '', bits] = range.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    if (bits === undefined) ranges.addAddress(address, family)
+    else ranges.addSubnet(address, Number(bits), family)
+  }
+  return ranges
+}
+
+function isWithin(ranges: BlockList, address: string): boolean {
+  const bare = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%', 1)[0]!
+  const family = isIP(bare)
+  return family !== 0 && ranges.check(bare, family === 6 ? 'ipv6' : 'ipv4')
 }
 
 function verificationOf({ name }: Scheme, { secret, signedAt }: Accepted): Verification {
@@ -291,7 +353,7 @@ function unreadableAs(scheme: Pick<Scheme, 'mediaTypes'>, headers: IncomingHttpH
   if (scheme.mediaTypes?.length === 0) return undefined
   const coding = headers['content-encoding']
   if (coding !== undefined && !/^(identity)?$/i.test(coding))
-    return `Content-Encoding: ${coding.slice(0, 50)}. Webhooks are not decompressed.`
+    return `Content-Encoding: ${coding.slice(0, 50)}. Only valid gzip, deflate and br are decompressed.`
   const type = headers['content-type']
   if (type !== undefined && /^multipart\//i.test(type) && !takesMediaType(scheme, type))
     return `Content-Type: ${type.split(';', 1)[0]!}. Its parts, such as attachments, are not read.`

@@ -42,6 +42,10 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
     meaning: 'The signature is valid, but its time is in the future.',
     advice: 'Compare the clocks (`postern doctor`): one of the two is wrong.',
   },
+  'address-not-allowed': {
+    meaning: 'The request came from an address outside the source’s `addresses`.',
+    advice: 'If it is the sender, add its ranges. Behind a proxy, check TRUST_PROXY.',
+  },
   'keys-unavailable': {
     meaning:
       'The sender’s public keys could not be fetched, so the signature was not checked. The sender was asked to retry.',
@@ -53,9 +57,9 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
   },
   'media-type': {
     meaning:
-      'The source does not accept the media type, or the body is compressed or multipart, so the signature cannot be checked.',
+      'The source does not accept the media type, or the body is multipart or compressed in an unknown way, so the signature cannot be checked.',
     advice:
-      'Configure the sender to send uncompressed JSON, or add the type to `mediaTypes`. Postern does not read multipart bodies, such as mail with attachments.',
+      'Configure the sender to send JSON, uncompressed or with gzip, deflate or br, or add the type to `mediaTypes`. Postern does not read multipart bodies, such as mail with attachments.',
   },
   'too-large': {
     meaning: 'The body is larger than the limit; its signature was not checked.',

@@ -1,5 +1,13 @@
 import { sharedSecret, weaknessOf } from '../../config/secret-strength.ts'
+import { equalBytes } from '../../crypto/constant-time.ts'
+import { headerOf, readObject } from './body.ts'
 import {
+  type AddressCheck,
+  answerEmpty,
+  answerJson,
+  answerText,
+  malformed,
+  type Wanted,
   type Answered,
   type Check,
   type Delivery,
@@ -20,6 +28,7 @@ interface Definition {
   options: SourceOptions
   mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
+  sendsGet?: boolean
   signatureHeader?: string
   signs?: string
   caution?: string | undefined
@@ -71,7 +80,8 @@ export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
   const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, caution, isPublic } =
     definition
-  const { unknownPart = (secret: string) => secret, check, read, ask } = definition
+  const { unknownPart = (secret: string) => secret, check, read } = definition
+  const ask = definition.ask ?? declaredAsk(options.verify)
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
     const askAt = ask && atTime(secrets, ask)
@@ -82,8 +92,12 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       ...(weakness && { weakness }),
       ...(caution !== undefined && { caution }),
       verify(delivery) {
-        const found = checkAt(delivery.now)?.(delivery) ?? withoutSecret
-        if (!('secret' in found)) return found
+        const signed =
+          options.signedBody === 'compressed' && delivery.sent
+            ? { ...delivery, rawBody: delivery.sent }
+            : delivery
+        const found = checkAt(delivery.now)?.(signed) ?? withoutSecret
+        if (!('secret' in found)) return answerOf(options.verify, delivery, found) ?? found
         const verified = read(delivery, found)
         if (!('id' in verified)) return verified
         const secret = secrets.findIndex(({ value }) => value === found.secret) + 1
@@ -99,6 +113,12 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       ...(signs && { signs }),
       ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
       ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
+      ...(options.signedBody !== undefined && { signedBody: options.signedBody }),
+      ...(options.drop !== undefined && { drop: options.drop }),
+      ...(options.route !== undefined && { route: options.route }),
+      ...(options.addresses !== undefined && { addresses: options.addresses }),
+      ...(options.verify?.challenge && 'body' in options.verify.challenge && { answersPosts: true }),
+      ...(definition.sendsGet && { sendsGet: true }),
     }
     secretsOf.set(scheme.verify, secrets)
     return scheme
@@ -125,3 +145,46 @@ function atTime<T>(
 }
 
 const withoutSecret = refuse('the source has no secret that verifies now', 'no-valid-secret')
+
+/** Makes what answers a GET or HEAD that a source declares. */
+function declaredAsk(declared: AddressCheck | undefined): Definition['ask'] {
+  if (!declared) return undefined
+  const { get, head, challenge, token, reply } = declared
+  const hasQuestion = challenge !== undefined && !('body' in challenge)
+  if (!get && !head && !hasQuestion) return undefined
+  return () =>
+    ({ query, headers, method }) => {
+      if (token) {
+        const sent = Buffer.from(query.get(token.query) ?? '')
+        if (!equalBytes(sent, Buffer.from(token.value))) return refuse(`${token.query} does not match`)
+      }
+      if (method === 'HEAD') return head || get ? answerEmpty() : malformed('The source answers no HEAD.')
+      const text = hasQuestion
+        ? 'query' in challenge
+          ? query.get(challenge.query)
+          : headerOf(headers, challenge.header.toLowerCase())
+        : undefined
+      if (typeof text !== 'string') return get ? answerEmpty() : malformed('There is no challenge.')
+      const answered = answerText(text)
+      return 'answer' in answered && reply !== undefined ? answerJson({ [reply]: text }) : answered
+    }
+}
+
+/** Bytes of the largest body that can be a challenge. */
+const largestChallenge = 4_096
+
+/** The answer to a POST without a signature that is a declared challenge. */
+function answerOf(
+  declared: AddressCheck | undefined,
+  { rawBody }: Delivery,
+  found: Rejected | Answered | Wanted,
+): Answered | Rejected | undefined {
+  const { challenge, reply } = declared ?? {}
+  if (!challenge || !('body' in challenge) || rawBody.length > largestChallenge) return undefined
+  if (!('fault' in found) || found.fault !== 'signature-missing') return undefined
+  const body = readObject(rawBody)
+  const text = 'object' in body ? body.object[challenge.body] : undefined
+  if (typeof text !== 'string') return undefined
+  const answered = answerText(text)
+  return 'answer' in answered ? answerJson({ [reply ?? challenge.body]: text }) : answered
+}

@@ -1,8 +1,5 @@
 import { bodyDigest, headerOf, identify, isObject, readJson, textAt, valueAt } from './body.ts'
-import { type Delivery, malformed, type VerificationResult } from './scheme.ts'
-
-/** The place of a text: a header, or a path in the JSON body such as `data.id`. */
-export type Place = { header: string } | { body: string }
+import { type Delivery, malformed, type Place, type VerificationResult } from './scheme.ts'
 
 /** For senders whose events have their id and type at places that the source declares. */
 export interface PlacedOptions {

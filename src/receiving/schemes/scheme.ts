@@ -10,6 +10,8 @@ export interface Delivery {
   readonly now: number
   /** The public address of the request, with its query: some senders sign it. */
   readonly url?: string
+  /** The bytes as they were sent, if the body was compressed. */
+  readonly sent?: Buffer
 }
 
 /** A response to the sender instead of `{"received":true}`. */
@@ -43,6 +45,7 @@ export type SignatureFault =
   | 'no-valid-secret'
   | 'timestamp-too-old'
   | 'timestamp-in-future'
+  | 'address-not-allowed'
 
 /**
  * Why a delivery is refused. `signature`: nothing proves its sender; the answer is 401. `malformed`: it is not an event, and
@@ -75,10 +78,57 @@ export interface Question {
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   readonly now: number
+  /** Default GET. */
+  readonly method?: string
+}
+
+/** The place of a text: a header, or a path in the JSON body such as `data.id`. */
+export type Place = { header: string } | { body: string }
+
+/** A verified event that is not stored yet, as handlers would get it. */
+interface ArrivedEvent {
+  readonly id: string
+  readonly type: string
+  readonly source: string
+  readonly payload: unknown
+  readonly raw: Buffer
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** How a sender checks the address before it sends webhooks, by declaration. Nothing of it is stored. */
+export interface AddressCheck {
+  /** A GET, or a HEAD, gets an empty 200. */
+  get?: boolean
+  head?: boolean
+  /**
+   * Where a challenge is that is returned: a parameter of a GET, a header of a GET, or a field of the JSON of a POST that has no
+   * signature.
+   */
+  challenge?: { query: string } | { header: string } | { body: string }
+  /** The field of a JSON response that has the challenge. Default: plain text, and for a POST the field of the request. */
+  reply?: string
+  /** A parameter of the GET that must have this value. */
+  token?: { query: string; value: string }
 }
 
 /** What every source can be declared with, however its sender proves itself. */
 export interface CommonOptions {
+  /** Answers the requests by which the sender checks the address. Presets of senders that do so answer them without it. */
+  verify?: AddressCheck
+  /**
+   * What the sender signs of a body that it compresses (`Content-Encoding`: gzip, deflate, br): the `plain` bytes (default) or the
+   * `compressed` ones. Sources that accept every media type store compressed bodies as they are, unless this is declared.
+   */
+  signedBody?: 'plain' | 'compressed'
+  /**
+   * Drops verified events before they are stored: types such as `order.created` or `order.*`, or a function that returns true. The sender
+   * gets 200, and the metric and the source's page count them. It must be quick. If it throws, the event is stored.
+   */
+  drop?: readonly string[] | ((event: ArrivedEvent) => boolean)
+  /** Takes the event's type from another place, if there is a text. */
+  route?: Place
+  /** Addresses and CIDR ranges that the sender sends from. They are checked in addition to its signature or credential. */
+  addresses?: readonly string[]
   /**
    * Replaces handlers: the address to which each event of the source is posted, with its original body, signed by Standard
    * Webhooks. A 2xx response means that the event is processed.
@@ -132,6 +182,14 @@ export interface Scheme<Payload = unknown> {
   readonly typesHaveActions?: boolean
   readonly forwardTo?: ForwardTo
   readonly rateLimit?: number
+  readonly signedBody?: CommonOptions['signedBody']
+  readonly drop?: CommonOptions['drop']
+  readonly route?: Place
+  readonly addresses?: readonly string[]
+  /** The sender also sends events by GET, in the query. */
+  readonly sendsGet?: boolean
+  /** A challenge in a POST is returned as JSON. */
+  readonly answersPosts?: boolean
   /** For the types only: what its events have as `payload`. */
   readonly '~payload'?: Payload
 }

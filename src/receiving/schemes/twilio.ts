@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { rawQuery } from '../../http/requests/parameters.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import {
   bodyDigest,
@@ -37,7 +38,8 @@ const noInstructions: Reply = {
  * values of the fields, sorted by name; for JSON, the URL contains the body's SHA-256 as `bodySHA256`. The id is the digest of the
  * signed text, so that one signature is one event, although several forms have the same signed text. The header
  * `I-Twilio-Idempotency-Token` is not signed and is ignored. The type of a form is `EventType`, or else the kind and the status:
- * `message.delivered`, `call.completed`, `message.received`. Twilio signs no time. Forms are answered with empty TwiML.
+ * `message.delivered`, `call.completed`, `message.received`. Twilio signs no time. A GET has its fields in the
+ * query, which becomes the payload. Forms are answered with empty TwiML.
  * https://www.twilio.com/docs/usage/security#validating-requests
  */
 export function twilio(options: AddressedOptions): Scheme {
@@ -46,11 +48,14 @@ export function twilio(options: AddressedOptions): Scheme {
     options,
     mediaTypes: [json, form],
     typesHaveActions: true,
+    sendsGet: true,
     check: (secrets) => twilioCheck(secrets, options.url),
-    read: (delivery, { signed = '' }) =>
-      kindOf(delivery.rawBody) === 'form'
+    read: (delivery, { signed = '' }) => {
+      if (delivery.rawBody.length === 0) return readQuery(delivery, bodyDigest(signed))
+      return kindOf(delivery.rawBody) === 'form'
         ? readCallback(delivery, bodyDigest(signed))
-        : readEvent(delivery, bodyDigest(signed)),
+        : readEvent(delivery, bodyDigest(signed))
+    },
   })
 }
 
@@ -112,6 +117,14 @@ function sortedFields(rawBody: Buffer): string | Rejected {
         .join(''),
     )
     .join('')
+}
+
+/** Of a GET, the query has the fields, and becomes the event's payload. */
+function readQuery(delivery: Delivery, id: string): VerificationResult {
+  const query = rawQuery(delivery.url ?? '')
+  const bytes = Buffer.from(query)
+  const event = readCallback({ ...delivery, rawBody: bytes }, id)
+  return 'id' in event ? { ...event, content: { bytes, type: form } } : event
 }
 
 function readCallback({ rawBody }: Delivery, id: string): VerificationResult {

@@ -80,10 +80,10 @@ export function SourcePage() {
   )
 }
 
-function daySentence({ day: { accepted, duplicates, refused } }: Source): string {
-  const all = accepted + refused
+function daySentence({ day: { accepted, duplicates, dropped, refused } }: Source): string {
+  const all = accepted + refused + dropped
   if (all === 0) return 'No webhooks'
-  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), including ${formatNumber(duplicates)} duplicates; ${formatNumber(refused)} rejected`
+  return `${formatNumber(accepted)} accepted (${formatPercent(accepted / all)}), including ${formatNumber(duplicates)} duplicates; ${formatNumber(refused)} rejected${dropped === 0 ? '' : `, ${formatNumber(dropped)} dropped by its filter`}`
 }
 
 function SetUp({ source }: { source: Source }) {

@@ -314,12 +314,12 @@ export interface Calls {
   }
   /** Webhook sources, with their activity of the last 24 hours */
   'GET /sources': {
-    answer: { data: ({ name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; weakness: string | null; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number } })[] }
+    answer: { data: ({ name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; weakness: string | null; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; dropped: number; refused: number } })[] }
   }
   /** One webhook source */
   'GET /sources/{name}': {
     params: { name: string }
-    answer: { name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; weakness: string | null; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; refused: number }; refusals: ({ reason: string; meaning: string; advice: string; count: number; lastAt: string | null })[]; slots: ({ at: string; accepted: number; duplicates: number; refused: number })[] }
+    answer: { name: string; url: string; scheme: string; label: string; steps: (string)[]; docs: string | null; exampleType: string; hasSecret: boolean; weakness: string | null; canSign: boolean; answersChallenges: boolean; forwardTo: string | null; rateLimit: number | null; lastEventAt: string | null; lastRefusedAt: string | null; day: { accepted: number; duplicates: number; dropped: number; refused: number }; refusals: ({ reason: string; meaning: string; advice: string; count: number; lastAt: string | null })[]; slots: ({ at: string; accepted: number; duplicates: number; refused: number })[] }
   }
   /** Send a signed sample to a source */
   'POST /sources/{name}/sample': {
