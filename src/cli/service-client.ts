@@ -85,7 +85,7 @@ export async function textToShow(response: Response, characters = 2_000): Promis
       if (size >= mostRead) break
     }
   } catch (error) {
-    // The status and what there is of the text say enough.
+    // The status, and the text as far as it came, are enough.
     if (chunks.length === 0) return `(the answer was cut off: ${printable(causeInWords(error))})`
   }
   return printable(Buffer.concat(chunks).toString('utf8').slice(0, characters))

@@ -1,3 +1,4 @@
+import { isTypeOrPattern } from '../events/type-pattern.ts'
 import { isIP } from 'node:net'
 import type { Configuration } from '../config/environment.ts'
 import { ConfigurationError } from '../config/environment.ts'
@@ -72,7 +73,7 @@ export function weakSources(configured: ReceivingConfig['sources'], production: 
 }
 
 function faultOf(given: unknown): string | undefined {
-  const { verify, withSecrets, forwardTo, rateLimit, addresses } = (given ?? {}) as Partial<
+  const { verify, withSecrets, forwardTo, rateLimit, addresses, drop } = (given ?? {}) as Partial<
     Record<keyof Scheme, unknown>
   >
   if (typeof verify !== 'function' || typeof withSecrets !== 'function')
@@ -84,6 +85,8 @@ function faultOf(given: unknown): string | undefined {
     return `has a rateLimit that is no number of events a second above 0 and up to ${mostPerSecond}`
   if (Array.isArray(addresses) && !addresses.every(isRange))
     return 'has `addresses` that are no addresses or CIDR ranges'
+  if (Array.isArray(drop) && !drop.every((one) => isTypeOrPattern(String(one))))
+    return 'has a `drop` with an invalid pattern: a `*` stands for whole parts between full stops'
   return forwardTo === undefined ? undefined : faultOfTarget(forwardTo)
 }
 

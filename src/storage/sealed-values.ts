@@ -99,7 +99,7 @@ export function describeGroups(groups: readonly SealedGroup[]): string {
 const mostCounted = 1_000
 
 interface SealedCheck {
-  /** A message about values that none of the secrets opens; `undefined` if there are none. */
+  /** A message about values that no secret can open; `undefined` if all can be opened. */
   unknown: string | undefined
   /** A message about values that need an older secret. */
   older: string | undefined

@@ -85,7 +85,7 @@ describe('attacks on forward authentication', () => {
     assert.equal((await site.audited('forward_auth.signed_in')).length, 1)
   })
 
-  test('a code of one host is refused at another, which cannot use it up; nor can another browser', async () => {
+  test('another host or another browser can neither use a code nor use it up', async () => {
     const browser = await site.signedIn('other-host')
     const stranger = await site.signedIn('stranger')
     for (const one of [browser, stranger]) await one.go(`http://${other}/.postern/start?return_to=/`)

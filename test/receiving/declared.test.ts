@@ -16,13 +16,20 @@ const sign = (bytes: string | Uint8Array): string => createHmac('sha256', secret
 const accepted = '200 {"received":true}'
 const rejected = '401 invalid signature'
 
-test('addresses that are none are refused at the start', () => {
+test('invalid addresses stop the start', () => {
   for (const addresses of [['localhost'], ['10.0.0.0/33'], ['::1/129'], ['10.0.0.1/a'], ['10.0.0.1/8/8']])
     assert.throws(
       () => readSources({ s: hmac({ ...base, addresses }) }, { webhookSecrets: [secret] }),
       /no addresses or CIDR ranges/,
       addresses[0],
     )
+})
+
+test('an invalid pattern of drop stops the start', () => {
+  assert.throws(
+    () => readSources({ s: hmac({ ...base, drop: ['order*'] }) }, { webhookSecrets: [secret] }),
+    /invalid pattern/,
+  )
 })
 
 onEachEngine('declared', (engine) => {
@@ -45,7 +52,8 @@ onEachEngine('declared', (engine) => {
             verify: { challenge: { header: 'X-Okta-Verification-Challenge' }, reply: 'verification' },
           }),
           monday: hmac({ ...base, verify: { challenge: { body: 'challenge' } } }),
-          types: hmac({ ...base, drop: ['order.draft', 'log.*'] }),
+          types: hmac({ ...base, drop: ['order.draft', 'log.*', '*.noise'] }),
+          promised: hmac({ ...base, drop: (async () => Promise.resolve(false)) as never }),
           bodies: hmac({
             ...base,
             drop({ payload }) {
@@ -172,7 +180,7 @@ onEachEngine('declared', (engine) => {
   })
 
   test('types and bodies are dropped before they are stored, and counted', async () => {
-    for (const type of ['order.draft', 'order.drafts', 'log.a', 'log', 'order.paid'])
+    for (const type of ['order.draft', 'order.drafts', 'log.a', 'log', 'order.paid', 'order.eu.noise'])
       assert.equal(await send('types', `{"id":"${type}","type":"${type}"}`), accepted)
     assert.deepEqual(await typesOf('types'), ['order.drafts', 'log', 'order.paid'])
     assert.equal(await send('bodies', '{"id":"b1","type":"a","test":true}'), accepted)
@@ -189,11 +197,16 @@ onEachEngine('declared', (engine) => {
       const { day } = (await (await service.admin('/sources/types')).json()) as {
         day: { dropped: number; accepted: number }
       }
-      return day.dropped === 2 && day.accepted === 3 ? day : undefined
+      return day.dropped === 3 && day.accepted === 3 ? day : undefined
     })
-    assert.equal(shown.dropped, 2)
+    assert.equal(shown.dropped, 3)
     const metrics = await (await service.admin('/metrics')).text()
-    assert.match(metrics, /postern_webhooks_total\{source="types",outcome="dropped"\} 2/)
+    assert.match(metrics, /postern_webhooks_total\{source="types",outcome="dropped"\} 3/)
+  })
+
+  test('a function that returns a promise drops nothing', async () => {
+    assert.equal(await send('promised', '{"id":"p1","type":"a"}'), accepted)
+    assert.deepEqual(await typesOf('promised'), ['a'])
   })
 
   test('the type comes from the declared field, if it has a text', async () => {

@@ -359,7 +359,7 @@ onEachEngine('proofs', (engine) => {
     assert.match(await send('kinde', {}, token()), /^400 /, 'a token of another use has no event_id')
   })
 
-  test('publicKey: the key is fetched from the declared address; where there is none, nothing verifies', async () => {
+  test('publicKey: the key is fetched from the declared address; if it is missing there, every webhook is rejected', async () => {
     const signature = sign(null, Buffer.from(body), ed25519.privateKey).toString('base64')
     assert.equal(await send('signed', { 'x-signature': signature }), accepted)
     assert.equal(await send('signed', { 'x-signature': signature }, `${body} `), rejected)

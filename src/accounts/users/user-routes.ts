@@ -128,7 +128,7 @@ const User = Type.Object({
   ),
   blockedAt: nullable(DateTime),
   createdAt: DateTime,
-  lastSeenAt: nullable(DateTime, 'To a minute; null for an imported user who has not signed in'),
+  lastSeenAt: nullable(DateTime, 'Accurate to the minute. Null for an imported user who has never signed in'),
   counts: Type.Object({
     identities: count('At most 100 are counted'),
     browsers: count('Sessions of browsers; at most 100 devices are counted'),

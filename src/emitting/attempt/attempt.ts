@@ -275,9 +275,9 @@ export type AttemptOutcome =
   | { kind: 'dead'; disable?: string }
 
 /**
- * A 2xx response whose body ended in time is a success, unless the subscriber has statuses of its own. A 410 response dead-letters the delivery and disables the subscriber
- * (Standard Webhooks: "the sender should disable the endpoint"); so does `webhook-delivery: disable`. `abort-message`
- * dead-letters the delivery. Everything else is retried until the schedule ends.
+ * A 2xx response whose body ended in time is a success, unless the subscriber has statuses of its own. A 410 response dead-letters the
+ * delivery and disables the subscriber (Standard Webhooks: "the sender should disable the endpoint"); so does
+ * `webhook-delivery: disable`. `abort-message` dead-letters the delivery. Everything else is retried until the schedule ends.
  * @param begun attempts since the delivery was created or last replayed, this one included
  * @param plannedIn milliseconds until the schedule's next attempt, if somebody asked for this one before: it uses up no entry
  */

@@ -21,7 +21,7 @@ interface OAuthTokensParts {
   clock: Clock
 }
 
-/** An access token and whether this call fetched it, or why there is none. */
+/** An access token and whether this call fetched it, or the reason why it could not be fetched. */
 export type TokenResult = { token: string; fresh: boolean } | { failure: Failure }
 
 /** Milliseconds for a request to a token endpoint. */
@@ -118,7 +118,7 @@ function readToken({ error, status, body }: Outcome): { token: string; lifetime:
   try {
     json = JSON.parse(body?.toString() ?? '') as Record<string, unknown>
   } catch {
-    // Reported below.
+    // The caller gets the status, or that the token is missing.
   }
   if (status !== 200) {
     const code =

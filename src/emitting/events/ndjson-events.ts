@@ -49,7 +49,7 @@ export const NewEventBody = closedObject({
   ),
 })
 
-/** Makes a number of the delay: bodies are parsed with all digits, so that `1.0` is none yet. */
+/** Converts the delay to a number. Bodies are parsed with all digits, so `1.0` is an object until then. */
 export function readDelay(event: unknown): void {
   const given = event as { delay?: object | null } | null
   const delay = given?.delay

@@ -184,7 +184,7 @@ export class WebhookEndpoint {
       if (!isCoding(coding) || (scheme.mediaTypes?.length === 0 && scheme.signedBody === undefined))
         return { rawBody, headers }
       const plain = await decompress(rawBody, coding, bodyLimit)
-      // What is not valid is refused as a body in an unknown coding.
+      // An invalid body is rejected in the same way as one in an unknown coding.
       if (!plain) return { rawBody, headers }
       const { 'content-encoding': _, ...others } = headers
       return { rawBody: plain, headers: others, sent: rawBody }

@@ -19,6 +19,7 @@ import { type Received, receivedEvent } from '../worker/received-event.ts'
 import { isForm } from '../../http/requests/parameters.ts'
 import { form, identify, json as jsonType, kindOf, readJson } from '../schemes/body.ts'
 import { find } from '../schemes/placed.ts'
+import { matchesPattern } from '../../events/type-pattern.ts'
 import { BlockList, isIP } from 'node:net'
 
 export interface Delivered {
@@ -251,12 +252,12 @@ function routedType({ route }: Scheme, type: string, { rawBody, headers, receive
 function isDropped({ source, scheme, log }: Target, event: IncomingEvent): boolean {
   const { drop } = scheme
   if (drop === undefined) return false
-  if (typeof drop !== 'function')
-    return drop.some((one) =>
-      one.endsWith('*') ? event.type.startsWith(one.slice(0, -1)) : one === event.type,
-    )
+  if (typeof drop !== 'function') return drop.some((one) => matchesPattern(one, event.type))
   try {
-    return drop(receivedEvent({ ...event, attempts: 1 }))
+    const result: unknown = drop(receivedEvent({ ...event, attempts: 1 }))
+    // A promise is true as well, and would drop everything.
+    if (typeof result !== 'boolean') throw new TypeError('drop must return true or false, and not a promise')
+    return result
   } catch (error) {
     log.error({ err: error, source, eventId: event.eventId }, 'drop failed: the event is stored')
     return false

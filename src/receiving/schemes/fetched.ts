@@ -51,8 +51,9 @@ export class Fetched<T> {
   at(key: string, now: number): { readonly value: T } | Wanted | Rejected {
     const entry = this.#entries.get(key)
     const failure = this.#failures.get(key)
-    const age = entry ? now - entry.at : Infinity
-    const waits = failure && now - failure.at < (failure.error ? afterError : betweenRequests)
+    // A clock that was set back must not make a failure last, nor a value.
+    const age = entry ? Math.abs(now - entry.at) : Infinity
+    const waits = failure && Math.abs(now - failure.at) < (failure.error ? afterError : betweenRequests)
     if (entry && (age < this.#options.lifetime || (age < longestUse && waits))) return entry
     if (!failure || !waits) return this.#want(key, now)
     const { error } = failure
@@ -62,7 +63,7 @@ export class Fetched<T> {
   /** What fetches a key again whose value lacks something, unless it was fetched just now. */
   again(key: string, now: number): Wanted | undefined {
     const last = Math.max(this.#entries.get(key)?.at ?? 0, this.#failures.get(key)?.at ?? 0)
-    return now - last < betweenRequests ? undefined : this.#want(key, now)
+    return Math.abs(now - last) < betweenRequests ? undefined : this.#want(key, now)
   }
 
   #want(key: string, now: number): Wanted {
@@ -93,7 +94,7 @@ export class Fetched<T> {
       const error = cause instanceof Error ? cause : new Error(String(cause))
       this.#failures.set(key, { at: now, error })
       // An old value goes on to verify while its host does not answer.
-      if (now - (this.#entries.get(key)?.at ?? 0) >= longestUse) throw error
+      if (Math.abs(now - (this.#entries.get(key)?.at ?? 0)) >= longestUse) throw error
       return
     }
     try {

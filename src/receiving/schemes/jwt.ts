@@ -177,7 +177,7 @@ function issuerKeys({ issuer, jwks }: JwtOptions) {
   }
 }
 
-/** Reads a JWK set; keys of other kinds are left out. @throws Error if it is none */
+/** Reads a JWK set. Leaves out keys that cannot verify. @throws Error if the text is not a JWK set */
 export function readJwks(text: string): VerifyingKey[] {
   const { keys } = JSON.parse(text) as {
     keys: (webcrypto.JsonWebKey & { kid?: string; alg?: string; use?: string })[]

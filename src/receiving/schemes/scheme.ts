@@ -121,8 +121,9 @@ export interface CommonOptions {
    */
   signedBody?: 'plain' | 'compressed'
   /**
-   * Drops verified events before they are stored: types such as `order.created` or `order.*`, or a function that returns true. The sender
-   * gets 200, and the metric and the source's page count them. It must be quick. If it throws, the event is stored.
+   * Drops verified events before they are stored: types and patterns such as `order.created`, `order.*` or `*.draft`, or a function that returns
+   * true. The sender gets 200, and the metric and the source's page count them. The function must be quick. If it throws, or returns a
+   * promise, the event is stored.
    */
   drop?: readonly string[] | ((event: ArrivedEvent) => boolean)
   /** Takes the event's type from another place, if there is a text. */
