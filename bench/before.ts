@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { countKept } from './acknowledge/stored.ts'
 import { bareRequests, few, many } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
+import { cpuOfService } from './harness/cpu.ts'
 import { checkoutBefore, production, startPostern, webhookSecret } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
@@ -43,6 +44,12 @@ export const before: Bench = {
   },
 }
 
+/** @property cpu microseconds that the service took for one webhook */
+interface Acknowledged {
+  perSecond: number
+  cpu: number
+}
+
 /** Both states and the bare server, each with all connections, in turn. */
 async function measure(
   engine: EngineName,
@@ -56,8 +63,15 @@ async function measure(
     const webhooks = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
     return (await generate(generator, { port, connections, requests: webhooks }, 200)).perSecond
   }
+  const loadPostern = async (port: number, prefix: string): Promise<Acknowledged> => {
+    const origin = `http://127.0.0.1:${port}`
+    const first = await cpuOfService(origin)
+    const perSecond = await load(port, prefix)
+    const last = await cpuOfService(origin)
+    return { perSecond, cpu: (last.user + last.system - first.user - first.system) / count }
+  }
   const checks: (() => Promise<void>)[] = []
-  const start = async (name: string, checkout?: string): Promise<Side<number>> => {
+  const start = async (name: string, checkout?: string): Promise<Side<Acknowledged>> => {
     const database = await createDatabase(engine, context.postgresServer)
     const env = { ...production, DATABASE_URL: database.url }
     const postern = stack.use(await startPostern({ folder: database.folder, env, checkout }))
@@ -66,7 +80,7 @@ async function measure(
       run(round) {
         // The other state may have other tables.
         if (checkout === undefined) checks.push(() => countKept(database, round, count))
-        return load(postern.port, round)
+        return loadPostern(postern.port, round)
       },
     }
   }
@@ -78,19 +92,39 @@ async function measure(
   // always followed the other one would wait for its pages to be written.
   const sides = [
     await start(`${title}: Postern`),
-    { name: `${title}: bare server`, run: (round: string) => load(bare.ready.port, round) },
+    {
+      name: `${title}: bare server`,
+      run: async (round: string): Promise<Acknowledged> => ({
+        perSecond: await load(bare.ready.port, round),
+        cpu: Number.NaN,
+      }),
+    },
     await start(`${title}: Postern before`, checkoutBefore),
   ]
   const results = await interleave(sides, context.scale, context.step)
   // Not between the rounds, as in acknowledge.
   for (const check of checks) await check()
-  const [now, server, then] = sides.map(({ name }, index) =>
-    figure(name, 'acknowledgements/s', results[index]!),
+  const perSecond = sides.map(({ name }, index) =>
+    figure(
+      name,
+      'acknowledgements/s',
+      results[index]!.map((each) => each.perSecond),
+    ),
+  )
+  const [now, server, then] = perSecond
+  const [cpu, , cpuBefore] = sides.map(({ name }, index) =>
+    figure(
+      `${name}, processor`,
+      'µs a webhook',
+      results[index]!.map((each) => each.cpu),
+    ),
   )
   return {
-    figures: [now!, server!, then!],
+    figures: [now!, server!, then!, cpu!, cpuBefore!],
     ratios: [
       ratio(`${title}: Postern / Postern before`, now!, then!, { bound }),
+      // Before by now, so that less work is more. The speed depends on the disk as well, which varies more.
+      ratio(`${title}: processor's time, before / now`, cpuBefore!, cpu!, { bound }),
       ratio(`${title}: Postern / bare server`, now!, server!),
       ratio(`${title}: Postern before / bare server`, then!, server!),
     ],
