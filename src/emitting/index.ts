@@ -12,7 +12,7 @@ import { createAttempt, openEgress } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './deliveries/delivery-log.ts'
 import { builtInTypes, TestEvents } from './events/built-in-types.ts'
-import { Destinations } from './dispatch/destinations.ts'
+import { Endpoints } from './dispatch/endpoints.ts'
 import { emittingAttention } from './attention.ts'
 import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-events.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
@@ -170,7 +170,7 @@ function createDispatcher(
   const dispatcher = new Dispatcher({
     database,
     store: openDeliveryStore(database, clock, onError),
-    destinations: new Destinations({
+    endpoints: new Endpoints({
       database,
       keyring,
       secrets,

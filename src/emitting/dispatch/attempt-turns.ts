@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { ResponseClass } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 
@@ -29,12 +29,7 @@ interface AttemptTurnsParts {
   /** The number of attempts that have ended and are not recorded yet. */
   unrecorded: () => number
   /** Starts an attempt, which calls `release` when it needs its place no longer. */
-  start: (
-    queued: QueuedDelivery,
-    queue: SubscriberQueue,
-    destination: Destination,
-    release: ReleasePlace,
-  ) => void
+  start: (queued: QueuedDelivery, queue: SubscriberQueue, endpoint: Endpoint, release: ReleasePlace) => void
   /** Called after the turn of a queue, which may need deliveries now. */
   onTurn: (queue: SubscriberQueue) => void
 }
@@ -86,7 +81,7 @@ export class AttemptTurns {
     while (started < share && this.#mayStartOne(queue, now, scarce)) {
       const next = queue.startNext(now)
       if (!next) break
-      this.#start(next, queue, queue.destination!)
+      this.#start(next, queue, queue.endpoint!)
       started += 1
     }
     this.#parts.onTurn(queue)
@@ -100,7 +95,7 @@ export class AttemptTurns {
 
   /**
    * Whether the queue waits only for a place. If not, the end of one of its attempts, or a timer that is set here, makes it ready
-   * again; while its destination is stale, the next read does.
+   * again; while its endpoint is stale, the next read does.
    */
   #waitsForPlace(queue: SubscriberQueue, now: number): boolean {
     if (queue.capacity(now) > 0) return true
@@ -115,7 +110,7 @@ export class AttemptTurns {
     return false
   }
 
-  #start(queued: QueuedDelivery, queue: SubscriberQueue, destination: Destination): void {
+  #start(queued: QueuedDelivery, queue: SubscriberQueue, endpoint: Endpoint): void {
     const { unresponsive } = queue.pace
     const isProbe = queue.pace.breaker.open
     this.#placesTaken += 1
@@ -130,7 +125,7 @@ export class AttemptTurns {
       if (queue.waiting > 0) this.#ready.add(queue)
       this.startReady()
     }
-    this.#parts.start(queued, queue, destination, release)
+    this.#parts.start(queued, queue, endpoint, release)
   }
 }
 

@@ -16,7 +16,7 @@ import type { DeliveryStore, DueDelivery, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
 import { pollInterval, type ReleasePlace, type Timers } from './attempt-turns.ts'
 import type { Completions, SideEffects } from './completions.ts'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
 import { classifyResponse } from './subscriber-pace.ts'
@@ -65,13 +65,8 @@ export class DeliveryAttempts {
   }
 
   /** Starts an attempt, which calls `release` when it needs its place no longer. */
-  start(
-    queued: QueuedDelivery,
-    queue: SubscriberQueue,
-    destination: Destination,
-    release: ReleasePlace,
-  ): void {
-    void this.#inFlight.add(this.#process(queued, queue, destination, release))
+  start(queued: QueuedDelivery, queue: SubscriberQueue, endpoint: Endpoint, release: ReleasePlace): void {
+    void this.#inFlight.add(this.#process(queued, queue, endpoint, release))
   }
 
   /** Aborts the attempts in flight, whose deliveries are attempted again. Later attempts are not affected. */
@@ -94,13 +89,13 @@ export class DeliveryAttempts {
   async #process(
     queued: QueuedDelivery,
     queue: SubscriberQueue,
-    destination: Destination,
+    endpoint: Endpoint,
     release: ReleasePlace,
   ): Promise<void> {
     const { id } = queued.delivery
     let wasSent = true
     try {
-      await this.#deliver(queued, queue, destination, release)
+      await this.#deliver(queued, queue, endpoint, release)
     } catch (error) {
       if (error instanceof NotSent) wasSent = false
       else
@@ -113,7 +108,7 @@ export class DeliveryAttempts {
     release('aborted')
     const { prefetcher } = this.#parts
     prefetcher.forget(id)
-    if (destination.ordered || !wasSent) prefetcher.markDue(queue.id)
+    if (endpoint.ordered || !wasSent) prefetcher.markDue(queue.id)
   }
 
   /**
@@ -123,7 +118,7 @@ export class DeliveryAttempts {
   async #deliver(
     { delivery, payload }: QueuedDelivery,
     queue: SubscriberQueue,
-    destination: Destination,
+    endpoint: Endpoint,
     release: ReleasePlace,
   ): Promise<void> {
     const { attempt, clock, operationalEvents, random } = this.#parts
@@ -132,15 +127,15 @@ export class DeliveryAttempts {
     let result: AttemptResult
     try {
       event = payload ?? (await this.#parts.prefetcher.payloads.one(delivery))
-      if (!event || !mayReceive(destination, event)) {
+      if (!event || !mayReceive(endpoint, event)) {
         release('aborted')
         const now = clock.now()
         const unsent = event ? withheld(now) : withoutPayload(now)
         return await this.#record({ delivery, outcome: dead, now, attempt: unsent })
       }
-      const { target, timeout, httpSignature, owner } = destination
+      const { target, timeout, httpSignature, owner } = endpoint
       const owned = owner !== null
-      const keys = destination.keysAt(clock.now())
+      const keys = endpoint.keysAt(clock.now())
       const maySend = this.#maySend
       const request = { target, owned, event, keys, httpSignature, timeout, maySend }
       result = await (spans.attempt.start.hasSubscribers
@@ -155,15 +150,15 @@ export class DeliveryAttempts {
     const now = result.at + result.durationMs
     const plannedAt = delivery.plannedAt ?? 0
     const plannedIn = plannedAt > result.at ? plannedAt - now : undefined
-    const outcome = evaluateAttempt(result, destination.schedule, delivery.begun, random, plannedIn)
-    this.#count(destination, outcome, result)
-    const effects = operationalEvents.sideEffects({ delivery, destination, event, outcome, result })
+    const outcome = evaluateAttempt(result, endpoint.schedule, delivery.begun, random, plannedIn)
+    this.#count(endpoint, outcome, result)
+    const effects = operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
     const recorded = this.#record({ delivery, outcome, now, attempt: result, effects })
     const response = classifyResponse(result)
     if (!effects) release(response)
     await recorded
     release(response)
-    this.#afterRecorded(delivery, destination, outcome, result)
+    this.#afterRecorded(delivery, endpoint, outcome, result)
   }
 
   /** Sends the context of the span in place of the event's. */
@@ -191,7 +186,7 @@ export class DeliveryAttempts {
     })
   }
 
-  #count({ id }: Destination, { kind }: AttemptOutcome, { durationMs, traceparent }: AttemptResult): void {
+  #count({ id }: Endpoint, { kind }: AttemptOutcome, { durationMs, traceparent }: AttemptResult): void {
     const { health, metrics } = this.#parts
     metrics.attempted(kind, durationMs, traceparent)
     health.record(id, kind === 'delivered', durationMs)
@@ -207,7 +202,7 @@ export class DeliveryAttempts {
 
   #afterRecorded(
     { id: deliveryId, begun: attempts }: DueDelivery,
-    { id: subscriberId }: Destination,
+    { id: subscriberId }: Endpoint,
     outcome: AttemptOutcome,
     { error, failure }: AttemptResult,
   ): void {
@@ -223,7 +218,7 @@ export class DeliveryAttempts {
 }
 
 /** False for deliveries that remain from a change of the subscriber's owner, which earlier versions allowed. */
-function mayReceive({ owner }: Destination, { audience }: EventPayload): boolean {
+function mayReceive({ owner }: Endpoint, { audience }: EventPayload): boolean {
   return owner === null || isFor(audience, owner, false)
 }
 

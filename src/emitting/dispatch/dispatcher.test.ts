@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { AttemptResult } from '../attempt/attempt.ts'
 import type { SideEffects } from './completions.ts'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import { maxUnrecorded } from './attempt-turns.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Completion, DeliveryStore, ReadRequest } from '../store.ts'
@@ -67,7 +67,7 @@ function dispatching(
       }),
     leaseValid: () => true,
   }
-  const destination = {
+  const endpoint = {
     id: 's',
     concurrency: 100,
     ordered: false,
@@ -89,7 +89,7 @@ function dispatching(
       transaction: (work) => work(undefined as never, async () => ({ rows: [] })),
     },
     store: store as DeliveryStore,
-    destinations: { open: async () => destination as unknown as Destination },
+    endpoints: { open: async () => endpoint as unknown as Endpoint },
     attempt: async ({ event }) => {
       attempted.push(Number(event.event_id.slice(2)))
       return answer

@@ -6,7 +6,7 @@ import type { Database } from '../../storage/database.ts'
 import { AttemptTurns, pollInterval, Timers } from './attempt-turns.ts'
 import { Completions } from './completions.ts'
 import { DeliveryAttempts, type DeliveryAttemptsOptions } from './delivery-attempts.ts'
-import type { Destinations } from './destinations.ts'
+import type { Endpoints } from './endpoints.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import { Prefetcher } from './prefetcher.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
@@ -14,7 +14,7 @@ import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 interface DispatcherParts extends DeliveryAttemptsOptions {
   database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'transaction'>
   store: DeliveryStore
-  destinations: Pick<Destinations, 'open'>
+  endpoints: Pick<Endpoints, 'open'>
   operationalEvents: Pick<OperationalEvents, 'sideEffects' | 'publish'>
   /** The event loop. Default: that of the process. */
   scheduler?: Scheduler
@@ -63,8 +63,7 @@ export class Dispatcher implements Worker {
       timers: this.#timers,
       mayStart: () => !this.#stopped && store.leaseValid(),
       unrecorded: () => this.#completions.unrecorded,
-      start: (queued, queue, destination, release) =>
-        this.#attempts.start(queued, queue, destination, release),
+      start: (queued, queue, endpoint, release) => this.#attempts.start(queued, queue, endpoint, release),
       onTurn: (queue) => this.#prefetcher.refillIfLow(queue),
     })
   }

@@ -6,7 +6,7 @@ import type { SubscribersTable } from '../../storage/tables.ts'
 import type { AttemptOutcome, AttemptResult } from '../attempt/attempt.ts'
 import type { OperationalEvent, SideEffects } from './completions.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
@@ -37,7 +37,7 @@ interface OperationalEventsParts {
 
 interface FinishedAttempt {
   delivery: DueDelivery
-  destination: Destination
+  endpoint: Endpoint
   event: EventPayload
   outcome: AttemptOutcome
   result: AttemptResult
@@ -69,12 +69,12 @@ export class OperationalEvents {
         const events: OperationalEvent[] = []
         for (const effect of effects) {
           const event = await effect(tx)
-          if (event && !attempt.destination.operational) events.push(event)
+          if (event && !attempt.endpoint.operational) events.push(event)
         }
         return events
       },
       onCommitted() {
-        changed(attempt.destination.id)
+        changed(attempt.endpoint.id)
         database.signal('deliveries')
       },
     }
@@ -82,34 +82,34 @@ export class OperationalEvents {
 
   /** In the order in which they are applied. */
   #effectsOf(attempt: FinishedAttempt): SideEffect[] | undefined {
-    const { destination, outcome } = attempt
+    const { endpoint, outcome } = attempt
     const effects: SideEffect[] = []
     if (outcome.kind === 'delivered') this.#addRecovery(effects, attempt)
     else if (attempt.result.failure !== 'aborted') this.#addFailure(effects, attempt)
-    if (outcome.kind === 'dead' && !destination.operational)
+    if (outcome.kind === 'dead' && !endpoint.operational)
       effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
     if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
       const reason = outcome.disable
-      effects.push((tx) => this.#parts.disable(tx, destination, reason, false))
+      effects.push((tx) => this.#parts.disable(tx, endpoint, reason, false))
     }
     return effects.length === 0 ? undefined : effects
   }
 
   #addRecovery(effects: SideEffect[], attempt: FinishedAttempt): void {
-    if (attempt.destination.failingSince !== null) effects.push((tx) => this.#markRecovered(tx, attempt))
+    if (attempt.endpoint.failingSince !== null) effects.push((tx) => this.#markRecovered(tx, attempt))
   }
 
   #addFailure(effects: SideEffect[], attempt: FinishedAttempt): void {
-    const { delivery, destination, outcome } = attempt
+    const { delivery, endpoint, outcome } = attempt
     const { clock, disabling, disable } = this.#parts
-    const { failingSince } = destination
+    const { failingSince } = endpoint
     if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
       effects.push((tx) => this.#markFailing(tx, attempt))
-    if (destination.operational) return
-    const consequence = consequenceOf(destination, disabling, clock.now())
+    if (endpoint.operational) return
+    const consequence = consequenceOf(endpoint, disabling, clock.now())
     if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
     if (consequence === 'disable')
-      effects.push((tx) => disable(tx, destination, reasonOfFailing(failingSince!), true))
+      effects.push((tx) => disable(tx, endpoint, reasonOfFailing(failingSince!), true))
   }
 
   /** Publishes that a subscriber was disabled, in the transaction that does it. Then the caller wakes the dispatcher. */
@@ -120,9 +120,9 @@ export class OperationalEvents {
   }
 
   async #markFailing(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
-    const { destination, outcome } = attempt
+    const { endpoint, outcome } = attempt
     const columns = { failing_since: this.#parts.clock.now() }
-    const changed = await this.#updateIf(tx, destination.id, columns, 'failing_since is null')
+    const changed = await this.#updateIf(tx, endpoint.id, columns, 'failing_since is null')
     // A dead delivery has an event of its own.
     if (!changed || outcome.kind === 'dead') return undefined
     return { type: 'delivery.failing', data: descriptionOf(attempt) }
@@ -130,13 +130,13 @@ export class OperationalEvents {
 
   async #markRecovered(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
     const columns = { failing_since: null, warned_at: null }
-    const changed = await this.#updateIf(tx, attempt.destination.id, columns, 'failing_since is not null')
+    const changed = await this.#updateIf(tx, attempt.endpoint.id, columns, 'failing_since is not null')
     return changed ? { type: 'delivery.recovered', data: descriptionOf(attempt) } : undefined
   }
 
   async #warn(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
     const { clock, disabling } = this.#parts
-    const { id, failingSince } = attempt.destination
+    const { id, failingSince } = attempt.endpoint
     const warnedAt = clock.now()
     if (!(await this.#updateIf(tx, id, { warned_at: warnedAt }, 'warned_at is null'))) return undefined
     const at = disablesAt({ failingSince, warnedAt }, disabling)
@@ -221,9 +221,9 @@ export class OperationalEvents {
   }
 }
 
-function descriptionOf({ delivery, destination, event, result }: FinishedAttempt) {
+function descriptionOf({ delivery, endpoint, event, result }: FinishedAttempt) {
   return {
-    subscriber: subscriberOf(destination),
+    subscriber: subscriberOf(endpoint),
     delivery: {
       id: delivery.id,
       event: delivery.event,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Destination, Destinations } from './destinations.ts'
+import type { Endpoint, Endpoints } from './endpoints.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
 import type { DueDelivery, DeliveryStore, CommittedDelivery } from '../store.ts'
 import { Prefetcher } from './prefetcher.ts'
@@ -30,12 +30,12 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = [], rate?: number
     readDue: () => read('deliveries', [...table]),
     readPayloads: async () => new Map(),
   }
-  const destination = { concurrency: 10, ordered: false, rate } as Destination
-  const destinations: Pick<Destinations, 'open'> = {
+  const endpoint = { concurrency: 10, ordered: false, rate } as Endpoint
+  const endpoints: Pick<Endpoints, 'open'> = {
     async open() {
       if (others.unreadable) throw new Error('wrong key')
       if (others.away) throw new StorageUnavailable(new Error('no secrets'))
-      return destination
+      return endpoint
     },
   }
   let queue: SubscriberQueue | undefined
@@ -46,7 +46,7 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = [], rate?: number
   const others = { taken: false, told: [] as string[], scans: 0, unreadable: false, away: false }
   const prefetcher = new Prefetcher({
     store: store as DeliveryStore,
-    destinations,
+    endpoints,
     clock: { now: () => now, after: () => () => undefined },
     random: Math.random,
     log: {

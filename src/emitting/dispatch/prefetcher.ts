@@ -2,8 +2,8 @@ import type { Clock, Random } from '../../runtime/clock.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Destinations } from './destinations.ts'
-import { destinationMaxAge, isLow, type Payloads, prefetchLimit, QueueReader } from './queue-reader.ts'
+import type { Endpoints } from './endpoints.ts'
+import { endpointMaxAge, isLow, type Payloads, prefetchLimit, QueueReader } from './queue-reader.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
@@ -19,7 +19,7 @@ const scanPause = 20
 
 interface PrefetcherParts {
   store: DeliveryStore
-  destinations: Pick<Destinations, 'open'>
+  endpoints: Pick<Endpoints, 'open'>
   clock: Clock
   random: Random
   log: Log
@@ -123,7 +123,7 @@ export class Prefetcher {
   }
 
   /**
-   * The subscriber was changed: starts none of its deliveries before its destination is read again. Without a queue here it is
+   * The subscriber was changed: starts none of its deliveries before its endpoint is read again. Without a queue here it is
    * claimed, because a scan would find a resumed subscriber late.
    */
   changed(subscriberId: string): void {
@@ -174,8 +174,7 @@ export class Prefetcher {
   refresh(): void {
     const now = this.#parts.clock.now()
     for (const queue of this.#queues.values())
-      if (queue.waiting > 0 && now - queue.destinationReadAt >= destinationMaxAge)
-        this.#reader.requestRefill(queue)
+      if (queue.waiting > 0 && now - queue.endpointReadAt >= endpointMaxAge) this.#reader.requestRefill(queue)
     this.scan()
   }
 
@@ -193,7 +192,7 @@ export class Prefetcher {
   #accepts(queue: SubscriberQueue, { delivery, generation }: CommittedDelivery, now: number): boolean {
     return (
       queue.generation <= generation &&
-      queue.destination?.ordered === false &&
+      queue.endpoint?.ordered === false &&
       delivery.dueAt <= now &&
       delivery.id > queue.highestId &&
       queue.firstAttempts.waiting.length < this.#limit(queue)
@@ -201,8 +200,8 @@ export class Prefetcher {
   }
 
   #enqueue(queue: SubscriberQueue, { delivery, payload }: CommittedDelivery, now: number): void {
-    const outdated = now - queue.destinationReadAt >= destinationMaxAge
-    // After a while without work the destination is read again before anything starts.
+    const outdated = now - queue.endpointReadAt >= endpointMaxAge
+    // After a while without work the endpoint is read again before anything starts.
     if (outdated && queue.inMemory === 0) queue.stale = true
     this.#reader.enqueue(queue, [{ delivery, payload }], queue.firstAttempts.waiting)
     if (outdated) this.#reader.requestRefill(queue)
@@ -391,7 +390,7 @@ function isUnneeded(queue: SubscriberQueue, now: number, crowded: boolean): bool
   if (queue.draining) return true
   // Another process would start with one attempt: releasing this queue early would break the rate limit.
   if (!crowded && queue.pace.mustWaitForRate(now)) return false
-  const isInactive = !queue.destination && !queue.stale
+  const isInactive = !queue.endpoint && !queue.stale
   return isInactive || (queue.pace.healthy && (crowded || now - queue.lastUsedAt >= idleTimeout))
 }
 

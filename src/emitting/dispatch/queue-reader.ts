@@ -4,7 +4,7 @@ import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Destinations } from './destinations.ts'
+import type { Endpoints } from './endpoints.ts'
 import {
   type DeliveryStore,
   type DueDelivery,
@@ -14,14 +14,14 @@ import {
 } from '../store.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 
-/** Milliseconds until a destination is read again. This bounds how long an unreported change goes unnoticed. */
-export const destinationMaxAge = 1_000
+/** Milliseconds until an endpoint is read again. This bounds how long an unreported change goes unnoticed. */
+export const endpointMaxAge = 1_000
 /** The most subscribers whose unreadable secrets are remembered as logged. */
 const maxReported = 10_000
 
 interface QueueReaderParts {
   store: DeliveryStore
-  destinations: Pick<Destinations, 'open'>
+  endpoints: Pick<Endpoints, 'open'>
   /** The queues that this process owns, by subscriber. */
   queues: ReadonlyMap<string, SubscriberQueue>
   clock: Clock
@@ -119,8 +119,8 @@ export class QueueReader {
       while (this.#refillRequests.size > 0 && !this.#stopped) {
         const some = queuesToRead(this.#refillRequests, queues)
         for (const queue of some) this.#refillRequests.delete(queue)
-        await this.#refreshDestinations(some)
-        await this.#readDeliveries(some.filter((queue) => this.#isOwned(queue) && queue.destination))
+        await this.#refreshEndpoints(some)
+        await this.#readDeliveries(some.filter((queue) => this.#isOwned(queue) && queue.endpoint))
         this.#forgetEnded()
       }
     } catch (error) {
@@ -132,12 +132,12 @@ export class QueueReader {
     this.#forgetEnded()
   }
 
-  /** Reads the destinations again that are stale or too old. One that could not be read is stale. */
-  async #refreshDestinations(queues: readonly SubscriberQueue[]): Promise<void> {
+  /** Reads the endpoints again that are stale or too old. One that could not be read is stale. */
+  async #refreshEndpoints(queues: readonly SubscriberQueue[]): Promise<void> {
     const { store, clock } = this.#parts
     const now = clock.now()
     const outdated = queues.filter(
-      (queue) => queue.stale || !queue.destination || now - queue.destinationReadAt >= destinationMaxAge,
+      (queue) => queue.stale || !queue.endpoint || now - queue.endpointReadAt >= endpointMaxAge,
     )
     if (outdated.length === 0) return
     const rows = store.activeSubscribers(outdated.map(({ id }) => id))
@@ -151,25 +151,25 @@ export class QueueReader {
     now: number,
   ): Promise<void> {
     const { changeCount } = queue
-    const orderedBefore = queue.destination?.ordered
+    const orderedBefore = queue.endpoint?.ordered
     try {
-      queue.destination = await this.#open((await rowOf).get(queue.id))
+      queue.endpoint = await this.#open((await rowOf).get(queue.id))
     } catch (error) {
       queue.stale = true
       throw error
     }
-    queue.destinationReadAt = now
-    // The subscriber changed again during the read: the destination must be read once more.
+    queue.endpointReadAt = now
+    // The subscriber changed again during the read: the endpoint must be read once more.
     queue.stale = queue.changeCount !== changeCount
-    const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.destination?.ordered
-    if (!queue.destination || orderChanged) this.discard(queue)
+    const orderChanged = orderedBefore !== undefined && orderedBefore !== queue.endpoint?.ordered
+    if (!queue.endpoint || orderChanged) this.discard(queue)
     if (queue.waiting > 0) this.#parts.onFilled(queue)
   }
 
   async #open(row: SubscribersTable | undefined) {
     if (!row) return undefined
     try {
-      return await this.#parts.destinations.open(row)
+      return await this.#parts.endpoints.open(row)
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
       // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
@@ -262,17 +262,17 @@ const joinBelow = 0.8
 const rescanInterval = 5_000
 
 /** The most waiting deliveries of each kind, first attempts or retries, for a queue, given the number of queues. */
-export function prefetchLimit({ destination }: SubscriberQueue, queues: number): number {
-  const concurrency = destination?.concurrency ?? 1
+export function prefetchLimit({ endpoint }: SubscriberQueue, queues: number): number {
+  const concurrency = endpoint?.concurrency ?? 1
   const fairShare = Math.max(minPerQueue, Math.floor(maxWaiting / Math.max(1, queues)))
   return Math.min(maxPerQueue, fairShare, Math.max(minPerQueue, concurrency * concurrencyFactor))
 }
 
 /** Whether a queue should request a refill. @param limit of `prefetchLimit` */
 export function isLow(queue: SubscriberQueue, limit: number): boolean {
-  const { destination, draining, inMemory, firstAttempts } = queue
+  const { endpoint, draining, inMemory, firstAttempts } = queue
   if (draining) return false
-  if (destination?.ordered) return inMemory === 0 && firstAttempts.mayHaveMore
+  if (endpoint?.ordered) return inMemory === 0 && firstAttempts.mayHaveMore
   return hasBufferUpTo(queue, limit / 2)
 }
 
@@ -293,7 +293,7 @@ function queuesToRead(
 }
 
 function hasSpace(queue: SubscriberQueue, limit: number): boolean {
-  if (queue.draining || queue.destination?.ordered !== false) return false
+  if (queue.draining || queue.endpoint?.ordered !== false) return false
   return hasBufferUpTo(queue, limit * joinBelow)
 }
 
@@ -306,9 +306,9 @@ function hasBufferUpTo({ firstAttempts, retries }: SubscriberQueue, length: numb
 
 /** What is to be read for a queue now. @param limit of `prefetchLimit` */
 function readRequests(queue: SubscriberQueue, now: number, limit: number): ReadRequest[] {
-  const { destination, id: subscriberId } = queue
-  if (!destination || queue.draining) return []
-  if (destination.ordered) return queue.inMemory === 0 ? [{ subscriberId, ordered: true }] : []
+  const { endpoint, id: subscriberId } = queue
+  if (!endpoint || queue.draining) return []
+  if (endpoint.ordered) return queue.inMemory === 0 ? [{ subscriberId, ordered: true }] : []
   if (now - queue.rescannedAt >= rescanInterval) {
     queue.rescannedAt = now
     queue.firstAttempts.position = queue.retries.position = startPosition

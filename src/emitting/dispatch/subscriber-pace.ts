@@ -1,6 +1,6 @@
 import type { Random } from '../../runtime/clock.ts'
 import { TokenBucket } from '../../runtime/token-bucket.ts'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { AttemptRecord } from '../store.ts'
 
 /** Greater than every concurrency: the window does not limit the subscriber. */
@@ -21,7 +21,7 @@ export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): Res
   return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
 }
 
-type Limits = Pick<Destination, 'concurrency' | 'ordered' | 'rate'>
+type Limits = Pick<Endpoint, 'concurrency' | 'ordered' | 'rate'>
 
 /**
  * How fast attempts of one subscriber may start: by its concurrency and rate, by a window that shrinks while it does not respond,
@@ -33,7 +33,7 @@ export class SubscriberPace {
   #window = maxWindow
   /** Of the rate limit. */
   #bucket: TokenBucket | undefined
-  /** Tokens per second when they were last added. Outlives the destination of a subscriber that is paused. */
+  /** Tokens per second when they were last added. Outlives the endpoint of a subscriber that is paused. */
   #rate: number | undefined
 
   constructor(random: Random) {

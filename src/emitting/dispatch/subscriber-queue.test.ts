@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import { SubscriberPace, type ResponseClass } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
 
@@ -12,7 +12,7 @@ interface Bounds {
 
 function queueWith({ concurrency = 10, rate, ordered = false }: Bounds): SubscriberQueue {
   const queue = new SubscriberQueue('a', 1, 0, new SubscriberPace(() => 0.5))
-  queue.destination = { concurrency, rate, ordered } as Destination
+  queue.endpoint = { concurrency, rate, ordered } as Endpoint
   queue.stale = false
   return queue
 }
@@ -136,11 +136,11 @@ test('an ordered queue is not probed; its first delivery is retried by the sched
   assert.equal(queue.capacity(100_000), 1)
 })
 
-test('a spent token is refilled over time, also while there is no destination', () => {
+test('a spent token is refilled over time, also while there is no endpoint', () => {
   const queue = queueWith({ rate: 0.5 })
   assert.equal(queue.pace.mustWaitForRate(0), false)
   fail(queue, 'answered', 0)
-  queue.destination = undefined
+  queue.endpoint = undefined
   assert.equal(queue.pace.mustWaitForRate(1_999), true)
   assert.equal(queue.pace.mustWaitForRate(2_000), false)
   const free = queueWith({})
@@ -187,7 +187,7 @@ test('a queue that is released and claimed again keeps its limits', () => {
     [100_000, 1],
   ] as const) {
     const queue = new SubscriberQueue('a', 1, at, pace)
-    queue.destination = { concurrency: 10, rate: 0.01, ordered: false } as Destination
+    queue.endpoint = { concurrency: 10, rate: 0.01, ordered: false } as Endpoint
     queue.stale = false
     pace.resumed(at)
     assert.equal(queue.capacity(at), capacity, `${at}`)
@@ -196,9 +196,9 @@ test('a queue that is released and claimed again keeps its limits', () => {
 })
 
 /** The next queue of a subscriber. */
-function nextQueue({ pace, destination }: SubscriberQueue, now: number): SubscriberQueue {
+function nextQueue({ pace, endpoint }: SubscriberQueue, now: number): SubscriberQueue {
   const queue = new SubscriberQueue('a', 2, now, pace)
-  queue.destination = destination
+  queue.endpoint = endpoint
   queue.stale = false
   pace.resumed(now)
   return queue

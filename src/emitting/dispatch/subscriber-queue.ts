@@ -1,4 +1,4 @@
-import type { Destination } from './destinations.ts'
+import type { Endpoint } from './endpoints.ts'
 import { startPosition, type DueDelivery, type DuePosition, type EventPayload } from '../store.ts'
 import type { ResponseClass, SubscriberPace } from './subscriber-pace.ts'
 
@@ -33,8 +33,8 @@ class PrefetchBuffer {
  * must not use up the places that all subscribers share. First attempts and retries wait in separate buffers, so that many retries do not delay
  * new events.
  *
- * A queue is new until its destination is read. It starts attempts while it has a destination that is not stale; it is stale from a
- * change of the subscriber until the next read. If the read finds no destination, the subscriber is not active, and the queue is
+ * A queue is new until its endpoint is read. It starts attempts while it has an endpoint that is not stale; it is stale from a
+ * change of the subscriber until the next read. If the read finds no endpoint, the subscriber is not active, and the queue is
  * released. A draining queue reads nothing, and is released when its attempts have ended.
  */
 export class SubscriberQueue {
@@ -46,13 +46,13 @@ export class SubscriberQueue {
   readonly retries = new PrefetchBuffer()
   readonly pace: SubscriberPace
   /** `undefined` before the first read, and while the subscriber is not active. */
-  destination: Destination | undefined
-  /** Whether the destination must be read again before an attempt starts. */
+  endpoint: Endpoint | undefined
+  /** Whether the endpoint must be read again before an attempt starts. */
   stale = true
   /** The number of changes of the subscriber that this process was notified of. */
   changeCount = 0
-  /** When the destination was last read; times in milliseconds since 1970. */
-  destinationReadAt = 0
+  /** When the endpoint was last read; times in milliseconds since 1970. */
+  endpointReadAt = 0
   /** When reading last started from the beginning. */
   rescannedAt = 0
   /** Deliveries that wait, are in flight or are being recorded. */
@@ -91,15 +91,15 @@ export class SubscriberQueue {
    * @param scarce whether the process has few places left: then a queue gets one only if nothing of it is in flight
    */
   capacity(now: number, scarce = false): number {
-    const { destination } = this
-    if (!destination || this.stale) return 0
-    const limits = scarce ? { ...destination, concurrency: 1 } : destination
+    const { endpoint } = this
+    if (!endpoint || this.stale) return 0
+    const limits = scarce ? { ...endpoint, concurrency: 1 } : endpoint
     return this.pace.capacity(limits, this.inFlight, now)
   }
 
   /** @see SubscriberPace.waitTime */
   waitTime(now: number): number | undefined {
-    return this.destination && this.pace.waitTime(this.destination, this.inFlight, now)
+    return this.endpoint && this.pace.waitTime(this.endpoint, this.inFlight, now)
   }
 
   /** Removes the next delivery and counts it as in flight; `undefined` if none waits. */
@@ -110,7 +110,7 @@ export class SubscriberQueue {
     this.#firstAttemptsInARow = buffer === this.retries ? 0 : this.#firstAttemptsInARow + 1
     this.inFlight += 1
     this.lastUsedAt = now
-    this.pace.started(this.destination?.rate, now)
+    this.pace.started(this.endpoint?.rate, now)
     return next
   }
 

@@ -18,7 +18,7 @@ import {
   optionalText,
 } from '../../http/schemas/schemas.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { openHeaders } from '../dispatch/destinations.ts'
+import { openHeaders } from '../dispatch/endpoints.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'

@@ -6,7 +6,7 @@ import type { PageOfRows, PageRequest } from '../../paging/page.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/audience.ts'
-import { openHeaders, sealHeaders } from '../dispatch/destinations.ts'
+import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { removeSubscriber } from './removal.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
@@ -304,7 +304,7 @@ function escapeLike(text: string): string {
   return text.replace(/[!%_]/g, '!$&')
 }
 
-/** For `updated_at`: increases even within a millisecond, because `Destinations` caches by this column. */
+/** For `updated_at`: increases even within a millisecond, because `Endpoints` caches by this column. */
 export function laterThanBefore(now: number) {
   return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
 }

@@ -1,4 +1,4 @@
-import type { Destination } from '../../../src/emitting/dispatch/destinations.ts'
+import type { Endpoint } from '../../../src/emitting/dispatch/endpoints.ts'
 import { Dispatcher } from '../../../src/emitting/dispatch/dispatcher.ts'
 import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
@@ -49,7 +49,7 @@ export class DispatcherNode {
         transaction: () => Promise.reject(new Error('nothing follows here')),
       },
       store: simulatedStore(world, process, claimer),
-      destinations: {
+      endpoints: {
         open: async ({ id }) => {
           const row = tables.subscribers.get(id)!
           return {
@@ -74,7 +74,7 @@ export class DispatcherNode {
             failingSince: null,
             warnedAt: null,
             keysAt: () => [],
-          } satisfies Destination
+          } satisfies Endpoint
         },
       },
       attempt: receivers.attemptOf(world, process),

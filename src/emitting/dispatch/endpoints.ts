@@ -13,7 +13,7 @@ import type { SigningKey } from '../attempt/signature.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 
 /** The settings of a subscriber that the dispatcher needs, with decrypted secrets and headers. */
-export interface Destination {
+export interface Endpoint {
   id: string
   url: string
   timeout: number
@@ -41,7 +41,7 @@ const defaultConcurrency = 10
 /** Subscribers in the cache. */
 const most = 10_000
 
-interface DestinationsParts {
+interface EndpointsParts {
   database: Database
   keyring: Keyring
   secrets: SubscriberSecrets
@@ -51,24 +51,24 @@ interface DestinationsParts {
 }
 
 /**
- * A cache of destinations. An entry is valid while `updated_at` is the same: every change of a subscriber or of its secrets
+ * A cache of endpoints. An entry is valid while `updated_at` is the same: every change of a subscriber or of its secrets
  * increases that column.
  */
-export class Destinations {
-  readonly #parts: DestinationsParts
-  readonly #cache = new BoundedCache<string, { updatedAt: number; destination: Destination }>(most)
+export class Endpoints {
+  readonly #parts: EndpointsParts
+  readonly #cache = new BoundedCache<string, { updatedAt: number; endpoint: Endpoint }>(most)
 
-  constructor(parts: DestinationsParts) {
+  constructor(parts: EndpointsParts) {
     this.#parts = parts
     parts.database.onSetBack(() => this.#cache.clear())
   }
 
-  async open(row: SubscribersTable): Promise<Destination> {
+  async open(row: SubscribersTable): Promise<Endpoint> {
     const cached = this.#cache.get(row.id)
-    if (cached?.updatedAt === row.updated_at) return cached.destination
+    if (cached?.updatedAt === row.updated_at) return cached.endpoint
     const { database, secrets, defaults } = this.#parts
     const keys = await secrets.load(database.reader, row.id, schemesOf(row.signing))
-    const destination: Destination = {
+    const endpoint: Endpoint = {
       id: row.id,
       url: row.url,
       timeout: row.timeout_ms ?? defaults.timeout,
@@ -85,8 +85,8 @@ export class Destinations {
       warnedAt: row.warned_at,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
-    this.#cache.set(row.id, { updatedAt: row.updated_at, destination })
-    return destination
+    this.#cache.set(row.id, { updatedAt: row.updated_at, endpoint })
+    return endpoint
   }
 
   #target(row: SubscribersTable): Target {
