@@ -186,5 +186,40 @@ describe('examples/opentelemetry', { skip }, () => {
         assert.equal((await spanOf('postern attempt', traceId!)).spanId, spanId)
         assert.equal((await spanOf('postern emit', traceId!)).parentSpanId ?? '', '')
       })
+
+      test('an array and lines of POST /events have one span each, of which all attempts are children', async () => {
+        const receiver = await startReceiver()
+        await subscribe(service, { url: receiver.url, eventTypes: ['by.many'] })
+        const event = { type: 'by.many', data: 1 }
+        const lines = `${JSON.stringify(event)}\n{"type":1}\n${JSON.stringify(event)}\n`
+        for (const [index, [type, body]] of (
+          [
+            ['application/json', JSON.stringify([event, event])],
+            ['application/x-ndjson', lines],
+          ] as const
+        ).entries()) {
+          const traceId = trace.replace('4b', `${index}${engine.name === 'sqlite' ? 'c' : 'd'}`)
+          const headers = { 'content-type': type, traceparent: `00-${traceId}-${parent}-01` }
+          const response = await service.admin('/events', { method: 'POST', headers, body })
+          assert.ok(response.ok)
+          await response.text()
+          const calls = (await receiver.waitFor(2 * (index + 1))).slice(-2)
+          const span = await spanOf('postern emit', traceId)
+          assert.equal(span.parentSpanId, parent)
+          assert.deepEqual(
+            span.attributes.filter(({ key }) => key === 'messaging.batch.message_count'),
+            [{ key: 'messaging.batch.message_count', value: { intValue: 2 } }],
+          )
+          for (const { headers: sent } of calls) {
+            const attempt = await eventually(() =>
+              otlp.received.find(({ spanId }) => sent['traceparent']?.toString().includes(spanId)),
+            )
+            assert.deepEqual([attempt.traceId, attempt.parentSpanId], [traceId, span.spanId])
+          }
+          const all = otlp.received.filter((one) => one.name === span.name && one.traceId === traceId)
+          assert.equal(all.length, 1)
+        }
+        await receiver.close()
+      })
     })
 })

@@ -9,18 +9,19 @@ import type { EmittingRouteParts } from './area.ts'
 import type { App } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
-import { groupEmits } from '../events/emitter.ts'
+import { type Announce, groupEmits } from '../events/emitter.ts'
 import {
   emitNdjson,
   EmittedView,
   NewEventBody,
   NewEventsBody,
+  type NdjsonEventsParts,
   viewEmitted,
   readDelay,
 } from '../events/ndjson-events.ts'
 import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
-import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
+import { begin, end, run, spans, type Work, withContext } from '../../telemetry/spans.ts'
 import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import {
   closedObject,
@@ -109,50 +110,71 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       useAsId(request.headers['idempotency-key'], body)
       if (depthOf(request.headers) >= longestChain)
         throw new Problem('unprocessable', { detail: new EventLoop().message })
-      const headers = passedOn(request.headers)
+      const { headers } = request
       if (body instanceof Readable) {
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)
-        const parts = {
-          emitter,
-          database,
-          clock,
-          announce,
-          budget,
-          network,
-          lineLimit: defaultBodyLimit,
-          headers,
-        }
-        const answers = Readable.from(emitNdjson(body, parts))
+        const parts = { emitter, database, clock, announce, budget, network, lineLimit: defaultBodyLimit }
         return reply
           .code(200)
           .type(`${ndjson}; charset=utf-8`)
-          .send(answers as never)
+          .send(Readable.from(emitLines(headers, body, parts)) as never)
       }
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
       if (!Array.isArray(body)) {
-        const add = (carried: string | null) => emits.add({ ...body, headers: carried })
-        const emitted = await (spans.emit.start.hasSubscribers
-          ? emitTraced(request.headers, body, add)
-          : add(headers))
+        const emitted = await emit(headers, { 'postern.type': body.type }, (carried) =>
+          emits.add({ ...body, headers: carried }),
+        )
         return answer.send(viewEmitted(emitted, body))
       }
-      const events = body.map((event) => ({ ...event, headers }))
-      const emitted = await database.transaction((tx) => emitter.emitAll(tx, events))
+      const emitted = await emit(headers, { [eventCount]: body.length }, (carried) => {
+        const events = body.map((event) => ({ ...event, headers: carried }))
+        return database.transaction((tx) => emitter.emitAll(tx, events))
+      })
       announce(emitted)
       return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },
   )
 }
 
-/** Emits with the headers that deliveries carry, which have the context of the span. */
-function emitTraced<T>(
+/** Emits with the headers that deliveries carry: those of the request or, if it is traced, with the context of the span. */
+function emit<T>(
   headers: IncomingHttpHeaders,
-  { type }: NewEvent,
+  attributes: Work['attributes'],
   add: (carried: string | null) => Promise<T>,
 ): Promise<T> {
-  const work = begin('emit', headers, { 'postern.type': type })
+  if (!spans.emit.start.hasSubscribers) return add(passedOn(headers))
+  const work = begin('emit', headers, attributes)
   return run(work, () => add(passedOn(withContext(headers, work))))
+}
+
+const eventCount = 'messaging.batch.message_count'
+
+/** The same for NDJSON. Its span ends with the last response, or when the client leaves, and counts the events, also known ones. */
+async function* emitLines(
+  headers: IncomingHttpHeaders,
+  body: Readable,
+  parts: Omit<NdjsonEventsParts, 'headers'>,
+): AsyncGenerator<string> {
+  if (!spans.emit.start.hasSubscribers) {
+    yield* emitNdjson(body, { ...parts, headers: passedOn(headers) })
+    return
+  }
+  const work = begin('emit', headers, {})
+  let count = 0
+  const announce: Announce = (emitted) => {
+    count += emitted.length
+    parts.announce(emitted)
+  }
+  try {
+    yield* emitNdjson(body, { ...parts, announce, headers: passedOn(withContext(headers, work)) })
+  } catch (error) {
+    work.error = error
+    throw error
+  } finally {
+    work.attributes[eventCount] = count
+    end(work)
+  }
 }
 
 /** @throws Problem `invalid-body` if the key has not the form of an id, or the body has several events or another id */
