@@ -149,9 +149,10 @@ const complete = {
   text: `
   with result as (
     select * from unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[],
-      $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bigint[])
+      $7::integer[], $8::integer[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[],
+      $16::bigint[])
       as r (id, number, status, due_at, finished_at, at, duration_ms, http_status, error, failure, phases,
-        request_headers, response_headers, response_body, nonce)
+        request_headers, response_headers, request_body, response_body, nonce)
   ), finished as (
     update deliveries d set attempts = d.attempts + 1, status = case when d.status = 'pending' then r.status else d.status end,
       due_at = case when d.status = 'pending' then r.due_at else d.due_at end,
@@ -165,9 +166,9 @@ const complete = {
     returning d.id, d.attempts
   )
   insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
-    response_headers, response_body)
+    response_headers, request_body, response_body)
   select r.id, finished.attempts, r.at, r.duration_ms, r.http_status, r.error, r.failure, r.phases, r.request_headers,
-    r.response_headers, r.response_body
+    r.response_headers, r.request_body, r.response_body
   from result r join finished on finished.id = r.id on conflict do nothing`,
 }
 
@@ -204,6 +205,7 @@ const completionColumns: readonly Column<Completion>[] = [
   { kind: 'texts', read: ({ attempt }) => attempt.phases },
   { kind: 'texts', read: ({ attempt }) => attempt.requestHeaders },
   { kind: 'texts', read: ({ attempt }) => attempt.responseHeaders },
+  { kind: 'bytes', read: ({ attempt }) => attempt.requestBody ?? null },
   { kind: 'bytes', read: ({ attempt }) => attempt.responseBody },
   { kind: 'bigints', read: ({ delivery }) => delivery.nonce },
 ]

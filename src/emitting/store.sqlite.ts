@@ -65,8 +65,8 @@ const finish = `
 // With the number from the statement before. If that updated nothing, an attempt with the number exists.
 const record = `
   insert into attempts (delivery, number, at, duration_ms, status, error, failure, phases, request_headers,
-    response_headers, response_body)
-  select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 from deliveries where id = ?1 and nonce is ?11
+    response_headers, request_body, response_body)
+  select id, attempts, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 from deliveries where id = ?1 and nonce is ?12
   on conflict do nothing`
 
 /** One process serves a file, so it owns all queues. A thread writes completions. */
@@ -185,6 +185,7 @@ function toRecord({ delivery, attempt }: Completion): SqlValue[] {
     attempt.phases,
     attempt.requestHeaders,
     attempt.responseHeaders,
+    attempt.requestBody ?? null,
     attempt.responseBody,
     delivery.nonce,
   ]

@@ -53,6 +53,8 @@ export interface AttemptRecord {
   requestHeaders: string
   /** JSON. */
   responseHeaders: string | null
+  /** The beginning of the body that was sent, if it is not that of the event. */
+  requestBody?: Uint8Array | undefined
   responseBody: Uint8Array | null
 }
 

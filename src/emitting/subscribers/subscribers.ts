@@ -89,6 +89,7 @@ export class Subscribers {
       headers: null,
       credentials: null,
       request: null,
+      transformation: null,
       ordered: 0,
       signing: 'v1',
       http_signature: 0,

@@ -46,6 +46,8 @@ export interface SubscribersTable {
   credentials: Uint8Array | null
   /** JSON: method, statuses and compression, if they are not the defaults. */
   request: string | null
+  /** JavaScript that changes its requests. */
+  transformation: string | null
   ordered: number
   signing: SigningScheme
   created_at: number
@@ -114,6 +116,8 @@ export interface AttemptsTable {
   /** JSON: the headers, and the address under `:url`. */
   request_headers: string
   response_headers: string | null
+  /** The beginning of what was sent, if a transformation changed the body. */
+  request_body: Uint8Array | null
   response_body: Uint8Array | null
 }
 

@@ -26,7 +26,7 @@ export const emitting: SchemaPart = {
       event_types text not null, conditions text, operational integer not null default 0,
       status text not null, disabled_reason text, failing_since ${time}, warned_at ${time},
       retry_schedule text, timeout_ms integer, rate_limit ${double}, concurrency integer, ordered integer not null,
-      headers ${bytes}, credentials ${bytes}, request text, signing text not null, http_signature integer not null default 0,
+      headers ${bytes}, credentials ${bytes}, request text, transformation text, signing text not null, http_signature integer not null default 0,
       created_at ${time} not null, updated_at ${time} not null
     ) ${strict};
     -- For the subscribers of an event's audience, and for the portal's list.
@@ -84,11 +84,12 @@ export const emitting: SchemaPart = {
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
 
     -- One row for each recorded attempt of a delivery. The dispatcher inserts it. Deleted with its delivery.
-    -- The response comes last, for the same reason as the payload of an event. No foreign key to deliveries: see events.ts.
+    -- The bodies come last, for the same reason as the payload of an event. No foreign key to deliveries: see events.ts.
     create table attempts (
       delivery ${bigint} not null, number integer not null, at ${time} not null, duration_ms integer not null,
       status integer, error text, failure text, phases text,
-      request_headers text not null, response_headers text, response_body ${bytes}, primary key (delivery, number)
+      request_headers text not null, response_headers text, request_body ${bytes}, response_body ${bytes},
+      primary key (delivery, number)
     ) ${strictByKey};
 
     -- One row for each subscriber, hour and class of duration: the number of attempts. The recorder of attempts adds to it.
