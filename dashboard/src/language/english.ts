@@ -58,7 +58,7 @@ export const english = {
     all: 'All, including future ones',
     others: 'Other types and patterns',
     patterns: 'Types and patterns',
-    hint: 'Separated by commas. order.* matches all types that begin with order.',
+    hint: 'Separated by commas. * stands for any text, as in order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'One per line, as in X-Team: billing. [redacted] keeps the stored value.',

@@ -56,7 +56,7 @@ export const de: Words = {
     all: 'Alle, auch künftige',
     others: 'Weitere Typen und Muster',
     patterns: 'Typen und Muster',
-    hint: 'Durch Kommas getrennt. order.* steht für alle Typen, die mit order beginnen.',
+    hint: 'Durch Kommas getrennt. * steht für beliebigen Text, zum Beispiel order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint:

@@ -56,7 +56,7 @@ export const es: Words = {
     all: 'Todos, incluidos los futuros',
     others: 'Otros tipos y patrones',
     patterns: 'Tipos y patrones',
-    hint: 'Separados por comas. order.* coincide con todos los tipos que empiezan por order.',
+    hint: 'Separados por comas. * representa cualquier texto, por ejemplo, order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Uno por línea, por ejemplo X-Team: billing. [redacted] conserva el valor almacenado.',

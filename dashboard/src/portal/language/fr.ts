@@ -56,7 +56,7 @@ export const fr: Words = {
     all: 'Tous, y compris les futurs',
     others: 'Autres types et modèles',
     patterns: 'Types et modèles',
-    hint: 'Séparés par des virgules. order.* correspond à tous les types qui commencent par order.',
+    hint: 'Séparés par des virgules. * représente n’importe quel texte, par exemple order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Un par ligne, par exemple X-Team: billing. [redacted] conserve la valeur enregistrée.',

@@ -56,7 +56,7 @@ export const it: Words = {
     all: 'Tutti, inclusi quelli futuri',
     others: 'Altri tipi e pattern',
     patterns: 'Tipi e pattern',
-    hint: 'Separati da virgole. order.* corrisponde a tutti i tipi che iniziano con order.',
+    hint: 'Separati da virgole. * sta per qualsiasi testo, ad esempio order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Una per riga, ad esempio X-Team: billing. [redacted] mantiene il valore memorizzato.',

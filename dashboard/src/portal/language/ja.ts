@@ -55,7 +55,7 @@ export const ja: Words = {
     all: 'すべて (今後追加されるものを含む)',
     others: 'その他のタイプとパターン',
     patterns: 'タイプとパターン',
-    hint: 'カンマで区切って入力します。order.* は order で始まるすべてのタイプと一致します。',
+    hint: 'カンマで区切って入力します。* は任意の文字列を表します。例：order.*、*.created、order.*.paid',
   },
   settings: {
     headersHint:

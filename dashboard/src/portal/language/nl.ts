@@ -56,7 +56,7 @@ export const nl: Words = {
     all: 'Alle, ook toekomstige',
     others: 'Andere typen en patronen',
     patterns: 'Typen en patronen',
-    hint: 'Gescheiden door komma’s. order.* komt overeen met alle typen die met order beginnen.',
+    hint: 'Gescheiden door komma’s. * staat voor willekeurige tekst, bijvoorbeeld order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Eén per regel, bijvoorbeeld X-Team: billing. [redacted] behoudt de opgeslagen waarde.',

@@ -56,7 +56,7 @@ export const pl: Words = {
     all: 'Wszystkie, także przyszłe',
     others: 'Inne typy i wzorce',
     patterns: 'Typy i wzorce',
-    hint: 'Rozdzielone przecinkami. order.* oznacza wszystkie typy zaczynające się od order.',
+    hint: 'Rozdzielone przecinkami. * oznacza dowolny tekst, na przykład order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Po jednym w wierszu, na przykład X-Team: billing. [redacted] zachowuje zapisaną wartość.',

@@ -57,7 +57,7 @@ export const pt: Words = {
     all: 'Todos, inclusive os futuros',
     others: 'Outros tipos e padrões',
     patterns: 'Tipos e padrões',
-    hint: 'Separados por vírgulas. order.* corresponde a todos os tipos que começam com order.',
+    hint: 'Separados por vírgulas. * representa qualquer texto, por exemplo order.*, *.created, order.*.paid.',
   },
   settings: {
     headersHint: 'Um por linha, por exemplo, X-Team: billing. [redacted] mantém o valor armazenado.',

@@ -56,7 +56,7 @@ export const zh: Words = {
     all: '全部，包括以后新增的类型',
     others: '其他类型和模式',
     patterns: '类型和模式',
-    hint: '以逗号分隔。order.* 匹配以 order 开头的所有类型。',
+    hint: '以逗号分隔。* 代表任意文本，例如 order.*、*.created、order.*.paid。',
   },
   settings: {
     headersHint: '每行一个，例如 X-Team: billing。[redacted] 会保留已存储的值。',
