@@ -91,7 +91,9 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
         <p className="text-soft">{words.attempt.noRequest}</p>
       ) : (
         <>
-          <p className="mb-2 font-mono text-sm break-all">POST {made.url}</p>
+          <p className="mb-2 font-mono text-sm break-all">
+            {made.method} {made.url}
+          </p>
           <CodeBlock
             label={words.attempt.requestHeaders}
             maxHeight="max-h-56"

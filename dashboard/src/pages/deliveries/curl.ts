@@ -6,6 +6,8 @@ const computed = new Set([
   'signature',
   'signature-input',
   'content-digest',
+  // The body of the command is not compressed.
+  'content-encoding',
 ])
 
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
@@ -20,12 +22,13 @@ export function curlOf(
 ): string {
   const shown = Object.entries(attempt?.requestHeaders ?? { 'content-type': 'application/json' })
   const headers = shown.filter(([name]) => !computed.has(name) && name !== 'webhook-id')
+  const method = attempt === undefined || attempt.method === 'POST' ? '' : `-X ${attempt.method} `
   return [
     `# WEBHOOK_SECRET is the endpoint's secret: whsec_…`,
     `id=${quoted(eventId)}; now=$(date +%s); body=${quoted(payload)}`,
     `key=$(printf %s "\${WEBHOOK_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')`,
     `signature=$(printf '%s.%s.%s' "$id" "$now" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)`,
-    `curl -i ${quoted(attempt?.url ?? subscriberUrl)} \\`,
+    `curl -i ${method}${quoted(attempt?.url ?? subscriberUrl)} \\`,
     ...headers.map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)} \\`),
     `  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" \\`,
     `  --data-binary "$body"`,
