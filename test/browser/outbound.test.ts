@@ -89,6 +89,55 @@ describe('outbound pages of the dashboard', () => {
     await assertAccessible(page)
   })
 
+  test('a new endpoint has the settings of an existing one', async () => {
+    const labels = async () =>
+      (await page.locator('form :is(label, legend):visible').allInnerTexts()).filter(
+        (label) => !/^(?:Customer|Send a test)/.test(label),
+      )
+    await open(`/subscribers/${id}?tab=settings`)
+    await page.getByLabel('Successful statuses').waitFor()
+    const existing = await labels()
+    await open('/subscribers/new')
+    await page.getByLabel('URL').fill(`${receiver.url}/special`)
+    await page.getByLabel('All, including future ones').uncheck()
+    await page.getByLabel(/types and patterns/).fill('*.created, order.*.paid')
+    await page.getByText('as in order.*, *.created, order.*.paid').waitFor()
+    await page.getByText('More settings').click()
+    assert.deepEqual(await labels(), existing)
+    await page.getByLabel('Method').selectOption('PUT')
+    await page.getByLabel('Successful statuses').fill('202, 3xx')
+    await page.getByLabel('Statuses without retry').fill('404')
+    await page.getByLabel('Compress the body (gzip)').check()
+    await page.getByLabel('Authentication').selectOption('bearer')
+    await page.getByLabel('Send a test event now').uncheck()
+    await picture(page, 'subscriber-new-all')
+    await assertAccessible(page)
+    await page.getByText('More settings').click()
+    await button('Add').click()
+    await page.getByLabel('Token', { exact: true }).and(page.locator(':focus')).fill('t0ken')
+    await button('Add').click()
+    await page.getByText('It is shown only once').waitFor()
+    const { data } = await expectJson<{ data: Record<string, unknown>[] }>(
+      service,
+      200,
+      '/subscribers?url=/special',
+    )
+    const { method, successStatuses, noRetryStatuses, gzip, auth, eventTypes } = data[0]!
+    assert.deepEqual(
+      { method, successStatuses, noRetryStatuses, gzip, auth, eventTypes },
+      {
+        method: 'PUT',
+        successStatuses: [202, '3xx'],
+        noRetryStatuses: [404],
+        gzip: true,
+        auth: { type: 'bearer', token: '[redacted]' },
+        eventTypes: ['*.created', 'order.*.paid'],
+      },
+    )
+    const path = `/subscribers/${String(data[0]!['id'])}`
+    assert.equal((await service.admin(path, { method: 'DELETE' })).status, 204)
+  })
+
   test('deliveries are filtered in the address; one is sent again, and waits until it has arrived', async () => {
     await open('/deliveries')
     await page.getByRole('row').nth(5).waitFor()

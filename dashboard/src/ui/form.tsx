@@ -37,7 +37,7 @@ export function Form({
     if (!form.current || !showFirstFault(form.current)) setWithoutField(problem)
   }, [problem, faults])
   return (
-    <form ref={form} {...rest}>
+    <form ref={form} {...rest} onInvalidCapture={({ target }) => openAround(target as Element)}>
       {Boolean(problem) && problem === withoutField && (
         <div className="col-span-full">
           <ProblemNotice error={problem} />
@@ -60,9 +60,14 @@ function showFirstFault(form: HTMLFormElement): boolean {
   const fault = form.querySelector('[data-fault]')
   const field = fault?.closest('[data-field]')?.querySelector<HTMLElement>('input, select, textarea, button')
   if (!fault || !field) return false
-  for (let part = fault.closest('details'); part; part = part.parentElement?.closest('details') ?? null)
-    part.open = true
+  openAround(fault)
   field.focus()
   fault.scrollIntoView({ block: 'nearest' })
   return true
+}
+
+/** A folded part of the form is opened: the browser cannot focus what it hides. */
+function openAround(element: Element): void {
+  for (let part = element.closest('details'); part; part = part.parentElement?.closest('details') ?? null)
+    part.open = true
 }

@@ -3,10 +3,12 @@ import { Link, getRouteApi } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
-import { Button, ButtonLink, CheckField, Form, Notice, Page, Section, TextField } from '../../ui/index.ts'
+import { Button, ButtonLink, CheckField, Form, Notice, Page, TextField, type Faults } from '../../ui/index.ts'
 import { SendEvent } from '../event-types/send-event.tsx'
-import { EventTypesField } from '../../webhooks/event-types-field.tsx'
+import { changeOf, newForm, type SettingsForm } from '../../webhooks/settings-form.ts'
 import { ShownOnce } from '../../webhooks/shown-once.tsx'
+import type { SubscriberChange } from '../../webhooks/types.ts'
+import { EndpointFields } from './endpoint-fields.tsx'
 
 const route = getRouteApi('/subscribers/new')
 
@@ -16,19 +18,19 @@ const up = <Link to="/subscribers">Endpoints</Link>
 export function NewPage() {
   const { owner: presetOwner } = route.useSearch()
   const client = useQueryClient()
-  const [url, setUrl] = useState('')
+  const [form, setForm] = useState(newForm)
+  const [faults, setFaults] = useState<Faults>()
   const [owner, setOwner] = useState(presetOwner ?? '')
-  const [description, setDescription] = useState('')
-  const [types, setTypes] = useState<string[]>(['*'])
   const [sendTest, setSendTest] = useState(true)
+  const set = (change: Partial<SettingsForm>): void => setForm({ ...form, ...change })
+  const customer = owner.trim()
   const add = useMutation({
-    mutationFn: () =>
+    mutationFn: (settings: SubscriberChange) =>
       api.post('/subscribers', {
         body: {
-          url: url.trim(),
-          eventTypes: types,
-          ...(owner.trim() !== '' && { owner: owner.trim() }),
-          ...(description.trim() !== '' && { description: description.trim() }),
+          ...settings,
+          url: form.url.trim(),
+          ...(customer !== '' && { owner: customer }),
           sendTest,
         },
       }),
@@ -37,53 +39,46 @@ export function NewPage() {
   if (add.data) return <Added subscriber={add.data} />
   const submit = (event: FormEvent): void => {
     event.preventDefault()
-    add.mutate()
+    const { change, faults } = changeOf(newForm, form)
+    setFaults(faults)
+    if (faults === undefined) add.mutate(change)
   }
   return (
     <Page
       title="Add endpoint"
       up={up}
-      description="It receives each event of the chosen types as a signed POST request."
+      description="It receives each event of the chosen types as a signed request."
     >
-      <Section>
-        <Form problem={add.error} onSubmit={submit} className="grid max-w-2xl gap-4">
-          <TextField
-            label="URL"
-            name="url"
-            type="url"
-            required
-            autoFocus
-            placeholder="https://example.com/hooks"
-            value={url}
-            onChange={({ target }) => setUrl(target.value)}
-          />
-          <EventTypesField chosen={types} onChange={setTypes} />
-          <TextField
-            label="Customer (optional)"
-            name="owner"
-            hint="The ID of the customer who manages this endpoint in the portal. It only gets events for this customer. It cannot be changed later."
-            value={owner}
-            onChange={({ target }) => setOwner(target.value)}
-          />
-          <TextField
-            label="Description (optional)"
-            name="description"
-            value={description}
-            onChange={({ target }) => setDescription(target.value)}
-          />
+      <Form problem={add.error} faults={faults} onSubmit={submit}>
+        <EndpointFields
+          form={form}
+          set={set}
+          isNew
+          hasCustomer={customer !== ''}
+          customer={
+            <TextField
+              label="Customer (optional)"
+              name="owner"
+              hint="The ID of the customer who manages this endpoint in the portal. It only gets events for this customer. It cannot be changed later."
+              value={owner}
+              onChange={({ target }) => setOwner(target.value)}
+            />
+          }
+        />
+        <div className="mb-4">
           <CheckField
             label="Send a test event now"
             checked={sendTest}
             onChange={({ target }) => setSendTest(target.checked)}
           />
-          <div className="flex gap-2">
-            <Button type="submit" kind="primary" busy={add.isPending}>
-              Add
-            </Button>
-            <ButtonLink to="/subscribers">Cancel</ButtonLink>
-          </div>
-        </Form>
-      </Section>
+        </div>
+        <div className="flex gap-2">
+          <Button type="submit" kind="primary" busy={add.isPending}>
+            Add
+          </Button>
+          <ButtonLink to="/subscribers">Cancel</ButtonLink>
+        </div>
+      </Form>
     </Page>
   )
 }
