@@ -22,6 +22,9 @@ const collectWithin = 3_000
  */
 const eventLoopMonitoringPrecision = 100
 
+/** @param traceparent of the span, if it is traced */
+export type ObserveTraced = (label: string, ms: number, traceparent?: string) => void
+
 /** The registry of one service. Several services in one process (tests, embedding) do not share metrics. */
 export class Metrics {
   readonly registry = new Registry()
@@ -34,7 +37,7 @@ export class Metrics {
     deliveries: new Durations(),
   }
 
-  readonly exemplars = new Exemplars()
+  readonly #exemplars = new Exemplars()
 
   /** All metrics in the format of OpenMetrics, which has exemplars. */
   async openMetrics(): Promise<string> {
@@ -42,7 +45,7 @@ export class Metrics {
     registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
     for (const metric of this.registry.getMetricsAsArray())
       registry.registerMetric(metric as unknown as Metric)
-    return this.exemplars.addTo(await registry.metrics())
+    return this.#exemplars.addTo(await registry.metrics())
   }
 
   /** Modules create their own metrics; names begin with `postern_`. */
@@ -69,13 +72,23 @@ export class Metrics {
     })
   }
 
-  histogram<L extends string>(
-    name: string,
-    help: string,
-    labelNames: readonly L[],
-    buckets: number[],
-  ): Histogram<L> {
-    return new Histogram({ name, help, labelNames: [...labelNames], buckets, registers: [this.registry] })
+  /**
+   * A histogram of durations by one label with few values: a function that observes milliseconds. In the format of OpenMetrics, each
+   * bucket has its last sampled trace as an exemplar.
+   */
+  seconds(name: string, help: string, label: string, buckets: number[]): ObserveTraced {
+    const histogram = new Histogram({ name, help, labelNames: [label], buckets, registers: [this.registry] })
+    // A lookup by labels costs as much as the observation.
+    const children = new Map<string, Histogram.Internal<string>>()
+    return (value, ms, traceparent) => {
+      let child = children.get(value)
+      if (!child) children.set(value, (child = histogram.labels(value)))
+      const seconds = ms / 1000
+      child.observe(seconds)
+      if (traceparent === undefined) return
+      const le = buckets.find((bound) => seconds <= bound) ?? '+Inf'
+      this.#exemplars.note(`${name}_bucket{le="${le}",${label}="${value}"}`, traceparent, seconds)
+    }
   }
 
   /** CPU, memory, event loop lag and garbage collection of this process. */
@@ -84,7 +97,7 @@ export class Metrics {
   }
 }
 
-/** The last traced observation of each series. Only metrics with few series note theirs. */
+/** The last traced observation of each series. */
 class Exemplars {
   readonly #last = new Map<string, string>()
 

@@ -147,12 +147,18 @@ describe('examples/opentelemetry', { skip }, () => {
         })
         assert.match(metrics.headers.get('content-type')!, /^application\/openmetrics-text/)
         const text = await metrics.text()
-        assert.match(
-          text,
-          new RegExp(
-            `delivery_attempt_seconds_bucket\\{le="[0-9.]+",outcome="delivered"\\} 1 # \\{trace_id="${traceId}"`,
-          ),
-        )
+        for (const [name, label, span] of [
+          ['webhook', 'source="provider"', commit],
+          ['handler_attempt', 'outcome="processed"', handle],
+          ['delivery_attempt', 'outcome="delivered"', attempts[1]!],
+        ] as const)
+          assert.match(
+            text,
+            new RegExp(
+              `^postern_${name}_seconds_bucket\\{le="[0-9.]+",${label}\\} 1 # \\{trace_id="${traceId}",span_id="${span.spanId}"\\} `,
+              'm',
+            ),
+          )
         assert.ok(text.endsWith('# EOF\n'))
         const plain = await (await service.admin('/metrics')).text()
         assert.doesNotMatch(plain, /trace_id/)

@@ -21,7 +21,7 @@ import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
 import { classifyResponse } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
-import type { Counter, Histogram } from 'prom-client'
+import type { Counter } from 'prom-client'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
 
@@ -222,8 +222,6 @@ function mayReceive({ owner }: Endpoint, { audience }: EventPayload): boolean {
   return owner === null || isFor(audience, owner, false)
 }
 
-/** Seconds. */
-const buckets = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60]
 const outcomes = ['delivered', 'retry', 'dead'] as const
 type Outcome = (typeof outcomes)[number]
 
@@ -237,28 +235,21 @@ export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
     'Attempts of deliveries, by what followed: delivered, retry or dead (dead-lettered)',
     ['outcome'],
   )
-  const duration = metrics.histogram(
+  const observe = metrics.seconds(
     'postern_delivery_attempt_seconds',
     'Duration of attempts',
-    ['outcome'],
-    buckets,
+    'outcome',
+    [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60],
   )
   // A lookup by labels costs as much as the increment, so the children are looked up once.
   const children = Object.fromEntries(
-    outcomes.map((outcome) => [
-      outcome,
-      { attempts: attempts.labels({ outcome }), duration: duration.labels({ outcome }) },
-    ]),
-  ) as Record<Outcome, { attempts: Counter.Internal; duration: Histogram.Internal<'outcome'> }>
+    outcomes.map((outcome) => [outcome, attempts.labels({ outcome })]),
+  ) as Record<Outcome, Counter.Internal>
   return {
     attempted(outcome, durationMs, traceparent) {
-      children[outcome].attempts.inc()
-      children[outcome].duration.observe(durationMs / 1000)
+      children[outcome].inc()
+      observe(outcome, durationMs, traceparent)
       metrics.durations.deliveries.observe(durationMs)
-      if (traceparent === undefined) return
-      const le = buckets.find((bound) => durationMs / 1000 <= bound) ?? '+Inf'
-      const series = `postern_delivery_attempt_seconds_bucket{le="${le}",outcome="${outcome}"}`
-      metrics.exemplars.note(series, traceparent, durationMs / 1000)
     },
   }
 }

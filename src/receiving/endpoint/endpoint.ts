@@ -42,7 +42,7 @@ interface EndpointParts {
   /** Counts an accepted webhook that no handler takes. */
   countUnhandled: () => void
   /** Observes the milliseconds from the request's headers to its acknowledgement. */
-  observe: (ms: number) => void
+  observe: (ms: number, traceparent?: string) => void
   noteRejected: NoteRejected
   /** The level of the log line for each webhook. In production, request log and metrics are enough. */
   logLevel: 'info' | 'debug'
@@ -93,23 +93,24 @@ export class WebhookEndpoint {
       this.#log(call, 'webhook dropped by the filter of its source', { type, eventId })
       return reply ? toAnswer(reply) : received
     }
+    const { event } = evaluation
+    const work = spans.commit.start.hasSubscribers
+      ? begin('commit', event.headers, this.#attributesOf(event))
+      : undefined
     try {
-      await (spans.commit.start.hasSubscribers
-        ? run(begin('commit', evaluation.event.headers, this.#attributesOf(evaluation.event)), () =>
-            this.#parts.acceptor.add(evaluation.event),
-          )
-        : this.#parts.acceptor.add(evaluation.event))
+      const { acceptor } = this.#parts
+      await (work ? run(work, () => acceptor.add(event)) : acceptor.add(event))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'
       this.#reject(reason, message, call, rawBody)
       throw error
     }
-    this.#countAccepted(evaluation.event)
-    observe(call.elapsed)
-    const { type, eventId, status } = evaluation.event
+    this.#countAccepted(event)
+    observe(call.elapsed, work?.context?.traceparent)
+    const { type, eventId, status } = event
     let message = 'webhook accepted'
-    if (this.#parts.isRepeated(evaluation.event))
+    if (this.#parts.isRepeated(event))
       message += ': its event ID is stored already, so it is not processed again'
     else if (status === 'processed') message += ': no handler matches its type'
     this.#log(call, message, { type, eventId })
@@ -251,7 +252,13 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
     'Accepted webhooks that no handler takes, by source',
     ['source'],
   )
-  const durations = parts.metrics.durations.webhooks
+  const { webhooks } = parts.metrics.durations
+  const observe = parts.metrics.seconds(
+    'postern_webhook_seconds',
+    'Time from the head of an accepted webhook to its acknowledgement',
+    'source',
+    [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5],
+  )
   const { bodyLimit, baseUrl, production } = parts.configuration
   for (const [source, scheme] of parts.sources) {
     // The labels of the most frequent outcome are looked up once.
@@ -275,7 +282,10 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
         }
       },
       countUnhandled: () => unhandled.inc({ source }),
-      observe: (ms) => durations.observe(ms),
+      observe(ms, traceparent) {
+        webhooks.observe(ms)
+        observe(source, ms, traceparent)
+      },
       noteRejected: parts.rejected.of(source, scheme.signatureHeader),
       logLevel: production ? 'debug' : 'info',
     })

@@ -52,6 +52,8 @@ export interface AttemptParts {
 export interface AttemptTrace {
   /** The id of the handler that began last. */
   handler?: string
+  /** Of its span, if it is traced. */
+  traceparent?: string | undefined
   /** Called for each handler that ended without an error, with its milliseconds. */
   readonly onEnd?: ((handler: string, duration: number) => void) | undefined
 }

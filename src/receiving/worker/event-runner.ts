@@ -56,6 +56,7 @@ interface RunnerState extends AttemptFailuresState {
 export class EventRunner {
   readonly #parts: EventRunnerParts & RunnerState
   readonly #attempts
+  readonly #observe
   readonly #failures: AttemptFailures
   /** Handlers that have not ended. */
   #running = 0
@@ -71,6 +72,12 @@ export class EventRunner {
       'postern_handler_attempts_total',
       'Attempts to process a received event by outcome: processed, retry, failed, lost, given-back',
       ['outcome'],
+    )
+    this.#observe = parts.metrics.seconds(
+      'postern_handler_attempt_seconds',
+      'Duration of attempts of handlers, including the commit',
+      'outcome',
+      [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60],
     )
     this.#failures = new AttemptFailures(parts, (outcome) => this.#attempts.inc({ outcome }))
   }
@@ -170,14 +177,18 @@ export class EventRunner {
 
   /** Processes an event, including its commit, and counts the outcome. Never rejects. */
   async #run(queued: Queued, freeSlot: () => void): Promise<void> {
-    const { log, metrics, restored } = this.#parts
+    const { log, metrics, onHandled, restored } = this.#parts
     const { claimed } = queued
     const began = performance.now()
+    const trace: AttemptTrace = { onEnd: onHandled }
     try {
-      const outcome = await this.#process(queued, freeSlot)
+      const outcome = await this.#process(queued, trace, freeSlot)
       if (outcome !== undefined) this.#attempts.inc({ outcome })
-      if (outcome === 'processed' || outcome === 'retry' || outcome === 'failed')
-        metrics.durations.handlers.observe(performance.now() - began)
+      if (outcome === 'processed' || outcome === 'retry' || outcome === 'failed') {
+        const took = performance.now() - began
+        metrics.durations.handlers.observe(took)
+        this.#observe(outcome, took, trace.traceparent)
+      }
     } catch (error) {
       log.error({ err: error, event: claimed.event }, 'a received event could not be processed')
     } finally {
@@ -191,12 +202,11 @@ export class EventRunner {
    * Returns the outcome; undefined if the event was queued again, or if its outcome could not be recorded yet.
    * @param freeSlot called as soon as the handlers have ended: the commit needs no slot.
    */
-  async #process(queued: Queued, freeSlot: () => void): Promise<string | undefined> {
-    const { clock, groups, onHandled } = this.#parts
+  async #process(queued: Queued, trace: AttemptTrace, freeSlot: () => void): Promise<string | undefined> {
+    const { clock, groups } = this.#parts
     const { claimed, plan, claimedAt } = queued
     const startedAt = clock.now()
     const lostBefore = this.#lost
-    const trace: AttemptTrace = { onEnd: onHandled }
     try {
       // Otherwise the lease could end before the handlers: another claim would then run them at the same time.
       if (queued.alone || Math.abs(startedAt - claimedAt) > mostTimeAhead) await this.#extendLease(queued)
@@ -254,9 +264,11 @@ export class EventRunner {
     const { clock, groups, releases, wakeUps } = this.#parts
     const startedAt = clock.now()
     const start = () => attempt(claimed, plan, alone, this.#parts, trace)
-    const { committed, startDeliveries, took } = await (spans.handle.start.hasSubscribers
-      ? run(begin('handle', claimed.headers, attributesOf(claimed)), start)
-      : start())
+    const work = spans.handle.start.hasSubscribers
+      ? begin('handle', claimed.headers, attributesOf(claimed))
+      : undefined
+    trace.traceparent = work?.context?.traceparent
+    const { committed, startDeliveries, took } = await (work ? run(work, start) : start())
     const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
     releases.releaseSoon(mustNotWait)
     freeSlot()

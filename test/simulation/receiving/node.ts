@@ -140,5 +140,6 @@ function logTo(write: (message: string) => void): Log {
 const noMetrics = {
   counter: () => ({ inc: () => undefined }),
   gauge: () => undefined,
+  seconds: () => () => undefined,
   durations: { handlers: { observe: () => undefined } },
 } as unknown as Metrics
