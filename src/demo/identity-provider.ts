@@ -1,7 +1,7 @@
 import type { Configuration } from '../config/environment.ts'
 import { newToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
-import type { BuiltInProvider } from '../login/index.ts'
+import type { BuiltInProvider } from '../login/services.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenIdHandler } from './openid-server.ts'
 

@@ -1,10 +1,9 @@
-import type { Clock } from '../runtime/clock.ts'
-import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { User } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { lend } from '../storage/lent-transactions.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
+import type { LoginParts } from './services.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 import type { Transaction } from 'kysely'
@@ -57,17 +56,11 @@ interface HookSubject {
   client: string | undefined
 }
 
-interface HooksParts {
-  config: LoginConfig
-  emit: EmitEvents
-  clock: Clock
-}
-
 /** Runs the configured hooks within the transaction of a sign-in. */
 export class Hooks {
-  readonly #parts: HooksParts
+  readonly #parts: Pick<LoginParts, 'config' | 'emit' | 'clock'>
 
-  constructor(parts: HooksParts) {
+  constructor(parts: Pick<LoginParts, 'config' | 'emit' | 'clock'>) {
     this.#parts = parts
   }
 

@@ -1,13 +1,8 @@
 import { Type } from 'typebox'
-import type { HostCookie } from '../http/responses/host-cookie.ts'
-import type { Sessions } from '../accounts/sessions/sessions.ts'
-import type { Users } from '../accounts/users/users.ts'
 import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
-import type { Queryable } from '../storage/database.ts'
-import type { AppSignIns } from './flow/flows.ts'
-import type { ProviderClient } from './provider-client/provider-client.ts'
-import { type FailureCode, isFailureCode, type RefusalMessages } from './flow/failures.ts'
+import type { LoginServices } from './services.ts'
+import { type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
@@ -15,19 +10,6 @@ import { optionalText } from '../http/schemas/schemas.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
 import { fill, sentences } from '../http/pages/language/languages.ts'
 import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
-
-interface PageRoutesParts {
-  providers: ReadonlyMap<string, ProviderClient>
-  reader: Queryable
-  users: Users
-  sessions: Sessions
-  sessionCookie: HostCookie
-  lastProvider: HostCookie
-  refusals: RefusalMessages
-  apps: AppSignIns
-  baseUrl: () => string
-  demo: boolean
-}
 
 const LoginQuery = Type.Object({
   error: optionalText('The failure code of the last sign-in'),
@@ -44,7 +26,7 @@ const LoginQuery = Type.Object({
 })
 
 /** GET /login, and GET /auth/providers with the same providers as JSON. */
-export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void> {
+export async function pageRoutes(app: App, parts: LoginServices): Promise<void> {
   await app.register(async (routes: App) => {
     if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
     providersRoute(routes, parts)
@@ -52,7 +34,7 @@ export async function pageRoutes(app: App, parts: PageRoutesParts): Promise<void
   })
 }
 
-function providersRoute(routes: App, { providers }: PageRoutesParts): void {
+function providersRoute(routes: App, { providers }: LoginServices): void {
   const data = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
   routes.get(
     '/auth/providers',
@@ -72,8 +54,8 @@ function providersRoute(routes: App, { providers }: PageRoutesParts): void {
   )
 }
 
-function loginPageRoute(routes: App, parts: PageRoutesParts): void {
-  const { providers, reader, users, sessions, sessionCookie, lastProvider, refusals, apps, baseUrl, demo } =
+function loginPageRoute(routes: App, parts: LoginServices): void {
+  const { providers, database, users, sessions, sessionCookie, lastProvider, refusals, apps, baseUrl, demo } =
     parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
@@ -98,7 +80,7 @@ function loginPageRoute(routes: App, parts: PageRoutesParts): void {
       const returnTo = safeReturnTo(wanted, baseUrl())
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
-      const user = session && (await users.find(reader, session.userId))
+      const user = session && (await users.find(database.reader, session.userId))
       const html = loginPage({
         providers: buttons,
         signedInAs: user && (user.name ?? user.email ?? user.id),

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IdentityKey } from '../accounts/users/roles.ts'
-import { type Clock, sleep } from '../runtime/clock.ts'
+import type { ModuleParts } from '../http/service-module.ts'
+import { sleep } from '../runtime/clock.ts'
 import { Period } from '../runtime/period.ts'
-import { type Keyring, type SealContext, sealedColumns } from '../crypto/keyring.ts'
-import type { Database, Tx } from '../storage/database.ts'
+import { type SealContext, sealedColumns } from '../crypto/keyring.ts'
+import type { Tx } from '../storage/database.ts'
 import type { ProviderTokensTable } from '../storage/tables.ts'
-import type { Log } from '../telemetry/log.ts'
 import { describeCause } from './flow/failures.ts'
 import type { IssuedTokens } from './provider-client/issued-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -30,11 +30,7 @@ class ProviderTokenUnavailable extends Error {
   }
 }
 
-interface ProviderTokensParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
+type TokenNeeds = Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> & {
   providers: ReadonlyMap<string, ProviderClient>
   stored: StoredTokenScopes
 }
@@ -45,10 +41,10 @@ interface ProviderTokensParts {
  * identity are exclusive: within this process by a shared promise, between processes by a lease on the row.
  */
 export class ProviderTokens {
-  readonly #parts: ProviderTokensParts
+  readonly #parts: TokenNeeds
   readonly #refreshing = new Map<string, Promise<string | undefined>>()
 
-  constructor(parts: ProviderTokensParts) {
+  constructor(parts: TokenNeeds) {
     this.#parts = parts
   }
 

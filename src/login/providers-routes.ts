@@ -1,27 +1,12 @@
 import { Type } from 'typebox'
-import { auditOrigin, type Audit } from '../accounts/audit/audit.ts'
+import { auditOrigin } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { DateTime, nullable } from '../http/schemas/schemas.ts'
-import type { Clock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { Database } from '../storage/database.ts'
-import type { ProviderFinding } from './check-provider.ts'
+import type { LoginServices } from './services.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
-import { countAtMost, type LastCheck, type ProviderStore } from './provider-store.ts'
-
-interface ProvidersRoutesParts {
-  providers: ReadonlyMap<string, ProviderClient>
-  store: ProviderStore
-  check: (name: string) => Promise<ProviderFinding>
-  /** The name of the provider of demo mode. */
-  builtIn: string | undefined
-  keepsTokens: (name: string) => boolean
-  database: Database
-  audit: Audit
-  clock: Clock
-  baseUrl: () => string
-}
+import { countAtMost, type LastCheck } from './provider-store.ts'
 
 const tags = ['sign-in']
 /** Checks that one caller may start in a minute. */
@@ -76,7 +61,7 @@ const Provider = Type.Object({
 })
 
 /** GET /providers and POST /providers/{name}/check, for admins. */
-export function providersRoutes(routes: App, parts: ProvidersRoutesParts): void {
+export function providersRoutes(routes: App, parts: LoginServices): void {
   routes.get(
     '/providers',
     {
@@ -103,10 +88,10 @@ export function providersRoutes(routes: App, parts: ProvidersRoutesParts): void 
       },
     },
     async (request, reply) => {
-      const { providers, check, database, audit, clock } = parts
+      const { providers, checkProvider, database, audit, clock } = parts
       const { name } = request.params
       if (!providers.has(name)) throw new Problem('unknown-provider')
-      const { state, text: whole } = await check(name)
+      const { state, text: whole } = await checkProvider(name)
       const text = whole.slice(0, longestText)
       const at = clock.now()
       await database.transaction((tx) =>
@@ -124,7 +109,7 @@ export function providersRoutes(routes: App, parts: ProvidersRoutesParts): void 
 }
 
 async function view(
-  { store, builtIn, keepsTokens, clock, baseUrl }: ProvidersRoutesParts,
+  { providerStore: store, builtIn, stored, clock, baseUrl }: LoginServices,
   { provider }: ProviderClient,
 ) {
   const { name, label, icon, kind, clientId, scope, groups, admission } = provider
@@ -138,7 +123,7 @@ async function view(
     label,
     icon,
     kind,
-    builtIn: name === builtIn,
+    builtIn: name === builtIn?.name,
     issuer: provider.kind === 'openid' ? provider.issuer : null,
     clientId,
     callbackUrl: `${baseUrl()}/auth/${name}/callback`,
@@ -150,7 +135,7 @@ async function view(
       exclusiveRoles: groups.exclusive,
       updateProfile: provider.updateProfile,
       endSession: provider.endSession,
-      keepsTokens: keepsTokens(name),
+      keepsTokens: stored.has(name),
     },
     signIns,
     users,

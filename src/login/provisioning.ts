@@ -1,8 +1,7 @@
-import type { AccountEvents, AccountEventType } from '../accounts/users/account-events.ts'
-import type { Audit, AuditEntry, AuditOrigin } from '../accounts/audit/audit.ts'
-import type { RoleChanges } from '../accounts/users/role-changes.ts'
+import type { AccountEventType } from '../accounts/users/account-events.ts'
+import type { AuditEntry, AuditOrigin } from '../accounts/audit/audit.ts'
+import type { Accounts } from '../accounts/index.ts'
 import { IssuerMismatch, type ProviderIdentity } from '../accounts/users/identities.ts'
-import type { Users } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { HookName, Hooks } from './hooks.ts'
@@ -29,11 +28,7 @@ interface ProvisioningStep extends ProvisionedUser {
   event: AccountEventType
 }
 
-interface ProvisioningParts {
-  users: Users
-  roleChanges: RoleChanges
-  audit: Audit
-  events: AccountEvents
+type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'audit' | 'events'> & {
   hooks: Hooks
   tokens: ProviderTokens
 }
@@ -43,9 +38,9 @@ interface ProvisioningParts {
  * the audit log and account events. All of it happens in the caller's transaction.
  */
 export class Provisioning {
-  readonly #parts: ProvisioningParts
+  readonly #parts: ProvisioningNeeds
 
-  constructor(parts: ProvisioningParts) {
+  constructor(parts: ProvisioningNeeds) {
     this.#parts = parts
   }
 

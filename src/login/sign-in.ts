@@ -1,12 +1,11 @@
 import { withQuery } from '../http/requests/parameters.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
-import type { RoleChanges } from '../accounts/users/role-changes.ts'
-import type { Sessions } from '../accounts/sessions/sessions.ts'
-import type { Database, Tx } from '../storage/database.ts'
+import type { Accounts } from '../accounts/index.ts'
+import type { LoginParts } from './services.ts'
+import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { AppSignIns, FlowOutcome } from './flow/flows.ts'
+import type { FlowOutcome } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { Provisioning } from './provisioning.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -34,21 +33,14 @@ interface Completion {
   settle: (tx: Tx, outcome: FlowOutcome) => Promise<void>
 }
 
-interface SignInParts {
-  database: Database
-  clock: Clock
-  sessions: Sessions
-  roleChanges: RoleChanges
-  provisioning: Provisioning
-  apps: AppSignIns
-  baseUrl: () => string
-}
+type SignInNeeds = Pick<LoginParts, 'database' | 'clock' | 'apps' | 'baseUrl'> &
+  Pick<Accounts, 'sessions' | 'roleChanges'> & { provisioning: Provisioning }
 
 /** Completes a sign-in with a verified identity: a session for a browser, a code for an app, or a linked identity. */
 export class SignIn {
-  readonly #parts: SignInParts
+  readonly #parts: SignInNeeds
 
-  constructor(parts: SignInParts) {
+  constructor(parts: SignInNeeds) {
     this.#parts = parts
   }
 

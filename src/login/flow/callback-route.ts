@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
@@ -11,14 +10,15 @@ import { pageView, referenceOf, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { failurePath, recordFailure, type FailureCode, SignInFailure } from './failures.ts'
-import { appRedirect, type Browser, type SignedIn, type SignIn } from '../sign-in.ts'
-import { findProvider, limitPerIp, ProviderParams, type StartParts } from './start-route.ts'
+import { appRedirect, type Browser, type SignedIn } from '../sign-in.ts'
+import { findProvider, limitPerIp, ProviderParams } from './start-route.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
-import type { FlowOutcome, Flows } from './flows.ts'
+import type { FlowOutcome } from './flows.ts'
+import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import {
   AccountNotAdmitted,
@@ -27,13 +27,6 @@ import {
   quoteProvider,
 } from '../provider-client/provider-errors.ts'
 import { isObject, type VerifiedIdentity } from '../provider-client/profile.ts'
-
-export interface CallbackRouteParts extends StartParts {
-  signIn: SignIn
-  database: Database
-  sessionCookie: HostCookie
-  lastProvider: HostCookie
-}
 
 /** Seconds that a browser remembers its provider. */
 const remembered = 365 * 86_400
@@ -46,7 +39,7 @@ const stateOf = ({ url }: FastifyRequest): string | undefined =>
 const perState = { max: 30, value: stateOf }
 
 /** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
-export function callbackRoute(routes: App, parts: CallbackRouteParts): void {
+export function callbackRoute(routes: App, parts: LoginServices): void {
   routes.get(
     '/auth/:provider/callback',
     {
@@ -144,18 +137,12 @@ const explanationNames = ['error_description', 'error_uri', 'error_code', 'error
 type ParameterName = (typeof parameterNames)[number] | (typeof explanationNames)[number]
 type CallbackParameters = ReturnType<typeof readOAuthParameters<ParameterName>>
 
-interface CallbackParts {
-  flows: Flows
-  signIn: SignIn
-  baseUrl: () => string
-}
-
 /**
  * Finishes a sign-in. The state is used before the response is read, so that each state gets one attempt. The same callback again,
  * within some seconds, gets the outcome of the first: browsers repeat it after a double click, or by their "Back" button. It does not
  * throw: every failure is an outcome that the browser or the app receives.
  */
-async function finishSignIn(parts: CallbackParts, callback: Callback): Promise<CallbackOutcome> {
+async function finishSignIn(parts: LoginServices, callback: Callback): Promise<CallbackOutcome> {
   const { flows, signIn, baseUrl } = parts
   const { providerClient, bound, browser } = callback
   let flow: FlowsTable | undefined

@@ -1,10 +1,11 @@
 import { en } from '../../http/pages/language/en.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { FastifyRequest } from 'fastify'
-import { type Audit, auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
+import type { LoginServices } from '../services.ts'
 import { defaultTarget } from './return-to.ts'
 
 const { unknown: _unknown, ...failures } = en.failures
@@ -92,14 +93,6 @@ export class RefusalMessages {
   }
 }
 
-export interface FailedSignInsParts {
-  audit: Audit
-  refusals: RefusalMessages
-  baseUrl: () => string
-  /** Counts how sign-ins end: `ok`, or the code of the failure. */
-  count: (provider: string, outcome: string) => void
-}
-
 interface FailedSignIn {
   providerClient: ProviderClient
   failure: SignInFailure
@@ -109,7 +102,7 @@ interface FailedSignIn {
 
 /** Logs and audits a failed sign-in or a failed link, and counts a sign-in. */
 export async function recordFailure(
-  { count, audit }: FailedSignInsParts,
+  { count, audit }: LoginServices,
   request: FastifyRequest,
   { providerClient, failure, linkingUserId }: FailedSignIn,
 ): Promise<void> {
@@ -140,7 +133,7 @@ export async function recordFailure(
  * @param returnTo where the next attempt leads; left out for the dashboard
  */
 export function failurePath(
-  { refusals, baseUrl }: FailedSignInsParts,
+  { refusals, baseUrl }: LoginServices,
   request: FastifyRequest,
   {
     providerClient,

@@ -1,9 +1,10 @@
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
-import { type Clock, sleep } from '../../runtime/clock.ts'
-import { type Keyring, sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
+import { sleep } from '../../runtime/clock.ts'
+import { sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
@@ -54,21 +55,16 @@ export type FlowOutcome =
   | { kind: 'app' }
   | { kind: 'failed'; location: string }
 
-interface FlowsParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  baseUrl: () => string
-}
+type FlowNeeds = Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'baseUrl'>
 
 /**
  * Sign-ins in progress: one row each, under the hash of its `state`. A row is bound to the provider and to the browser, so no other
  * browser can finish the flow.
  */
 export class Flows {
-  readonly #parts: FlowsParts
+  readonly #parts: FlowNeeds
 
-  constructor(parts: FlowsParts) {
+  constructor(parts: FlowNeeds) {
     this.#parts = parts
   }
 

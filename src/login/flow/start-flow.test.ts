@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { startFlow, type StartParts } from './start-route.ts'
+import type { LoginServices } from '../services.ts'
+import { startFlow } from './start-route.ts'
 
 test('a fault of the service during a start is not reported as a failed discovery', async () => {
   const fault = new TypeError('baseUrl is not a function')
@@ -11,7 +12,7 @@ test('a fault of the service during a start is not reported as a failed discover
     flows: { start: () => Promise.reject(fault) },
     audit: { note: async () => undefined },
     count: (_provider: string, outcome: string) => outcomes.push(outcome),
-  } as unknown as StartParts
+  } as unknown as LoginServices
   const log = { warn: () => undefined }
   const request = { headers: {}, log, ip: '', socket: {}, id: '' } as unknown as FastifyRequest
   const providerClient = { provider: { name: 'acme' } } as never

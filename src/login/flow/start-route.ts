@@ -4,19 +4,18 @@ import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import type { AppSignIns, Flows, Intent } from './flows.ts'
+import type { Intent } from './flows.ts'
+import type { LoginServices } from '../services.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import { safeReturnTo } from './return-to.ts'
-import type { RecentSignIn } from '../../accounts/sessions/recent-sign-in.ts'
 import { sessionOf } from '../../accounts/routes.ts'
 import { refreshPage } from '../../http/pages/html.ts'
 import { pageView } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { BrowserBinding } from '../../accounts/sessions/browser-binding.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
 import { DiscoveryFailed } from '../provider-client/provider-server.ts'
-import { type FailedSignInsParts, failurePath, recordFailure, SignInFailure } from './failures.ts'
+import { failurePath, recordFailure, SignInFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { providerErrorCode } from '../provider-client/provider-errors.ts'
 
@@ -32,13 +31,6 @@ export function findProvider(providers: ReadonlyMap<string, ProviderClient>, nam
   return providerClient
 }
 
-export interface StartParts extends FailedSignInsParts {
-  providers: ReadonlyMap<string, ProviderClient>
-  flows: Flows
-  binding: BrowserBinding
-  baseUrl: () => string
-}
-
 const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
 
 /**
@@ -47,7 +39,7 @@ const ReturnTo = optionalText('A path of this service to go to afterwards; defau
  * @throws Problem `provider-unavailable` for callers that do not want a page.
  */
 export async function startFlow(
-  parts: StartParts,
+  parts: LoginServices,
   request: FastifyRequest,
   reply: FastifyReply,
   { providerClient, intent }: { providerClient: ProviderClient; intent: Intent },
@@ -66,12 +58,6 @@ export async function startFlow(
     )
     return undefined
   }
-}
-
-export interface StartRouteParts extends StartParts {
-  apps: AppSignIns
-  /** The `acr_values` of a sign-in with a second factor: `ADMIN_ACR_VALUES`. */
-  acrValues: readonly string[]
 }
 
 /** Characters of a hint for the provider at most. */
@@ -95,7 +81,7 @@ const StartQuery = Type.Object({
 })
 
 /** GET /auth/{provider}: starts a sign-in of a browser or an app. */
-export function startRoute(routes: App, parts: StartRouteParts): void {
+export function startRoute(routes: App, parts: LoginServices): void {
   routes.get(
     '/auth/:provider',
     {
@@ -120,7 +106,7 @@ export function startRoute(routes: App, parts: StartRouteParts): void {
         })
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
       const appRequest = await parts.apps.parseRequest(query)
-      const demands = parseDemands(query, parts.acrValues)
+      const demands = parseDemands(query, parts.configuration.adminAcrValues)
       const intent = { purpose: 'login', returnTo, app: appRequest, demands } as const
       const url = await startFlow(parts, request, reply, { providerClient, intent })
       return url === undefined ? reply : reply.redirect(url.href, 303)
@@ -160,12 +146,8 @@ function parseFlag(parameter: string, value: string | undefined): boolean {
   return value === 'true'
 }
 
-export interface LinkRouteParts extends StartParts {
-  recentSignIn: RecentSignIn
-}
-
 /** POST /auth/{provider}/link: starts the linking of another identity, shortly after a sign-in only. */
-export function linkRoute(routes: App, parts: LinkRouteParts): void {
+export function linkRoute(routes: App, parts: LoginServices): void {
   routes.post(
     '/auth/:provider/link',
     {

@@ -1,0 +1,174 @@
+import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
+import type { EmitEvents } from '../accounts/users/account-events.ts'
+import type { Accounts } from '../accounts/index.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import type { ModuleParts } from '../http/service-module.ts'
+import { createGuardedFetch } from '../network/guarded-fetch.ts'
+import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { type AppSignIns, Flows } from './flow/flows.ts'
+import type { LoginConfig, StoredTokenScopes } from './config.ts'
+import { Hooks } from './hooks.ts'
+import { checkLimit, checkProvider, type ProviderFinding } from './check-provider.ts'
+import { ProviderStore } from './provider-store.ts'
+import { ProviderClient } from './provider-client/provider-client.ts'
+import { ProviderTokens } from './provider-tokens.ts'
+import { Provisioning } from './provisioning.ts'
+import { letterIcon } from './providers/icon.ts'
+import type { ResolvedProvider } from './providers/resolved-provider.ts'
+import { RefusalMessages } from './flow/failures.ts'
+import { resolveLoginConfig } from './resolve-login-config.ts'
+import { SignIn } from './sign-in.ts'
+
+/** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
+export interface BuiltInProvider {
+  name: string
+  label: string
+  clientId: string
+  clientSecret: string
+  issuer: () => string
+  scope: string
+  /** Resolves when it is ready to answer: it is loaded at the first sign-in. */
+  loaded: () => Promise<unknown>
+}
+
+export interface LoginParts extends ModuleParts {
+  config: LoginConfig
+  accounts: Accounts
+  builtIn?: BuiltInProvider | undefined
+  /** For hooks: emits events in the transaction of the sign-in. */
+  emit: EmitEvents
+  apps: AppSignIns
+}
+
+/** What the module does, for its routes. */
+export type LoginServices = ReturnType<typeof createLoginServices>
+
+/** All services of the module, in the order in which they need each other. @throws ConfigurationError */
+export function createLoginServices(parts: LoginParts) {
+  const { configuration, database, keyring, metrics, baseUrl, accounts, builtIn } = parts
+  const calls = outgoingCalls(configuration.allowPrivateNetwork)
+  const { providers, stored } = createProviders(parts, calls)
+  const providerTokens = new ProviderTokens({ ...parts, providers, stored })
+  const hooks = new Hooks(parts)
+  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
+  const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
+    'provider',
+    'outcome',
+  ])
+  return {
+    ...parts,
+    ...accounts,
+    calls,
+    providers,
+    stored,
+    providerTokens,
+    flows: new Flows(parts),
+    signIn: new SignIn({ ...parts, ...accounts, provisioning }),
+    binding: new BrowserBinding(baseUrl),
+    lastProvider: lastProviderCookie(baseUrl),
+    refusals: new RefusalMessages(keyring),
+    providerStore: new ProviderStore(database),
+    checkProvider: createChecks(providers, calls, parts),
+    demo: builtIn !== undefined,
+    /** Counts how sign-ins end: `ok`, or the code of the failure. */
+    count: (provider: string, outcome: string) => counter.inc({ provider, outcome }),
+  }
+}
+
+/** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
+function lastProviderCookie(baseUrl: () => string): HostCookie {
+  return new HostCookie('postern_last_provider', baseUrl, /^[\w-]{1,64}$/)
+}
+
+/** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */
+function outgoingCalls(allowPrivateNetwork: boolean) {
+  const outside = createOutboundAgent({ allowPrivateNetwork })
+  const inside = createOutboundAgent({ allowPrivateNetwork: true })
+  return {
+    outside: createGuardedFetch({ agent: outside, allowPrivateNetwork, timeout: 10_000 }),
+    inside: createGuardedFetch({ agent: inside, allowPrivateNetwork: true, timeout: 10_000 }),
+    /** For checks, which end sooner. @param within the built-in provider, which is this process */
+    checks: (within: boolean) =>
+      createGuardedFetch({
+        agent: within ? inside : outside,
+        allowPrivateNetwork: within || allowPrivateNetwork,
+        timeout: checkLimit,
+      }),
+    async close() {
+      await Promise.all([outside.close(), inside.close()])
+    },
+  }
+}
+
+/** Checks of providers by name. Simultaneous checks of one provider share their calls. */
+function createChecks(
+  providers: ReadonlyMap<string, ProviderClient>,
+  calls: OutgoingCalls,
+  { clock, builtIn, configuration }: Pick<LoginParts, 'clock' | 'builtIn' | 'configuration'>,
+): (name: string) => Promise<ProviderFinding> {
+  const running = new Map<string, Promise<ProviderFinding>>()
+  return async (name) => {
+    const { provider } = providers.get(name)!
+    const within = name === builtIn?.name
+    if (within) await builtIn.loaded()
+    const allowPrivateNetwork = within || configuration.allowPrivateNetwork
+    const check =
+      running.get(name) ??
+      checkProvider(provider, calls.checks(within), { clock, allowPrivateNetwork }).finally(() =>
+        running.delete(name),
+      )
+    running.set(name, check)
+    return check
+  }
+}
+
+type OutgoingCalls = ReturnType<typeof outgoingCalls>
+
+function createProviders(
+  { configuration, config, clock, builtIn }: LoginParts,
+  calls: OutgoingCalls,
+): { providers: Map<string, ProviderClient>; stored: StoredTokenScopes } {
+  const { allowPrivateNetwork } = configuration
+  const { providers, stored, faults } = resolveLoginConfig(config, configuration.providers, builtIn?.name)
+  if (faults.length > 0) throw new ConfigurationError(faults)
+  const common = { fetch: calls.outside, allowPrivateNetwork, clock }
+  const providerClients = new Map(
+    providers.map((provider) => [provider.name, new ProviderClient({ ...common, provider })]),
+  )
+  if (builtIn && !providerClients.has(builtIn.name)) {
+    const provider = resolveBuiltIn(builtIn, config.updateProfile ?? false)
+    providerClients.set(
+      builtIn.name,
+      new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
+    )
+  }
+  return { providers: providerClients, stored }
+}
+
+function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: boolean): ResolvedProvider {
+  return {
+    ...given,
+    icon: letterIcon('Demo', '#1f6f5c'),
+    pkce: true,
+    nonce: true,
+    tokenAuth: undefined,
+    provesAuthentication: true,
+    groups: { claim: undefined, admin: [], stored: undefined, exclusive: false },
+    admission: { emailDomains: [], groups: [] },
+    updateProfile,
+    endSession: false,
+    authParams: {},
+    quirks: {},
+    presetSetting: () => '',
+    kind: 'openid',
+    get issuer() {
+      return issuer()
+    },
+    authUrl: undefined,
+    tokenUrl: undefined,
+    profileUrl: undefined,
+    jwksUrl: undefined,
+    identityNamespace: `built-in:${given.name}`,
+  }
+}
