@@ -102,6 +102,19 @@ const cases: Record<string, Case[]> = {
   bitbucket: [['other requests of equal bodies', 2, ...['b1', 'b2', 'b1'].map((id) => ({ id, body: '{}' }))]],
   calendly: [['other invitees', 2, { id: 'c1' }, { id: 'c2' }, { id: 'c1' }]],
   discord: [['other seconds', 2, { id: 'd' }, { id: 'd', later: 1 }, { id: 'd' }]],
+  docusign: [
+    [
+      'retries, and events of one envelope in one second',
+      2,
+      ...[
+        ['completed', 0],
+        ['completed', 3],
+        ['sent', 0],
+      ].map(([event, retryCount]) => ({
+        body: JSON.stringify({ event, retryCount, generatedDateTime: '2026-03-01T12:00:00.0000000Z' }),
+      })),
+    ],
+  ],
   dropbox: [['equal bodies, which have no id', 3, { id: 'x' }, { id: 'x' }, { id: 'x' }]],
   gitlab: [
     ['other keys of equal bodies', 2, ...['k1', 'k2', 'k1'].map((id) => ({ id, body: tag }))],
@@ -170,8 +183,11 @@ const cases: Record<string, Case[]> = {
       ...['v1', 'v2', 'v1'].map((tag) => ({ body: graphOf(`"resourceData":{"@odata.etag":"${tag}"}`) })),
     ],
   ],
+  notion: [['other ids', 2, { id: 'n1' }, { id: 'n2' }, { id: 'n1' }]],
+  pagerduty: [['other ids', 2, { id: 'p1' }, { id: 'p2' }, { id: 'p1' }]],
   paddle: [['other ids', 2, { id: 'e1' }, { id: 'e2' }, { id: 'e1' }]],
   sendgrid: [['other ids', 2, { id: 'e1' }, { id: 'e2' }, { id: 'e1' }]],
+  sentry: [['other requests of equal bodies', 2, ...['r1', 'r2', 'r1'].map((id) => ({ id, body: '{}' }))]],
   shopify: [
     [
       'webhooks of one topic and one action',

@@ -36,7 +36,7 @@ const headerNames = `
   x-signature-timestamp x-hubspot-signature-v3 x-hubspot-request-timestamp
   x-twilio-email-event-webhook-signature x-twilio-email-event-webhook-timestamp
   calendly-webhook-signature x-zendesk-webhook-signature x-zendesk-webhook-signature-timestamp
-  x-shopify-hmac-sha256
+  x-shopify-hmac-sha256 x-docusign-signature-1 x-notion-signature x-pagerduty-signature sentry-hook-signature
 `
   .trim()
   .split(/\s+/)
@@ -50,6 +50,7 @@ const value = fc.oneof(
     'ts=1700000000;h1=zz',
     'v1,AAAA v1a,AAAA',
     'v0=00',
+    'v1=00,v1=',
   ),
   fc.constantFrom(
     '1700000000',
@@ -118,8 +119,18 @@ test('unsigned requests are refused, and no input makes a preset throw', () => {
 })
 
 test('a signed body of any form is classified, as an event with id and type or not', () => {
-  const hex = ['github', 'bitbucket', 'meta', 'dropbox', 'linear', 'intercom']
-  const base64 = ['typeform', 'woocommerce', 'shopify', 'x']
+  const hex = [
+    'github',
+    'bitbucket',
+    'meta',
+    'dropbox',
+    'linear',
+    'intercom',
+    'notion',
+    'pagerduty',
+    'sentry',
+  ]
+  const base64 = ['typeform', 'woocommerce', 'shopify', 'x', 'docusign']
   const chosen = schemes.filter(([name]) => hex.includes(name) || base64.includes(name))
   assert.equal(chosen.length, hex.length + base64.length)
   fc.assert(
@@ -132,6 +143,12 @@ test('a signed body of any form is classified, as an event with id and type or n
         'x-wc-webhook-topic': text,
         'x-event-key': text,
         'x-hub-signature-256': `sha256=${mac().digest('hex')}`,
+        'request-id': text,
+        'sentry-hook-resource': text,
+        'sentry-hook-signature': mac().digest('hex'),
+        'x-notion-signature': `sha256=${mac().digest('hex')}`,
+        'x-pagerduty-signature': `v1=${mac().digest('hex')}`,
+        'x-docusign-signature-7': mac().digest('base64'),
         'x-dropbox-signature': mac().digest('hex'),
         'linear-signature': mac().digest('hex'),
         'typeform-signature': `sha256=${mac().digest('base64')}`,

@@ -79,6 +79,12 @@ export class WebhookEndpoint {
       : evaluate(delivered))
     if ('answer' in evaluation) {
       count('answered')
+      const { note } = evaluation
+      if (note !== undefined)
+        call.log.warn(
+          { source: this.#parts.source, note },
+          'the sender of a source sent a verification token',
+        )
       return toAnswer(evaluation.answer)
     }
     if (evaluation.rate) call.sendLimit(evaluation.rate)

@@ -11,7 +11,15 @@ import type { IncomingEvent } from '../queue/store.ts'
 import { headersToStore } from './stored-headers.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
-import type { Accepted, Rejected, Reply, Scheme, VerificationResult, Wanted } from '../schemes/scheme.ts'
+import type {
+  Accepted,
+  Answered,
+  Rejected,
+  Reply,
+  Scheme,
+  VerificationResult,
+  Wanted,
+} from '../schemes/scheme.ts'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
@@ -42,7 +50,7 @@ export type Evaluation =
       /** What is left of the source's own rate, if it has one. */
       readonly rate: RateStatus | undefined
     }
-  | { readonly answer: Reply }
+  | Answered
   /** The source drops it. */
   | { readonly dropped: Accepted; readonly rate: RateStatus | undefined }
   | Refused

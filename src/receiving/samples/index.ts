@@ -281,6 +281,17 @@ export const bodySigners = {
       'x-hub-signature': `sha256=${hmacOf(secret, body)}`,
     })),
 
+  /** Docusign. https://developers.docusign.com/platform/webhooks/connect/validate */
+  docusign: ({ type, secret, id, now, data, raw }) => {
+    const sample = {
+      event: type,
+      retryCount: 0,
+      generatedDateTime: isoTime(now),
+      data: { envelopeId: id, sample: data },
+    }
+    return jsonSample(raw, sample, (body) => ({ 'x-docusign-signature-1': hmacOf(secret, body, 'base64') }))
+  },
+
   /** Dropbox: the type is the first field. https://www.dropbox.com/developers/reference/webhooks */
   dropbox: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { [type]: { accounts: [`dbid:${id}`], sample: data } }, (body) => ({
@@ -331,6 +342,28 @@ export const bodySigners = {
     const state = `"clientState":${JSON.stringify(secret)}`
     const body = raw?.replaceAll('"clientState":"[redacted]"', () => state)
     return { body: body ?? JSON.stringify({ value: [notification] }), headers: {} }
+  },
+
+  /** Notion. https://developers.notion.com/reference/webhooks */
+  notion: ({ type, secret, id, now, data, raw }) =>
+    jsonSample(raw, { id, timestamp: isoTime(now), type, attempt_number: 1, data }, (body) => ({
+      'x-notion-signature': `sha256=${hmacOf(secret, body)}`,
+    })),
+
+  /** PagerDuty, version 3. https://docs.pagerduty.com/developer/verifying-webhook-signatures */
+  pagerduty: ({ type, secret, id, now, data, raw }) =>
+    jsonSample(raw, { event: { id, event_type: type, occurred_at: isoTime(now), data } }, (body) => ({
+      'x-pagerduty-signature': `v1=${hmacOf(secret, body)}`,
+    })),
+
+  /** Sentry. https://docs.sentry.io/integrations/integration-platform/webhooks/ */
+  sentry: ({ type, secret, id, data, raw }) => {
+    const [resource, action] = splitType(type)
+    return jsonSample(raw, { action, data }, (body) => ({
+      'request-id': id,
+      'sentry-hook-resource': resource,
+      'sentry-hook-signature': hmacOf(secret, body),
+    }))
   },
 
   /** Shopify. https://shopify.dev/docs/apps/build/webhooks/subscribe/https */

@@ -154,6 +154,16 @@ export function bodyDigest(rawBody: Uint8Array | string): string {
   return `sha256:${createHash('sha256').update(rawBody).digest('hex')}`
 }
 
+/** The digest of an object, or of an array of objects, without the field that retries change. */
+export function digestWithout(value: unknown, field: string): string {
+  const lasting = (one: unknown): unknown => {
+    if (!isObject(one)) return one
+    const { [field]: _, ...rest } = one
+    return rest
+  }
+  return bodyDigest(JSON.stringify(Array.isArray(value) ? value.map(lasting) : lasting(value)))
+}
+
 /**
  * Returns the value at a path of a parsed body. An integer is returned as its digits, all of them however it is written: `1e3` is
  * 1000. Other numbers are returned unchanged.

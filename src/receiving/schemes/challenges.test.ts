@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { discord } from './public-keys.ts'
-import { dropbox, intercom, stripe, woocommerce, x, zoom } from './presets.ts'
+import { dropbox, intercom, notion, stripe, woocommerce, x, zoom } from './presets.ts'
 import { meta } from './meta.ts'
 import { microsoftGraph } from './microsoft-graph.ts'
 import type { Scheme, VerificationResult } from './scheme.ts'
@@ -35,6 +35,34 @@ test('slack: only a signed url_verification is answered', () => {
   assert.deepEqual(post(slack({ secret: 's' }), body, headers), text(JSON.parse(body).challenge))
   assert.equal(post(slack({ secret: 'other' }), body, headers), 'signature')
   assert.equal(post(slack({ secret: 's' }), body, {}), 'signature')
+})
+
+test('notion: its unsigned token is answered, noted once in ten seconds, and accepts nothing', () => {
+  const token = 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl'
+  const body = `{\n  "verification_token": "${token}"\n}`
+  const scheme = notion({ secret: 'placeholder' })
+  const noteOf = (text: string, at = now, one = scheme, headers = {}) => {
+    const result = one.verify({ rawBody: Buffer.from(text), headers, now: at })
+    return 'answer' in result ? (result.note ?? 'answered') : shown(result)
+  }
+  assert.equal(noteOf(body), `verification_token ${token}`)
+  assert.equal(noteOf(body, now + 9_000), 'answered')
+  assert.equal(noteOf(body, now + 10_000), `verification_token ${token}`)
+  assert.equal(noteOf(body, now, notion({ secret: `placeholder,${token}` })), 'answered')
+  for (const other of [
+    body.replace('}', ',"type":"page.created","id":"e1"}'),
+    body.replace('secret_', 'secret_\\n'),
+    body.replace(token, token.repeat(9)),
+    `[${body}]`,
+    '{"verification_token":"short"}',
+    '{"id":"e1","type":"page.created"}',
+  ])
+    assert.equal(noteOf(other), 'signature', other)
+  const event = '{"id":"e1","type":"page.created"}'
+  const headers = (secret: string) => ({ 'x-notion-signature': `sha256=${hex(secret, event)}` })
+  assert.equal(noteOf(event, now, scheme, headers(token)), 'signature', 'a token that arrived proves nothing')
+  assert.equal(noteOf(event, now, notion({ secret: token }), headers(token)), 'e1 page.created')
+  assert.equal(noteOf(body, now, scheme, headers(token)), 'signature', 'a signed request is an event')
 })
 
 test('zoom: endpoint.url_validation is answered by the secret that signed it', () => {

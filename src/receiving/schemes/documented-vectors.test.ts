@@ -1,7 +1,8 @@
 // What the senders themselves have published: signatures that they made, over bytes that they chose.
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { bitbucket, paddle, square } from './presets.ts'
+import { bitbucket, docusign, paddle, pagerduty, square } from './presets.ts'
 import type { Scheme } from './scheme.ts'
 import { sendgrid } from './public-keys.ts'
 import { slack } from './slack.ts'
@@ -109,6 +110,44 @@ test("sendgrid: the batch of its libraries' tests, which ends with a line break"
   const broken = { ...headers, 'x-twilio-email-event-webhook-signature': 'AAAA' }
   assert.equal(verify(scheme, body, broken, 1_600_112_502), 'signature')
   assert.throws(() => sendgrid({ secret: 'no key' }), /verification key/)
+})
+
+// https://github.com/PagerDuty/go-pagerduty/blob/main/webhookv3/webhookv3_test.go
+test('pagerduty: the signature of its library, alone and among others', () => {
+  const body =
+    '{"event":{"id":"01BWDWL3NYY7LUFPZCC28QUCMK","event_type":"incident.priority_updated","resource_type":"incident","occurred_at":"2021-04-26T17:36:27.458Z","agent":{"html_url":"https://acme.pagerduty.com/users/PLH1HKV","id":"PLH1HKV","self":"https://api.pagerduty.com/users/PLH1HKV","summary":"Tenex Engineer","type":"user_reference"},"client":null,"data":{"id":"PGR0VU2","type":"incident","self":"https://api.pagerduty.com/incidents/PGR0VU2","html_url":"https://acme.pagerduty.com/incidents/PGR0VU2","number":2,"status":"triggered","title":"A little bump in the road","service":{"html_url":"https://acme.pagerduty.com/services/PF9KMXH","id":"PF9KMXH","self":"https://api.pagerduty.com/services/PF9KMXH","summary":"API Service","type":"service_reference"},"assignees":[{"html_url":"https://acme.pagerduty.com/users/PTUXL6G","id":"PTUXL6G","self":"https://api.pagerduty.com/users/PTUXL6G","summary":"User 123","type":"user_reference"}],"escalation_policy":{"html_url":"https://acme.pagerduty.com/escalation_policies/PUS0KTE","id":"PUS0KTE","self":"https://api.pagerduty.com/escalation_policies/PUS0KTE","summary":"Default","type":"escalation_policy_reference"},"teams":[{"html_url":"https://acme.pagerduty.com/teams/PFCVPS0","id":"PFCVPS0","self":"https://api.pagerduty.com/teams/PFCVPS0","summary":"Engineering","type":"team_reference"}],"priority":{"html_url":"https://acme.pagerduty.com/account/incident_priorities","id":"PSO75BM","self":"https://api.pagerduty.com/priorities/PSO75BM","summary":"P1","type":"priority_reference"},"urgency":"high","conference_bridge":{"conference_number":1000,"conference_url":"https://example.com"},"resolve_reason":null}}}'
+  const scheme = pagerduty({ secret: 'lDQHScfUeXUKaQRNF+8XIiDKZ7XX3itBAYzwU0TARw8lJqRnkKl2iB1anSb0Z+IK' })
+  const digest = '0c0b9495b893a39e70d1fea2fe11fbe0a825f88b9f67846f6cc07dd2bc5476cd'
+  const other = '7020c8a7ec668a9b7012bc3dd82e483394b038f4230acc6785efbf2a7d8bcaf5'
+  const signed = (header: string, text = body) => verify(scheme, text, { 'x-pagerduty-signature': header })
+  assert.equal(signed(`v1=${digest}`), 'incident.priority_updated')
+  assert.equal(signed(`v1=${other},v1=${digest}`), 'incident.priority_updated')
+  for (const header of [`v1=${other}`, digest, `v0=${digest}`, `v2=${digest}`, 'v1=', '', `v1=${digest}00`])
+    assert.equal(signed(header), 'signature', header)
+  assert.equal(signed(`v1=${digest}`, `${body} `), 'signature')
+  assert.equal(signed(`v1=${digest}`, ''), 'signature')
+})
+
+test('docusign: one of several signatures must match, under a numbered header', () => {
+  const body = '{"event":"envelope-sent","retryCount":0}'
+  const digest = createHmac('sha256', 'key').update(body).digest('base64')
+  const scheme = docusign({ secret: 'other,key' })
+  const outcome = (headers: Record<string, string>, text = body) => verify(scheme, text, headers)
+  assert.equal(outcome({ 'x-docusign-signature-1': digest }), 'envelope-sent')
+  assert.equal(
+    outcome({ 'x-docusign-signature-1': 'AAAA', 'x-docusign-signature-12': digest }),
+    'envelope-sent',
+  )
+  for (const name of [
+    'x-docusign-signature',
+    'x-docusign-signature-x',
+    'x-x-docusign-signature-1',
+    'x-docusign-signature-1-1',
+  ])
+    assert.equal(outcome({ [name]: digest }), 'signature', name)
+  assert.equal(outcome({ 'x-docusign-signature-1': digest }, `${body} `), 'signature')
+  const hex = createHmac('sha256', 'key').update(body).digest('hex')
+  assert.equal(outcome({ 'x-docusign-signature-1': hex }), 'signature')
 })
 
 // https://github.com/PaddleHQ/paddle-node-sdk, its tests of webhooks

@@ -1,4 +1,4 @@
-import { bodyDigest, identify, isObject, readJson } from './body.ts'
+import { digestWithout, identify, readJson } from './body.ts'
 import { parseExactly } from '../../json/exact.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
@@ -36,7 +36,7 @@ export function hubspot(options: HubspotOptions): Scheme {
       const body = readJson(rawBody, parseExactly)
       if ('rejected' in body) return body
       return Array.isArray(body.value)
-        ? identify(digestOfEvents(body.value), 'batch')
+        ? identify(digestWithout(body.value, 'attemptNumber'), 'batch')
         : malformed('The body is not an array of events.')
     },
   })
@@ -64,13 +64,4 @@ function hubspotCheck(
 /** HubSpot signs the address with these characters decoded, and all others unchanged. */
 function decodeSome(address: string): string {
   return address.replace(/%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/gi, decodeURIComponent)
-}
-
-function digestOfEvents(events: readonly unknown[]): string {
-  const lasting = events.map((event) => {
-    if (!isObject(event)) return event
-    const { attemptNumber: _, ...rest } = event
-    return rest
-  })
-  return bodyDigest(JSON.stringify(lasting))
 }

@@ -1,5 +1,6 @@
 import {
   bodyDigest,
+  digestWithout,
   form,
   fromObject,
   headerOf,
@@ -9,11 +10,13 @@ import {
   kindAndAction,
   kindOf,
   readForm,
+  readJson,
   readObject,
   type UnsignedIdOptions,
   valueAt,
   withDigest,
 } from './body.ts'
+import { decodeDigest, findEqual } from './digest.ts'
 import { hmacCheck, timedPairsCheck } from './hmac-check.ts'
 import { createScheme } from './create-scheme.ts'
 import {
@@ -23,12 +26,14 @@ import {
   checkTime,
   defaultTolerance,
   malformed,
+  refuse,
   type Scheme,
   type SourceOptions,
   type TimedOptions,
 } from './scheme.ts'
 import { newId } from '../../crypto/ids.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
+import { parseExactly } from '../../json/exact.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 
 /**
@@ -68,6 +73,41 @@ export function calendly(options: TimedOptions): Scheme {
     read: fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['event'])),
   })
 }
+
+/**
+ * Docusign Connect: `X-DocuSign-Signature-1`, `-2` and so on, one for each key of the account: HMAC-SHA256 over the body in base64,
+ * with the key as text. The type is `event` of the JSON format, such as `envelope-completed`. Docusign sends no id, so the id is the digest of the
+ * body, which contains the time of the event, without its `retryCount`. Docusign signs no time.
+ * https://developers.docusign.com/platform/webhooks/connect/validate
+ * https://developers.docusign.com/platform/webhooks/connect/json-sim-event-model
+ */
+export function docusign(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'docusign',
+    options,
+    check(secrets) {
+      const keys = secrets.map((secret) => new HmacKey('sha256', secret))
+      return ({ rawBody, headers }) => {
+        const sent = Object.keys(headers)
+          .filter((name) => docusignHeader.test(name))
+          .flatMap((name) => decodeDigest(headerOf(headers, name) ?? '', 'base64') ?? [])
+        if (sent.length === 0) return refuse('x-docusign-signature-1 is missing', 'signature-missing')
+        const expected = keys.map((key) => key.digest(rawBody))
+        const found = findEqual(expected, sent)
+        return found === -1 ? refuse('no x-docusign-signature matches') : { secret: secrets[found]! }
+      }
+    },
+    read({ rawBody }) {
+      // All digits count.
+      const body = readJson(rawBody, parseExactly)
+      return 'rejected' in body
+        ? body
+        : identify(digestWithout(body.value, 'retryCount'), valueAt(body.value, 'event'))
+    },
+  })
+}
+
+const docusignHeader = /^x-docusign-signature-\d{1,3}$/
 
 /**
  * Dropbox: `X-Dropbox-Signature`, hex HMAC-SHA256 over the body with the app secret. Its GET with `challenge` is answered.
@@ -161,6 +201,40 @@ export function linear(options: TimedOptions & UnsignedIdOptions): Scheme {
   })
 }
 
+/** The request by which Notion tells its token, before it signs anything. */
+const verificationToken = /^\s*\{\s*"verification_token"\s*:\s*"([\w-]{16,150})"\s*\}\s*$/
+
+/** Milliseconds between two tokens that are logged: anybody can send one. */
+const betweenTokens = 10_000
+
+/**
+ * Notion: `X-Notion-Signature: sha256=<hex>`, HMAC-SHA256 over the body with the subscription's verification token. The id is `id`, which retries
+ * repeat, the type `type`, such as `page.created`. Notion signs no time. When a subscription is created, Notion sends its token unsigned: the request is
+ * answered and the token logged, because it must be entered in Notion. It is trusted only once it is the source's secret.
+ * https://developers.notion.com/reference/webhooks
+ */
+export function notion(options: SourceOptions): Scheme {
+  const signed = hmacCheck({ header: 'x-notion-signature', prefix: 'sha256=' })
+  return createScheme({
+    name: 'notion',
+    options,
+    check(secrets) {
+      const check = signed(secrets)
+      let loggedAt = -Infinity
+      return (delivery) => {
+        const { rawBody, headers, now } = delivery
+        const isSigned = headers['x-notion-signature'] !== undefined || rawBody.length > 256
+        const token = isSigned ? undefined : verificationToken.exec(rawBody.toString('latin1'))?.[1]
+        if (token === undefined) return check(delivery)
+        if (secrets.includes(token) || Math.abs(now - loggedAt) < betweenTokens) return answerEmpty()
+        loggedAt = now
+        return { ...answerEmpty(), note: `verification_token ${token}` }
+      }
+    },
+    read: fromObject((body) => identify(body['id'], body['type'])),
+  })
+}
+
 /**
  * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's
  * secret key. During a rotation of the key, there are several h1. The id is `event_id`, the type `event_type`. Paddle's own
@@ -178,6 +252,41 @@ export function paddle(options: TimedOptions): Scheme {
       tolerance: options.tolerance,
     }),
     read: fromObject((body) => identify(body['event_id'], body['event_type'])),
+  })
+}
+
+/**
+ * PagerDuty's webhooks of version 3: `X-PagerDuty-Signature: v1=<hex>[,v1=…]`, HMAC-SHA256 over the body, one v1 for each secret of the
+ * subscription. The id is `event.id`, the type `event.event_type`, such as `incident.triggered`. PagerDuty signs no time.
+ * https://docs.pagerduty.com/developer/verifying-webhook-signatures
+ */
+export function pagerduty(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'pagerduty',
+    options,
+    check: hmacCheck({ header: 'x-pagerduty-signature', pairs: { signature: 'v1' } }),
+    read: fromObject((body) => identify(valueAt(body, 'event.id'), valueAt(body, 'event.event_type'))),
+  })
+}
+
+/**
+ * Sentry's integrations: `Sentry-Hook-Signature`, hex HMAC-SHA256 over the body with the integration's client secret. The type is
+ * `Sentry-Hook-Resource` with the body's `action`: `issue.created`. The id is `Request-ID`; neither it nor the headers of resource and time are
+ * signed, and Sentry does not document whether retries repeat it. `id: 'digest'` uses the body instead, but two changes can have equal bodies.
+ * https://docs.sentry.io/integrations/integration-platform/webhooks/
+ */
+export function sentry(options: SourceOptions & UnsignedIdOptions): Scheme {
+  return createScheme({
+    name: 'sentry',
+    options,
+    typesHaveActions: true,
+    check: hmacCheck({ header: 'sentry-hook-signature' }),
+    read: fromObject(({ action }, { rawBody, headers }) =>
+      identify(
+        idBy(options, rawBody, () => headers['request-id']),
+        kindAndAction(headers['sentry-hook-resource'], action),
+      ),
+    ),
   })
 }
 

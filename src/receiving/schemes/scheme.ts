@@ -61,6 +61,8 @@ export interface Rejected {
 /** The request is the sender's check of the URL. It is answered and not stored. */
 export interface Answered {
   readonly answer: Reply
+  /** For the log: what the administrator must do with the check. */
+  readonly note?: string
 }
 
 /** A key that verifies the delivery, or its sender's confirmation, must be fetched first; then `verify` is called again. */

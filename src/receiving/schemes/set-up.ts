@@ -111,6 +111,15 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://docs.discord.com/developers/events/webhook-events',
     exampleType: 'APPLICATION_AUTHORIZED',
   },
+  docusign: {
+    label: 'Docusign',
+    steps: [
+      'In Docusign Admin, open Integrations › Connect › Connect Keys and add a secret key. Copy it to {secret}: Docusign shows it once.',
+      'Under Configurations, add a custom configuration with the URL above. Choose the JSON format (SIM) and the events, and select Include HMAC Signature.',
+    ],
+    docs: 'https://developers.docusign.com/platform/webhooks/connect/validate',
+    exampleType: 'envelope-completed',
+  },
   dropbox: {
     label: 'Dropbox',
     steps: [
@@ -199,6 +208,26 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://learn.microsoft.com/graph/change-notifications-delivery-webhooks',
     exampleType: 'notifications',
   },
+  notion: {
+    label: 'Notion',
+    steps: [
+      'Start Postern with a random value in {secret}.',
+      'In the integration’s settings in Notion, open Webhooks, create a subscription with the URL above and choose the events.',
+      'Notion sends a verification token, which Postern logs as a warning. Enter it in Notion. If Notion accepts it, copy it to {secret} and restart Postern.',
+    ],
+    docs: 'https://developers.notion.com/reference/webhooks',
+    exampleType: 'page.created',
+  },
+  pagerduty: {
+    label: 'PagerDuty',
+    steps: [
+      'In PagerDuty, open Integrations › Generic Webhooks (v3) › New Webhook.',
+      'Enter the URL above, choose the scope and the events, and click Add Webhook.',
+      'Copy the secret to {secret}: PagerDuty shows it once. Restart Postern and send a test event.',
+    ],
+    docs: 'https://docs.pagerduty.com/developer/verifying-webhook-signatures',
+    exampleType: 'incident.triggered',
+  },
   paddle: {
     label: 'Paddle',
     steps: [
@@ -216,6 +245,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     ],
     docs: 'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features',
     exampleType: 'batch',
+  },
+  sentry: {
+    label: 'Sentry',
+    steps: [
+      'In Sentry, open Settings › Developer Settings › Custom Integrations and create an internal integration with the URL above as Webhook URL.',
+      'Choose the resources under Webhooks, and turn on Alert Rule Action to send alerts.',
+      'Save, and copy the integration’s client secret to {secret}.',
+    ],
+    docs: 'https://docs.sentry.io/integrations/integration-platform/webhooks/',
+    exampleType: 'issue.created',
   },
   shopify: {
     label: 'Shopify',
