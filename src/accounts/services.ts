@@ -37,14 +37,11 @@ export interface AccountBasis {
   lastSeen: LastSeenWriter
 }
 
-interface UserServicesParts {
+interface UserServicesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   configuration: Pick<
     Configuration,
     'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]
   >
-  database: Database
-  clock: Clock
-  log: Log
   /** The groups at providers whose members are admins: of the environment and of the configuration module. */
   adminGroups: readonly AdminGroup[]
   /** See Administration. */

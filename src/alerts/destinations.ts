@@ -1,16 +1,14 @@
 import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
-import type { Clock } from '../runtime/clock.ts'
 import { newId } from '../crypto/ids.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
 import { type Cursors, idScope } from '../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../paging/page.ts'
 import type { AttentionKind } from '../http/attention.ts'
-import type { Database } from '../storage/database.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 import { newSending, type SendingRow } from './sendings.ts'
 import { openTarget, readTarget, sealTarget, type Target } from './deliver.ts'
+import type { ModuleParts } from '../http/service-module.ts'
 
 /** Destinations at most: each round compares all of them. */
 const mostDestinations = 50
@@ -36,10 +34,7 @@ export interface Destination {
   lastSending: SendingRow | undefined
 }
 
-interface DestinationsParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
+interface DestinationsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
   record: RecordAudit
   cursors: Cursors
   egress: Egress

@@ -19,10 +19,7 @@ import {
 import { Destinations } from './destinations.ts'
 import { alertRoutes } from './routes.ts'
 import { sql } from 'kysely'
-import type { Keyring } from '../crypto/keyring.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database, Queryable, Tx } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
+import type { Queryable, Tx } from '../storage/database.ts'
 import { claimSendings, finishSending, type SendingRow, sweepSendings } from './sendings.ts'
 
 interface AlertParts extends ModuleParts {
@@ -79,11 +76,7 @@ export function createAlerts(parts: AlertParts): ServiceModule {
   }
 }
 
-export interface AlertRounds {
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
+export interface AlertRounds extends Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> {
   deliver: Deliver
   /** What needs a person now. */
   conditions: () => Promise<readonly Condition[]>

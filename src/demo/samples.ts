@@ -1,18 +1,15 @@
 import { createHmac } from 'node:crypto'
-import type { Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import type { App } from '../http/app.ts'
 import { defaultBodyLimit } from '../http/body/reader.ts'
 import type { ReceivingConfig } from '../receiving/index.ts'
 import { newToken } from '../crypto/tokens.ts'
 import { hmac } from '../receiving/schemes/hmac.ts'
 import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
-import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
 import { minute } from '../telemetry/history/store.ts'
 import { demoProviderName } from './identity-provider.ts'
 import { insertSampleData } from './sample-data.ts'
+import type { ModuleParts } from '../http/service-module.ts'
 
 /** The source of the sample events. It exists only in demo mode. */
 const sampleSource = 'shop'
@@ -90,14 +87,7 @@ const signIns: readonly (readonly [choice: Readonly<Record<string, string>>, use
   [{ cancel: 'yes' }, android],
 ]
 
-interface SampleParts {
-  configuration: Configuration
-  database: Database
-  keyring: Keyring
-  clock: Clock
-  log: Log
-  baseUrl: () => string
-}
+type SampleParts = Pick<ModuleParts, 'configuration' | 'database' | 'keyring' | 'clock' | 'log' | 'baseUrl'>
 
 /**
  * The samples of demo mode. Apart from products and posts, they come about by public calls of this service, so the figures on its pages

@@ -1,11 +1,10 @@
 import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../accounts/sessions/browser-binding.ts'
-import type { HostSessions } from '../accounts/sessions/host-sessions.ts'
 import type { SessionToken } from '../accounts/sessions/sessions.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database } from '../storage/database.ts'
 import { deleteExpired } from '../storage/delete-expired.ts'
+import type { AccountServices } from '../accounts/services.ts'
+import type { ModuleParts } from '../http/service-module.ts'
 
 /** Milliseconds from the issue of a code to its use at most. */
 const lifetime = 60_000
@@ -21,10 +20,8 @@ interface RedeemedCode {
   token?: SessionToken
 }
 
-interface HostCodesParts {
-  database: Database
-  clock: Clock
-  hostSessions: HostSessions
+interface HostCodesParts
+  extends Pick<ModuleParts, 'database' | 'clock'>, Pick<AccountServices, 'hostSessions'> {
   record: RecordAudit
 }
 

@@ -3,8 +3,6 @@ import { Type } from 'typebox'
 import { auditOriginOf } from '../accounts/audit/audit.ts'
 import type { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import type { HostCookie } from '../http/responses/host-cookie.ts'
-import type { NoteRefusal } from '../accounts/refusals.ts'
-import type { Sessions } from '../accounts/sessions/sessions.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
@@ -19,20 +17,19 @@ import type { HostCodes } from './host-codes.ts'
 import type { GuardedHost } from './hosts.ts'
 import { acceptedLanguage, refusedPage } from './pages.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
+import type { AccountServices } from '../accounts/services.ts'
+import type { ModuleParts } from '../http/service-module.ts'
 
-interface HostRoutesParts {
+interface HostRoutesParts
+  extends Pick<AccountServices, 'sessions' | 'sessionCookie' | 'noteRefusal'>, Pick<ModuleParts, 'baseUrl'> {
   hosts: () => ReadonlyMap<string, GuardedHost>
   /** Where hosts have the metadata of an API. */
   resourcePaths: readonly string[]
   codes: HostCodes
-  sessions: Sessions
-  sessionCookie: HostCookie
   /** The cookie of other hosts. */
   hostCookie: HostCookie
   binding: BrowserBinding
-  noteRefusal: NoteRefusal
   proxies: TrustedProxies
-  baseUrl: () => string
 }
 
 const tags = ['sign-in']

@@ -2,13 +2,9 @@ import type { Accounts } from '../accounts/index.ts'
 import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
-import { type Configuration, ConfigurationError } from '../config/environment.ts'
+import { ConfigurationError } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'
-import type { ServiceModule } from '../http/service-module.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database } from '../storage/database.ts'
-import type { Log } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
+import type { ServiceModule, ModuleParts } from '../http/service-module.ts'
 import { type ForwardAuthConfig, validateForwardAuth } from './config.ts'
 import { Gate, type Outcome } from './gate.ts'
 import { HostCodes } from './host-codes.ts'
@@ -22,14 +18,11 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { forwardPath } from './forwarded-request.ts'
 
-interface ForwardAuthParts {
-  configuration: Configuration
+interface ForwardAuthParts extends Pick<
+  ModuleParts,
+  'configuration' | 'database' | 'clock' | 'log' | 'metrics' | 'baseUrl'
+> {
   config: ForwardAuthConfig
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  baseUrl: () => string
   accounts: Accounts
 }
 

@@ -1,9 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import type { Configuration } from '../../config/environment.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
-import type { Database } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -20,6 +16,7 @@ import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-work
 import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import { ExportPosition } from './position.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Entries of one batch. */
 const batchSize = 100
@@ -37,11 +34,7 @@ interface AuditDestination {
   close(): Promise<void>
 }
 
-interface AuditForwarderParts {
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
+interface AuditForwarderParts extends Pick<ModuleParts, 'database' | 'clock' | 'log' | 'metrics'> {
   /** AUDIT_EXPORT_URL. */
   url: string
   destination: AuditDestination
@@ -140,14 +133,10 @@ export class AuditForwarder implements Worker {
   }
 }
 
-interface AuditForwardingParts {
-  configuration: Configuration
-  database: Database
-  clock: Clock
-  log: Log
-  metrics: Metrics
-  baseUrl: () => string
-}
+type AuditForwardingParts = Pick<
+  ModuleParts,
+  'configuration' | 'metrics' | 'baseUrl' | 'database' | 'clock' | 'log'
+>
 
 /** The worker that forwards the audit log to AUDIT_EXPORT_URL; an empty list when that is not set. */
 export function createAuditForwarding(parts: AuditForwardingParts): AuditForwarder[] {

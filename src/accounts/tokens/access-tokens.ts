@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { JWTPayload } from 'jose'
-import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { basePathOf } from '../../http/requests/base-path.ts'
 import { type Principal, isScope, type Scope } from '../../http/access/principal.ts'
@@ -8,6 +7,7 @@ import type { Queryable } from '../../storage/database.ts'
 import type { Family, LiveFamily, TokenFamilies } from './token-families.ts'
 import type { SecondFactor } from '../sessions/second-factor.ts'
 import type { SigningKeys } from './signing-keys.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Seconds that an access token is valid, unless its client declares another time. */
 const defaultLifetime = 15 * 60
@@ -41,12 +41,10 @@ export interface AppRights {
   accessTokenLifetime?: number | undefined
 }
 
-interface AccessTokensParts {
+interface AccessTokensParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
   keys: SigningKeys
   tokenFamilies: TokenFamilies
   reader: Queryable
-  clock: Clock
-  baseUrl: () => string
   /** The rights of an app; `undefined` for an unknown one. */
   findApp: (id: string) => Promise<AppRights | undefined>
   secondFactor: SecondFactor

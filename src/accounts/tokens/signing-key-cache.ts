@@ -1,8 +1,5 @@
 import type { CryptoKey } from 'jose'
-import type { Keyring } from '../../crypto/keyring.ts'
 import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
 import type { SigningKeysTable } from '../../storage/tables.ts'
 import {
   importPublicKey,
@@ -13,6 +10,7 @@ import {
   readSigningKeys,
   withSigningKeysLocked,
 } from './signing-key-store.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Signs access tokens, and the id_tokens of clients that ask for no other algorithm. */
 export const defaultAlgorithm = 'ES256'
@@ -28,20 +26,14 @@ interface LoadedKeys {
   loadedAt: number
 }
 
-interface SigningKeyCacheParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
-}
-
 /** The valid signing keys, loaded and imported. Creates the first key of an algorithm. */
 export class SigningKeyCache {
-  readonly #parts: SigningKeyCacheParts
+  readonly #parts: Pick<ModuleParts, 'database' | 'clock' | 'keyring'>
   #loaded: Promise<LoadedKeys> | undefined
   /** Their keys are there before one of them signs. */
   readonly #published = new Set<SigningAlgorithm>([defaultAlgorithm])
 
-  constructor(parts: SigningKeyCacheParts) {
+  constructor(parts: Pick<ModuleParts, 'database' | 'clock' | 'keyring'>) {
     this.#parts = parts
     parts.database.revocations.listen((announced) => {
       if (announced === undefined || announced === withdrawalTopic) this.clear()

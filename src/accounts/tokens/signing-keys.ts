@@ -13,10 +13,12 @@ import {
   readSigningKeys,
   withSigningKeysLocked,
 } from './signing-key-store.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { SigningKeysTable } from '../../storage/tables.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import type { AuditOrigin } from '../audit/audit.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
+import type { AccountBasis } from '../services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Seconds that verifiers may cache the JWKS: the longest time for which they take a withdrawn key. */
 export const jwksMaxAge = 300
@@ -134,13 +136,10 @@ const publicationLead = 3_600_000
 /** Milliseconds that a key stays valid after its successor signs: the longest lifetime of an access token. */
 const overlap = 3_600_000
 
-interface SigningKeyRotationParts {
-  database: Database
-  keyring: Keyring
-  clock: Clock
+interface SigningKeyRotationParts
+  extends Pick<AccountBasis, 'database' | 'clock' | 'record'>, Pick<ModuleParts, 'keyring'> {
   /** Milliseconds that a key signs before its successor replaces it. */
   rotation: number
-  record: RecordAudit
 }
 
 /** Replaces signing keys by new ones: on a schedule, by an operator, and at once where a key was stolen. */

@@ -1,10 +1,10 @@
-import { sleep, type Clock, type Scheduler } from '../../runtime/clock.ts'
+import { sleep, type Scheduler } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Completion, DeliveryStore } from '../store.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Completions of one commit. Those with side effects take more statements and hold locks. */
 const batchSize = 500
@@ -34,16 +34,14 @@ interface WithEffects {
   readonly effects: SideEffects
 }
 
-interface CompletionsParts {
+interface CompletionsParts extends Pick<ModuleParts, 'clock' | 'log'> {
   store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
   database: Pick<Database, 'transaction'>
   /** Emits events in the transaction of the side effects that caused them. */
   publish: (tx: Tx, events: readonly OperationalEvent[]) => Promise<void>
   /** Called after each commit: fewer completions are unrecorded now. */
   onRecorded?: () => void
-  clock: Clock
   scheduler?: Scheduler
-  log: Log
 }
 
 /**

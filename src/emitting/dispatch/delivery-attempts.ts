@@ -1,8 +1,7 @@
 import { NotSent } from '../../network/exchange.ts'
-import type { Clock, Random } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
-import type { Log } from '../../telemetry/log.ts'
 import {
   type Attempt,
   type AttemptOutcome,
@@ -24,16 +23,15 @@ import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 import type { Counter } from 'prom-client'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-export interface DeliveryAttemptsOptions {
+export interface DeliveryAttemptsOptions extends Pick<ModuleParts, 'clock' | 'log'> {
   attempt: Attempt
   /** Counts outcomes for GET /subscribers/{id}/health. */
   health: Pick<Health, 'record'>
   operationalEvents: Pick<OperationalEvents, 'sideEffects'>
   metrics: DeliveryMetrics
-  clock: Clock
   random: Random
-  log: Log
 }
 
 interface DeliveryAttemptsParts extends DeliveryAttemptsOptions {

@@ -1,16 +1,15 @@
-import type { Database } from '../../storage/database.ts'
 import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { type SubscriberEgress, type Target, targetOf } from '../attempt/attempt.ts'
 import { basicAuthorization, OAuthTokens } from '../attempt/oauth-tokens.ts'
 import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { type Auth, type Credentials, openCredentials } from '../subscribers/credentials.ts'
 import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import type { SigningKey } from '../attempt/signature.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The settings of a subscriber that the dispatcher needs, with decrypted secrets and headers. */
 export interface Endpoint {
@@ -41,12 +40,9 @@ const defaultConcurrency = 10
 /** Subscribers in the cache. */
 const most = 10_000
 
-interface EndpointsParts {
-  database: Database
-  keyring: Keyring
+interface EndpointsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
   secrets: SubscriberSecrets
   egress: Pick<SubscriberEgress, 'agents' | 'withTls'>
-  clock: Clock
   defaults: { timeout: number; schedule: readonly number[] }
 }
 

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { AttemptOutcome, AttemptResult } from '../attempt/attempt.ts'
@@ -12,14 +11,13 @@ import { matchesType } from '../events/event.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
 import { laterThanBefore } from '../subscribers/subscribers.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
 const failingAfter = 3
 
-interface OperationalEventsParts {
-  database: Database
+interface OperationalEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
   emitter: Pick<Emitter, 'emitEachTo'>
-  clock: Clock
   disabling: DisablingPolicy
   /**
    * Disables a subscriber if it is active and its address is still this one, and publishes that.

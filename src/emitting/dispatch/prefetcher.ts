@@ -1,12 +1,12 @@
-import type { Clock, Random } from '../../runtime/clock.ts'
+import type { Random } from '../../runtime/clock.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Endpoints } from './endpoints.ts'
 import { endpointMaxAge, isLow, type Payloads, prefetchLimit, QueueReader } from './queue-reader.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The most queues that one process owns. Beyond that, queues are released in turn. */
 const maxQueues = 512
@@ -17,12 +17,10 @@ const pagesPerScan = 25
 /** Milliseconds between two scans while there is other work. */
 const scanPause = 20
 
-interface PrefetcherParts {
+interface PrefetcherParts extends Pick<ModuleParts, 'clock' | 'log'> {
   store: DeliveryStore
   endpoints: Pick<Endpoints, 'open'>
-  clock: Clock
   random: Random
-  log: Log
   /** Called when a queue has deliveries that may start. */
   onFilled: (queue: SubscriberQueue) => void
   /** Notifies the process that owns a subscriber's queue of new deliveries. */

@@ -1,9 +1,7 @@
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Endpoints } from './endpoints.ts'
 import {
   type DeliveryStore,
@@ -13,19 +11,18 @@ import {
   startPosition,
 } from '../store.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Milliseconds until an endpoint is read again. This bounds how long an unreported change goes unnoticed. */
 export const endpointMaxAge = 1_000
 /** The most subscribers whose unreadable secrets are remembered as logged. */
 const maxReported = 10_000
 
-interface QueueReaderParts {
+interface QueueReaderParts extends Pick<ModuleParts, 'clock' | 'log'> {
   store: DeliveryStore
   endpoints: Pick<Endpoints, 'open'>
   /** The queues that this process owns, by subscriber. */
   queues: ReadonlyMap<string, SubscriberQueue>
-  clock: Clock
-  log: Log
   /** Called when a queue has deliveries that may start. */
   onFilled: (queue: SubscriberQueue) => void
   /** Called when a queue has no delivery in memory any more. */

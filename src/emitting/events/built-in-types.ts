@@ -1,14 +1,14 @@
 import type { EventTypeDeclaration } from '../config.ts'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { holderOf, takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach } from './audience.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 const testEventType = 'postern.test'
 
@@ -105,9 +105,7 @@ export const builtInTypes = {
   },
 } as const satisfies Record<string, EventTypeDeclaration>
 
-interface TestEventsParts {
-  database: Database
-  clock: Clock
+interface TestEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
   emitter: Emitter
   subscribers: Subscribers
   announce: Announce

@@ -1,18 +1,14 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { FanOut, LoggedEvent } from './fan-out.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-interface ScheduledEventsParts {
-  database: Database
+interface ScheduledEventsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   fanOut: FanOut
-  clock: Clock
-  log: Log
   record: RecordAudit
 }
 

@@ -1,8 +1,7 @@
-import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import type { Log } from '../../telemetry/log.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The result of one step of a job. */
 export interface JobStep {
@@ -14,7 +13,7 @@ export interface JobStep {
   readonly done: boolean
 }
 
-export interface JobWorkerParts {
+export interface JobWorkerParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   name: string
   kind: JobsTable['kind']
   /** Processes the next rows behind `job.position`, at most `limit`. */
@@ -23,9 +22,6 @@ export interface JobWorkerParts {
   signal?: 'deliveries' | 'event_queue'
   /** Rows of one step. Default 500. */
   perStep?: number
-  database: Database
-  clock: Clock
-  log: Log
 }
 
 /** Rows of one step by default. A step is one transaction. */

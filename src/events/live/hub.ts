@@ -1,5 +1,4 @@
 import { Problem } from '../../errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { EventLog } from '../log.ts'
@@ -9,6 +8,7 @@ import type { EventRow } from '../store.ts'
 import { sql } from 'kysely'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { Readable } from 'node:stream'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Milliseconds between two looks at the database, while there are viewers. */
 const lookEvery = 1_000
@@ -19,10 +19,8 @@ const retryAfter = 3_000
 /** Connections of one process, and of one person to it. */
 export const mostViewers = { process: 500, person: 20 }
 
-interface LiveHubParts {
-  database: Database
+interface LiveHubParts extends Pick<ModuleParts, 'database' | 'clock'> {
   log: EventLog
-  clock: Clock
   logger: Log
 }
 

@@ -1,12 +1,11 @@
-import { sleep, type Clock } from '../../runtime/clock.ts'
+import { sleep } from '../../runtime/clock.ts'
 import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import { postgresRetention } from './store.postgres.ts'
 import { sqliteRetention } from './store.sqlite.ts'
 import type { RetainedTable, RetentionSteps, RetentionStore, Step } from './store.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Retention periods in milliseconds; Infinity: never removed. */
 export interface Periods {
@@ -15,11 +14,8 @@ export interface Periods {
   rejected: number
 }
 
-interface RetentionParts {
+interface RetentionParts extends Pick<ModuleParts, 'clock' | 'log' | 'metrics'> {
   store: RetentionStore
-  clock: Clock
-  log: Log
-  metrics: Metrics
   periods: Periods
 }
 

@@ -1,11 +1,10 @@
 import { Type } from 'typebox'
 import { posternCommand } from '../../code-folder.ts'
-import type { Configuration } from '../../config/environment.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { HistoryStore } from '../../telemetry/history/store.ts'
 import type { App } from '../app.ts'
 import { SharedAnswers } from '../caching/shared-answers.ts'
+import type { ModuleParts } from '../service-module.ts'
 
 /** Milliseconds for which the facts are used again. */
 const cachedFor = 1_000
@@ -23,12 +22,11 @@ const Checklist = Type.Object({
   steps: Type.Array(Step),
 })
 
-export interface ChecklistParts {
-  database: Database
+export interface ChecklistParts extends Pick<
+  ModuleParts,
+  'database' | 'clock' | 'configuration' | 'baseUrl'
+> {
   store: HistoryStore
-  clock: Clock
-  configuration: Configuration
-  baseUrl: () => string
   demoNames: DemoNames
   /** Whether there is a configuration module, and whether it declares a list. */
   hasModule: boolean

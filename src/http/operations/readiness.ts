@@ -1,9 +1,8 @@
 import { type Static, Type } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
-import type { Database } from '../../storage/database.ts'
 import type { App } from '../app.ts'
-import type { SpoolStatus } from '../service-module.ts'
+import type { SpoolStatus, ModuleParts } from '../service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { withinTime } from '../../storage/within-time.ts'
 
@@ -40,10 +39,8 @@ export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Sta
   }
 }
 
-export interface ReadinessParts {
-  database: Database
+export interface ReadinessParts extends Pick<ModuleParts, 'database' | 'clock'> {
   workers: readonly Worker[]
-  clock: Clock
   /** Stores webhooks while the database is away. */
   spool?: SpoolStatus | undefined
   /** Whether the disk did not take the last webhooks, within the last seconds: a database on a full disk answers all the same. */

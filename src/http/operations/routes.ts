@@ -16,15 +16,14 @@ import { attentionRoute, fillingDisks, type FindAllAttention, stalledWork } from
 import { type ChecklistParts, checklistRoute } from './checklist.ts'
 import { historyRoute } from './history.ts'
 import { oldestDue, Readiness, type ReadinessParts, readReadiness } from './readiness.ts'
+import type { ModuleParts } from '../service-module.ts'
 
-interface OperationsParts extends ReadinessParts {
-  metrics: Metrics
+interface OperationsParts extends ReadinessParts, Pick<ModuleParts, 'metrics' | 'configuration'> {
   history: HistoryStore
   recorder: Recorder
   /** What the modules find. */
   attention: readonly FindAttention[]
   checklist: Pick<ChecklistParts, 'baseUrl' | 'demoNames' | 'hasModule' | 'declaresLists'>
-  configuration: Configuration
   settings: SettingsSource
   checks: Checks
 }

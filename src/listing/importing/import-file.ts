@@ -17,6 +17,7 @@ import {
   writableProducts,
   type WritableList,
 } from '../writing/bodies.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
 interface ImportedItem {
@@ -78,9 +79,7 @@ export type ImportKind = keyof typeof targets
 
 export type ImportFormat = 'ndjson' | 'csv'
 
-interface ImportOptions {
-  database: Database
-  clock: Clock
+interface ImportOptions extends Pick<ModuleParts, 'database' | 'clock'> {
   kind: ImportKind
   file: string
   format: ImportFormat

@@ -7,7 +7,7 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { IdParams } from '../../http/schemas/schemas.ts'
 import { InvalidTime, timeOf } from '../../paging/time.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { ProductsTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
@@ -16,11 +16,9 @@ import type { ListWrites } from '../catalogue.ts'
 import type { ListDeclaration } from '../list.ts'
 import { itemSchema } from '../schema.ts'
 import { columnsOf, type ItemBody, writablePosts, writableProducts, type WritableList } from './bodies.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-interface Parts {
-  database: Database
-  clock: Clock
-}
+type Parts = Pick<ModuleParts, 'database' | 'clock'>
 
 const config = { access: { scope: 'lists:write' } } as const
 const tags = ['lists']

@@ -1,13 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Audit, auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Sessions } from '../../accounts/sessions/sessions.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { type Client, provesIdentity, type ReauthenticationProof } from '../clients/client.ts'
 import type { ConsentStep } from '../consent/consent-page.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
@@ -16,6 +12,8 @@ import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './responses.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** A validated request, and how it came. */
 export interface Wanted {
@@ -27,17 +25,14 @@ export interface Wanted {
   browser: BoundBrowser
 }
 
-interface DecisionParts {
+interface DecisionParts
+  extends
+    Pick<AccountServices, 'sessions' | 'sessionCookie' | 'audit'>,
+    Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
   requests: AuthorizationRequests
-  sessions: Sessions
-  sessionCookie: HostCookie
   codes: AuthorizationCodes
   idTokens: IdTokens
   consent: ConsentStep
-  audit: Audit
-  database: Database
-  keyring: Keyring
-  clock: Clock
   isProvider: (name: string) => boolean
 }
 

@@ -1,6 +1,5 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
@@ -10,6 +9,7 @@ import { announceClients, isClientId, newClientId, storedClient, type StoredClie
 import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
 import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 export interface NewClient {
   name: string
@@ -28,9 +28,7 @@ export interface ClientCaller {
   requireAdmin: () => void
 }
 
-interface ClientManagementParts {
-  database: Database
-  clock: Clock
+interface ClientManagementParts extends Pick<ModuleParts, 'database' | 'clock'> {
   record: RecordAudit
   /** The clients of the configuration module. */
   declared: readonly Client[]

@@ -8,11 +8,10 @@ import { type PageOfRows, type PageRequest, pageSchema, viewPage } from '../../p
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { deviceName } from '../../accounts/sessions/device-name.ts'
-import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
 import { type ClientManagement, clientTarget } from './client-management.ts'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 const tags = ['apps']
 
@@ -93,12 +92,10 @@ interface ClientSignIn {
   expiresAt: number
 }
 
-interface ClientSignInsParts {
-  database: Database
-  clock: Clock
+interface ClientSignInsParts
+  extends Pick<ModuleParts, 'database' | 'clock'>, Pick<AccountServices, 'tokenFamilies'> {
   cursors: Cursors
   clients: Pick<ClientManagement, 'get'>
-  tokenFamilies: TokenFamilies
   record: RecordAudit
   /** Milliseconds without use after which a sign-in expires. */
   idle: number

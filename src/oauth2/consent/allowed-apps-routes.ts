@@ -7,10 +7,10 @@ import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
-import type { Database } from '../../storage/database.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Consents } from './consents.ts'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 const tags = ['sign-in']
 
@@ -114,11 +114,9 @@ interface AllowedApp {
   lastUsedAt: number | null
 }
 
-interface AllowedAppsParts {
+interface AllowedAppsParts extends Pick<AccountServices, 'tokenFamilies'>, Pick<ModuleParts, 'database'> {
   clients: Clients
   consents: Consents
-  tokenFamilies: TokenFamilies
-  database: Database
   record: RecordAudit
 }
 

@@ -1,17 +1,15 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { storableUserAgent } from '../../accounts/sessions/device-name.ts'
-import type { Users } from '../../accounts/users/users.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
 import { randomInt } from 'node:crypto'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Seconds that a person has for the approval. */
 export const codeLifetime = 600
@@ -44,13 +42,8 @@ export type Poll =
   | { state: 'unknown'; userId: string | undefined }
   | { state: 'approved'; family: Family; refreshToken: string }
 
-interface DeviceCodesParts {
-  database: Database
-  clock: Clock
-  keyring: Keyring
-  refreshTokens: RefreshTokens
-  users: Users
-}
+type DeviceCodesParts = Pick<ModuleParts, 'database' | 'clock' | 'keyring'> &
+  Pick<AccountServices, 'refreshTokens' | 'users'>
 
 /** Sign-ins of devices without a browser (RFC 8628): a person approves them on another device. */
 export class DeviceCodes {

@@ -5,7 +5,6 @@ import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-work
 import { whenAborted } from '../../runtime/when-aborted.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Selectable } from 'kysely'
@@ -13,11 +12,10 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 import { randomUUID } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-interface BackchannelLogoutsParts extends LogoutTokenParts {
+interface BackchannelLogoutsParts extends LogoutTokenParts, Pick<ModuleParts, 'database' | 'log'> {
   clients: Clients
-  database: Database
-  log: Log
   record: RecordAudit
   allowPrivateNetwork: boolean
 }
@@ -225,10 +223,8 @@ function dueLogouts(db: Database['reader'], now: number, busy: readonly string[]
 /** Seconds that a logout token is valid: recipients read it at once (section 2.4: preferably at most two minutes). */
 const lifetime = 120
 
-interface LogoutTokenParts {
+interface LogoutTokenParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
   keys: SigningKeys
-  clock: Clock
-  baseUrl: () => string
 }
 
 /** Signs the logout token of a sign-in that ended (OpenID Connect Back-Channel Logout 1.0, section 2.4). */

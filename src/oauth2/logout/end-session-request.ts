@@ -6,11 +6,10 @@ import type { IdTokenHint, IdTokens } from '../token/id-tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import type { TokenFamilies } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Sessions } from '../../accounts/sessions/sessions.ts'
-import type { Database } from '../../storage/database.ts'
 import type { Consents } from '../consent/consents.ts'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The parameters that are read (OpenID Connect RP-Initiated Logout 1.0, section 2). Others are ignored. */
 export const endSessionParameters = [
@@ -127,15 +126,12 @@ export type EndSessionUrl = (
   request: { postLogoutRedirectUri: string; state: string },
 ) => Promise<URL | undefined>
 
-interface SignOutParts {
-  database: Database
-  sessions: Sessions
-  tokenFamilies: TokenFamilies
+interface SignOutParts
+  extends Pick<ModuleParts, 'database' | 'baseUrl'>, Pick<AccountServices, 'sessions' | 'tokenFamilies'> {
   record: RecordAudit
   endSessionUrl: EndSessionUrl
   onward: Onward
   consents: Consents
-  baseUrl: () => string
 }
 
 /** The path at which browsers come back from the sign-out at their identity provider. */

@@ -1,16 +1,17 @@
 import type { CompiledQuery } from 'kysely'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
-import type { Family, TokenFamilies } from '../../accounts/tokens/token-families.ts'
+import type { InvalidGrant } from '../../accounts/tokens/refresh-tokens.ts'
+import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 import { lockSessionOfCode } from '../../accounts/sessions/apps-of-sessions.ts'
 import { storableUserAgent } from '../../accounts/sessions/device-name.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import { buildOnce, insertOf } from '../../storage/built-once.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { AuthorizationCodesTable } from '../../storage/tables.ts'
+import type { AccountServices } from '../../accounts/services.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
@@ -43,12 +44,8 @@ interface AppCodeExchange {
   origin: AuditOrigin
 }
 
-interface AuthorizationCodesParts {
-  database: Database
-  clock: Clock
-  refreshTokens: RefreshTokens
-  tokenFamilies: TokenFamilies
-}
+type AuthorizationCodesParts = Pick<ModuleParts, 'database' | 'clock'> &
+  Pick<AccountServices, 'refreshTokens' | 'tokenFamilies'>
 
 interface CodeUse {
   hash: Uint8Array

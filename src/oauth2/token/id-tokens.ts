@@ -2,18 +2,16 @@ import { createHash } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { type Client, signingAlgorithms } from '../clients/client.ts'
 import type { Users } from '../../accounts/users/users.ts'
 import type { Queryable } from '../../storage/database.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Seconds that an id_token is valid: clients read it once, when they get it. */
 const lifetime = 15 * 60
 
-interface IdTokenParts {
+interface IdTokenParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
   keys: SigningKeys
-  clock: Clock
-  baseUrl: () => string
   userClaims: UserClaims
 }
 

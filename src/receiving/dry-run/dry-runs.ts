@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { parseExactly, stringifyExactly } from '../../json/exact.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
 import { findReceived } from '../failed/store.ts'
 import { storedError } from '../worker/failures.ts'
@@ -23,10 +22,9 @@ import { readEventNumber } from '../../events/present.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-interface DryRunParts extends Omit<RehearseParts, 'log'> {
-  database: Database
-  log: Log
+interface DryRunParts extends Omit<RehearseParts, 'log'>, Pick<ModuleParts, 'database' | 'log'> {
   planOf: PlanOf
   record: RecordAudit
   sources: ReadonlyMap<string, Scheme>

@@ -1,6 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Configuration } from '../../config/environment.ts'
 import { Problem } from '../../errors.ts'
 import type { Verification } from '../../events/store.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
@@ -29,6 +27,7 @@ import { form, identify, json as jsonType, kindOf, readJson } from '../schemes/b
 import { find } from '../schemes/placed.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { BlockList, isIP } from 'node:net'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 export interface Delivered {
   readonly rawBody: Buffer
@@ -66,12 +65,9 @@ interface Refused {
 /** Returns a promise only if keys are fetched, or other processes are asked about the source's rate; it does not reject. */
 export type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
 
-export interface EvaluatorParts {
+export interface EvaluatorParts extends Pick<ModuleParts, 'clock' | 'configuration' | 'log'> {
   backlog: Backlog
   planOf: PlanOf
-  clock: Clock
-  configuration: Configuration
-  log: Log
   /** Set if several processes share the rates of sources. */
   sharedRates: SharedSourceRateParts | undefined
   /** Fetches the keys that senders publish. */

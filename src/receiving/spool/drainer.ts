@@ -1,8 +1,8 @@
-import { type Clock, sleep } from '../../runtime/clock.ts'
+import { sleep } from '../../runtime/clock.ts'
 import { isRefusedValue } from '../../storage/refused-value.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { Spool, SpoolEntry } from './spool.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Entries that are read and stored together. */
 const step = 2_000
@@ -13,7 +13,7 @@ const notMoved = 'webhooks could not be moved from the spool into the database'
 
 type EventSpool = Spool<IncomingEvent>
 
-interface DrainerParts {
+interface DrainerParts extends Pick<ModuleParts, 'clock' | 'log'> {
   spool: EventSpool
   /** Stores events in the database, each at most once per (source, event id). */
   store: (events: readonly IncomingEvent[]) => Promise<void>
@@ -21,8 +21,6 @@ interface DrainerParts {
   present: () => boolean
   /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<EventSpool | undefined>
-  clock: Clock
-  log: Log
 }
 
 /** The database is unavailable or rejects all events. Errors of the spool have other classes. */

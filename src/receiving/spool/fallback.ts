@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
-import type { SpoolStatus } from '../../http/service-module.ts'
+import type { SpoolStatus, ModuleParts } from '../../http/service-module.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { withinTime } from '../../storage/within-time.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -22,7 +22,7 @@ const drainWithin = 10_000
 /** Milliseconds between two log lines about a full spool. */
 const logFullEvery = 10_000
 
-interface FallbackParts {
+interface FallbackParts extends Pick<ModuleParts, 'clock' | 'log'> {
   spool: Spool<IncomingEvent>
   /** Stores events in the database within so many milliseconds. @throws StorageUnavailable */
   store: (events: readonly IncomingEvent[], within: number) => Promise<void>
@@ -32,8 +32,6 @@ interface FallbackParts {
   count: (outcome: 'stored' | 'refused', events: number) => void
   /** Opens the spool of a process that ended and was not started again. */
   openAbandoned?: () => Promise<Spool<IncomingEvent> | undefined>
-  clock: Clock
-  log: Log
 }
 
 /**

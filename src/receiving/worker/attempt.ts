@@ -1,8 +1,6 @@
-import type { Clock } from '../../runtime/clock.ts'
 import type { EndedBy, SavepointScope, SharedTransactions } from '../../storage/shared-transactions.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import { begin, end, spans, withContext } from '../../telemetry/spans.ts'
 import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import type { EmittedEvent, HandlerContext, HandlerLog, ReceivedEvent } from '../config.ts'
@@ -20,6 +18,7 @@ import { computedProperty, receivedEvent } from './received-event.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { ClaimedEvent, ProcessedMarker } from '../queue/store.ts'
 import { noProviderToken } from '../handlers/declared-handlers.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Milliseconds that one handler may delay the others that share its transaction. */
 export const turnLimit = 250
@@ -36,10 +35,8 @@ export interface CausedEvent extends EmittedEvent {
   readonly headers: string | null
 }
 
-export interface AttemptParts {
+export interface AttemptParts extends Pick<ModuleParts, 'clock' | 'log'> {
   transactions: SharedTransactions<ProcessedMarker>
-  clock: Clock
-  log: Log
   emitWithin: EmitWithin
   aborts: AbortBroadcast
   /** Milliseconds that a transaction may be open, if that is limited beside the handlers' time. */

@@ -1,7 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts'
 import type { Progress } from '../../runtime/progress.ts'
-import type { Database } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
@@ -14,17 +11,15 @@ import { gather, pauseAfterError, pollInterval } from './timing.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Rounds in a row that take nothing, before the worker waits for the next wake-up. */
 const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
 
-interface ClaimPassesParts {
-  clock: Clock
-  database: Database
+interface ClaimPassesParts extends Pick<ModuleParts, 'clock' | 'database' | 'log'> {
   groups: ConcurrencyGroups
-  log: Log
   pauses: Pauses
   progress: Progress
   restored: RestoredClaims

@@ -1,18 +1,13 @@
-import type { Clock } from '../../runtime/clock.ts'
 import type { InFlight } from '../../runtime/in-flight.ts'
-import type { Database } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { releaseEvents } from './held-events.ts'
 import { gather, leaseMargin } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
-export interface ClaimReleasesParts {
-  database: Database
-  clock: Clock
-  log: Log
+export interface ClaimReleasesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   planOf: PlanOf
   unsettled: Unsettled
   inFlight: InFlight

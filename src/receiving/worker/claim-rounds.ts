@@ -1,6 +1,3 @@
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
@@ -13,14 +10,13 @@ import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Events that one claim takes at most. */
 const mostClaimed = 256
 
-export interface ClaimRoundsParts {
-  database: Database
+export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   store: EventQueue
-  clock: Clock
   planOf: PlanOf
   pauses: Pauses
   groups: ConcurrencyGroups
@@ -30,7 +26,6 @@ export interface ClaimRoundsParts {
   suspects: Pick<Suspects, 'excludes'>
   unsettled: Unsettled
   wakeUps: WakeUps
-  log: Log
   onProgress: () => void
   /** Called when a round leaves due events. */
   onLeft: () => void

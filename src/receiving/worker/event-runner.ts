@@ -16,14 +16,13 @@ import {
 } from './interruptions.ts'
 import type { RestoredClaims } from './restored-claims.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Log } from '../../telemetry/log.ts'
 import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The most handlers that run at once in one process. */
 const mostRunning = 192
@@ -292,9 +291,7 @@ function attributesOf({ source, eventId, type, event, attempts }: ClaimedEvent):
 /** Errors that the handler did not cause: such an attempt does not count. */
 const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
-interface AttemptFailuresParts extends FailureParts {
-  clock: Clock
-  log: Log
+interface AttemptFailuresParts extends FailureParts, Pick<ModuleParts, 'clock' | 'log'> {
   /** Called for each recorded failure of a handler. */
   onFailed?: ((handler: string) => void) | undefined
 }

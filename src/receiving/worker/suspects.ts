@@ -1,6 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
@@ -14,6 +12,7 @@ import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from './wake-ups.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Suspects that one query reads. */
 const perPage = 100
@@ -31,9 +30,7 @@ interface Suspect {
   readonly aloneAt: number | null
 }
 
-export interface SuspectsParts extends FailureParts {
-  clock: Clock
-  database: Database
+export interface SuspectsParts extends FailureParts, Pick<ModuleParts, 'clock' | 'database' | 'log'> {
   store: Pick<EventQueue, 'newClaim'>
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'startAlone' | 'isIdle'>
@@ -43,7 +40,6 @@ export interface SuspectsParts extends FailureParts {
   releases: Pick<ClaimReleases, 'releaseSoon'>
   unsettled: Pick<Unsettled, 'claimUnanswered'>
   wakeUps: Pick<WakeUps, 'now' | 'in'>
-  log: Log
   onFailed?: ((handler: string) => void) | undefined
   /** Releases all queued events. Returns whether an insert in flight may still claim some. */
   withdrawAll: () => boolean

@@ -1,8 +1,5 @@
-import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
-import type { Database } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Log } from '../../telemetry/log.ts'
 import {
   releaseClaimOfEvents,
   releaseClaimOfKinds,
@@ -11,6 +8,7 @@ import {
   type ClaimOfKinds,
   type Held,
 } from './held-events.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /**
  * Milliseconds from a claim whose answer was lost until its statement cannot take effect any more: the server drops a connection
@@ -42,11 +40,7 @@ interface Unrecorded {
   pause: number
 }
 
-export interface UnsettledParts {
-  database: Database
-  clock: Clock
-  log: Log
-}
+export type UnsettledParts = Pick<ModuleParts, 'database' | 'clock' | 'log'>
 
 /**
  * Claims of this process that could not be released, and failures that could not be recorded, because the database was away. They are
