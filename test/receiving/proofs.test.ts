@@ -4,9 +4,10 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { apiKey, basic, bearer, jwt, publicKey, type Scheme } from '../../src/index.ts'
+import { apiKey, basic, bearer, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { secretPresets } from '../harness/presets.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
@@ -85,6 +86,22 @@ for (const [name, scheme, cases] of [
     assert.equal(outcome(scheme.withSecrets([]), cases[0][0]), 'no-valid-secret')
   })
 
+test('doctor names each preset whose sender does not sign the body, and no other', () => {
+  const secret = `whsec_${Buffer.from('a secret of thirty-two bytes, yes').toString('base64')}`
+  const cautious = Object.entries(secretPresets).flatMap(([name, preset]) => {
+    const [key = secret] = publicHalves[name] ?? []
+    return weakSources({ [name]: preset({ secret: [key], header: 'x-signature' }) }, true)
+  })
+  assert.deepEqual(
+    cautious.map((line) => line.split(' ', 2).join(' ')),
+    ['mailgun', 'microsoftGraph'].map((name) => `receiving.sources.${name} gets`),
+  )
+  const repeats = /receiving\.sources\.s gets its credential with each request/
+  for (const given of ['a-plain-token-of-gitlab', [secret, 'a-plain-token-of-gitlab']])
+    assert.match(weakSources({ s: gitlab({ secret: given }) }, true).join('\n'), repeats)
+  assert.deepEqual(weakSources({ s: gitlab({ secret }) }, true), [])
+})
+
 test('basic: a weak password is named, and an expired one rejected', () => {
   assert.match(
     weakSources({ s: basic({ user: 'a-long-user-name-of-a-shop', password: 'short' }) }, false).join('\n'),
@@ -98,6 +115,11 @@ test('basic: a weak password is named, and an expired one rejected', () => {
 const ed25519 = generateKeyPairSync('ed25519')
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+/** Of senders whose secret is a public key. */
+const publicHalves: Record<string, string[]> = {
+  discord: [ed25519.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')],
+  sendgrid: [p256.publicKey.export({ format: 'der', type: 'spki' }).toString('base64')],
+}
 const pem = (key: KeyObject): string => key.export({ format: 'pem', type: 'spki' })
 
 test('publicKey: each algorithm and form of a key; another key, algorithm or body is rejected', () => {

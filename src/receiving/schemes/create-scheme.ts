@@ -31,7 +31,8 @@ interface Definition {
   sendsGet?: boolean
   signatureHeader?: string
   signs?: string
-  caution?: string | undefined
+  /** See Scheme; for these secrets, if it depends on them. */
+  caution?: string | ((secrets: readonly string[]) => string | undefined) | undefined
   /** Whether the secrets are public, such as the audience of a token, so that they cannot be weak. */
   isPublic?: boolean
   /** The part of a secret that nobody else knows, if it has another one. */
@@ -78,13 +79,16 @@ export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
-  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, caution, isPublic } =
-    definition
+  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, isPublic } = definition
   const { unknownPart = (secret: string) => secret, check, read } = definition
   const ask = definition.ask ?? declaredAsk(options.verify)
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
     const askAt = ask && atTime(secrets, ask)
+    const caution =
+      typeof definition.caution === 'function'
+        ? definition.caution(secrets.map(({ value }) => value))
+        : definition.caution
     const weakness = !isPublic && secrets[0] && weaknessOf(unknownPart(secrets[0].value), sharedSecret, false)
     const scheme: Scheme<Payload> = {
       name,

@@ -10,6 +10,7 @@ import {
   withDigest,
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
+import { repeatsCredential } from './credentials.ts'
 import { type Check, refuse, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
 
@@ -27,6 +28,7 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
     name: 'gitlab',
     options,
     typesHaveActions: true,
+    caution: (secrets) => (secrets.some((one) => !isSigning(one)) ? repeatsCredential : undefined),
     check: (secrets) => gitlabCheck(secrets, options.tolerance),
     read: fromObject((body, { rawBody, headers }) => {
       const { object_kind: kind, event_name: name } = body
@@ -42,10 +44,12 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
   })
 }
 
+const isSigning = (secret: string): boolean => secret.startsWith('whsec_')
+
 function gitlabCheck(secrets: readonly string[], tolerance: number | undefined): Check {
-  const signing = secrets.filter((secret) => secret.startsWith('whsec_'))
+  const signing = secrets.filter(isSigning)
   const isSigned = signing.length > 0 ? standardCheck(signing, tolerance) : undefined
-  const tokens = secrets.filter((secret) => !secret.startsWith('whsec_'))
+  const tokens = secrets.filter((secret) => !isSigning(secret))
   return (delivery) => {
     if (isSigned && delivery.headers['webhook-signature'] !== undefined) {
       const found = isSigned(delivery)

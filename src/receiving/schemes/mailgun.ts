@@ -34,6 +34,8 @@ export function mailgun(options: TimedOptions): Scheme {
     name: 'mailgun',
     options,
     mediaTypes: [json, form],
+    caution:
+      'gets a signature that does not cover the body: anyone who sees a request before it arrives can send its signature with another body',
     check: (secrets) => mailgunCheck(secrets, options.tolerance),
     read(delivery) {
       const signature = readSignature(delivery)

@@ -3,6 +3,7 @@ import { newId } from '../../crypto/ids.ts'
 import { bodyDigest, fromObject, identify, isObject, queryParameter, readUnverifiedObject } from './body.ts'
 import { answerText, type Check, refuse, type Scheme, type SourceOptions } from './scheme.ts'
 import { createScheme } from './create-scheme.ts'
+import { repeatsCredential } from './credentials.ts'
 
 /**
  * Change notifications of Microsoft Graph, with the subscription's `clientState` as the secret. Graph signs nothing; it
@@ -18,6 +19,7 @@ export function microsoftGraph(options: SourceOptions): Scheme {
   return createScheme({
     name: 'microsoft-graph',
     options,
+    caution: repeatsCredential,
     check: graphCheck,
     read: fromObject((body, { rawBody, now }) => {
       const value = body['value'] as readonly Record<string, unknown>[]
