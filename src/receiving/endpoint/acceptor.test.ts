@@ -27,7 +27,7 @@ test('a problem of the store, such as a full spool, concerns all events and is n
     },
     (error) => assert.fail(String(error)),
   )
-  const results = await Promise.allSettled(['a', 'b', 'c'].map((id) => acceptor.add(event(id))))
+  const results = await Promise.allSettled(['a', 'b', 'c'].map((id) => acceptor.add([event(id)])))
   assert.ok(results.every((result) => result.status === 'rejected' && result.reason === full))
   assert.equal(calls, 1)
 })
@@ -40,7 +40,7 @@ test('headers count towards the size like the body, and refused events get Retry
   )
   const headers = 'x'.repeat(16_000)
   const results = await Promise.allSettled(
-    Array.from({ length: 10 }, (_, index) => acceptor.add({ ...event(`${index}`), headers })),
+    Array.from({ length: 10 }, (_, index) => acceptor.add([{ ...event(`${index}`), headers }])),
   )
   const refused = results.filter((result) => result.status === 'rejected')
   assert.equal(refused.length, 8)

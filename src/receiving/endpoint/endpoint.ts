@@ -93,34 +93,36 @@ export class WebhookEndpoint {
       if (evaluation.problem) throw evaluation.problem
       return invalidSignature
     }
-    if ('dropped' in evaluation) {
-      const { id: eventId, type, reply } = evaluation.dropped
-      count('dropped')
-      this.#log(call, 'webhook dropped by the filter of its source', { type, eventId })
-      return reply ? toAnswer(reply) : received
-    }
-    const { event } = evaluation
-    const work = spans.commit.start.hasSubscribers
-      ? begin('commit', event.headers, this.#attributesOf(event))
-      : undefined
+    const { events, dropped, reply } = evaluation
+    const [first] = events
+    const work =
+      first && spans.commit.start.hasSubscribers
+        ? begin('commit', first.headers, this.#attributesOf(first))
+        : undefined
     try {
       const { acceptor } = this.#parts
-      await (work ? run(work, () => acceptor.add(event)) : acceptor.add(event))
+      if (first) await (work ? run(work, () => acceptor.add(events)) : acceptor.add(events))
     } catch (error) {
       const { code, message } = toProblem(error)
       const reason = code === 'overloaded' || code === 'stopping' ? 'overloaded' : 'unavailable'
       this.#reject(reason, message, call, rawBody)
       throw error
     }
-    this.#countAccepted(event)
-    observe(call.elapsed, work?.context?.traceparent)
-    const { type, eventId, status } = event
-    let message = 'webhook accepted'
-    if (this.#parts.isRepeated(event))
-      message += ': its event ID is stored already, so it is not processed again'
-    else if (status === 'processed') message += ': no handler matches its type'
-    this.#log(call, message, { type, eventId })
-    return evaluation.reply ? toAnswer(evaluation.reply) : received
+    for (const { type, eventId } of dropped) {
+      count('dropped')
+      this.#log(call, 'webhook dropped by the filter of its source', { type, eventId })
+    }
+    if (first) observe(call.elapsed, work?.context?.traceparent)
+    for (const event of events) {
+      const { type, eventId, status } = event
+      this.#countAccepted(event)
+      let message = 'webhook accepted'
+      if (this.#parts.isRepeated(event))
+        message += ': its event ID is stored already, so it is not processed again'
+      else if (status === 'processed') message += ': no handler matches its type'
+      this.#log(call, message, { type, eventId })
+    }
+    return reply ? toAnswer(reply) : received
   }
 
   /** The stored headers have the context of the span: all that follows is its child. */
@@ -130,7 +132,8 @@ export class WebhookEndpoint {
     return run(work, async () => {
       const evaluation = await evaluate({ ...delivered, headers: withContext(delivered.headers, work) })
       if ('refused' in evaluation) work.attributes['postern.refused'] = evaluation.refused
-      else if ('event' in evaluation) Object.assign(work.attributes, this.#attributesOf(evaluation.event))
+      else if ('events' in evaluation && evaluation.events[0])
+        Object.assign(work.attributes, this.#attributesOf(evaluation.events[0]))
       return evaluation
     })
   }
@@ -150,13 +153,13 @@ export class WebhookEndpoint {
       throw new Problem('unprocessable', {
         detail: 'The source takes the sample for a check of its address.',
       })
-    if ('dropped' in evaluation)
-      throw new Problem('unprocessable', { detail: 'The source drops events of this type.' })
     if ('refused' in evaluation)
       throw evaluation.problem ?? new Problem('unprocessable', { detail: evaluation.detail })
-    await acceptor.add(evaluation.event)
-    this.#countAccepted(evaluation.event)
-    return evaluation.event
+    const [event] = evaluation.events
+    if (!event) throw new Problem('unprocessable', { detail: 'The source drops events of this type.' })
+    await acceptor.add(evaluation.events)
+    for (const one of evaluation.events) this.#countAccepted(one)
+    return event
   }
 
   /** Answers the challenge by which a sender verifies the address. */
@@ -344,10 +347,10 @@ function declareGet(app: App, source: string, scheme: Scheme, answer: RawRoute['
 export type InsertEvents = (events: readonly IncomingEvent[]) => Promise<void>
 
 /**
- * Stores the events of requests by group commit. `add` resolves once the event is on the disk.
+ * Stores the events of requests by group commit. `add` resolves once all events of a request are on the disk; if it rejects, none is.
  * It rejects with the Problems `overloaded` when too much waits already and `stopping` after `close`, or with StorageUnavailable.
  */
-type Acceptor = GroupCommit<IncomingEvent, void>
+type Acceptor = GroupCommit<readonly IncomingEvent[], void>
 
 /** Milliseconds for which a running commit delays the next one. See `GroupCommitLimits`. */
 const maxWait = 50
@@ -360,18 +363,19 @@ export function createAcceptor(
   onError: (error: unknown) => void,
   limits: Partial<GroupCommitLimits> = {},
 ): Acceptor {
-  return new GroupCommit<IncomingEvent, void>({
-    async commit(events) {
+  return new GroupCommit<readonly IncomingEvent[], void>({
+    async commit(requests) {
       try {
-        await insert(events)
+        await insert(requests.flat())
       } catch (error) {
         // A Problem, such as a full spool, concerns all events.
-        if (error instanceof Problem) return events.map(() => error)
+        if (error instanceof Problem) return requests.map(() => error)
         throw error
       }
-      return events.map(() => undefined)
+      return requests.map(() => undefined)
     },
-    sizeOf: ({ payload, headers }) => payload.length + headers.length + aroundAnEvent,
+    sizeOf: (events) =>
+      events.reduce((sum, { payload, headers }) => sum + payload.length + headers.length + aroundAnEvent, 0),
     refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
     onError,
     limits: { maxWait, ...limits },

@@ -43,15 +43,15 @@ export interface Delivered {
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
 export type Evaluation =
   | {
-      readonly event: IncomingEvent
+      /** To be stored in one commit before the answer. Empty if the source drops all. */
+      readonly events: readonly IncomingEvent[]
+      readonly dropped: readonly IncomingEvent[]
       /** Instead of the usual answer. */
       readonly reply: Reply | undefined
       /** What is left of the source's own rate, if it has one. */
       readonly rate: RateStatus | undefined
     }
   | Answered
-  /** The source drops it. */
-  | { readonly dropped: Accepted; readonly rate: RateStatus | undefined }
   | Refused
 
 interface Refused {
@@ -106,17 +106,18 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
         if (refusal)
           return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
-        const { content } = verified
-        const arrival = {
-          rawBody: content?.bytes ?? rawBody,
-          headers,
-          contentType: content?.type ?? contentType,
-          receivedAt,
-        }
-        const routed = { ...verified, type: routedType(scheme, verified.type, arrival) }
-        const event = eventOf(target, routed, arrival)
-        if (isDropped(target, event)) return { dropped: routed, rate }
-        return { event, reply: verified.reply, rate }
+        const all = [verified, ...(verified.others ?? [])].map(({ id, type, content }) => {
+          const arrival = {
+            rawBody: content?.bytes ?? rawBody,
+            headers,
+            contentType: content?.type ?? contentType,
+            receivedAt,
+          }
+          return eventOf(target, { ...verified, id, type: routedType(scheme, type, arrival) }, arrival)
+        })
+        const dropped = scheme.drop === undefined ? [] : all.filter((event) => isDropped(target, event))
+        const events = dropped.length === 0 ? all : all.filter((event) => !dropped.includes(event))
+        return { events, dropped, reply: verified.reply, rate }
       }
       return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
     }

@@ -139,7 +139,7 @@ export interface CommonOptions {
   forwardTo?: ForwardTo
   /**
    * The most verified events per second from this sender, for all processes of the service together: above 0, at most
-   * 1,000,000. As many may arrive at once. Others get 429 with Retry-After. Default: no limit.
+   * 1,000,000. As many may arrive at once. Others get 429 with Retry-After. Default: no limit. A request with several events counts once.
    */
   rateLimit?: number
 }

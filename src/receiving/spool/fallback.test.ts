@@ -100,12 +100,16 @@ test('a webhook that is too large for the spool gets 503 alone; the others of it
   })
   const acceptor = createAcceptor(fallback.insert, () => undefined)
   const large = { ...event('large'), payload: Buffer.alloc(20_000, 'x') }
-  const results = await Promise.allSettled([event('a'), large, event('b')].map((one) => acceptor.add(one)))
+  const results = await Promise.allSettled([event('a'), large, event('b')].map((one) => acceptor.add([one])))
   assert.deepEqual(
     results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   )
   assert.ok((results[1] as PromiseRejectedResult).reason instanceof StorageUnavailable)
   assert.deepEqual([stored.entries.size, counted], [2, { stored: 2, refused: 1 }])
+  // A request with several events is stored as a whole.
+  await assert.rejects(acceptor.add([event('c'), large]))
+  await acceptor.add([event('d'), event('e')])
+  assert.deepEqual([stored.entries.size, counted], [4, { stored: 4, refused: 1 }])
   await fallback.stop()
 })
