@@ -3,6 +3,7 @@ import { redactedValue } from '../telemetry/redaction.ts'
 
 /**
  * Fields that hold a sender's credentials or signatures, by the scheme that verified the event:
+ * Adyen's signature of an item (https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures),
  * Discord's interaction token (https://docs.discord.com/developers/interactions/receiving-and-responding),
  * Mailgun's signature (https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks),
  * Graph's shared state and tokens (https://learn.microsoft.com/graph/change-notifications-delivery-webhooks),
@@ -12,6 +13,7 @@ import { redactedValue } from '../telemetry/redaction.ts'
  * and WooCommerce's key of an order (https://developer.woocommerce.com/docs/apis/rest-api/v3/orders/).
  */
 const secretFields: Readonly<Record<string, readonly string[]>> = {
+  adyen: ['hmacSignature'],
   discord: ['token'],
   mailgun: ['token', 'signature', 'parent-signature'],
   'microsoft-graph': ['clientState', 'validationTokens'],

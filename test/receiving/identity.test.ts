@@ -19,6 +19,7 @@ const pkcs8 = { format: 'der', type: 'pkcs8' } as const
 const spki = { format: 'der', type: 'spki' } as const
 /** What signs and what verifies, where they differ. */
 const keys: Record<string, readonly [signing: string, verifying: string]> = {
+  adyen: ['ab'.repeat(32), 'ab'.repeat(32)],
   discord: [
     ed25519.privateKey.export(pkcs8).subarray(-32).toString('hex'),
     ed25519.publicKey.export(spki).subarray(-32).toString('hex'),
@@ -98,6 +99,10 @@ const cases: Record<string, Case[]> = {
   github: [['other deliveries of equal bodies', 2, ...['g1', 'g2', 'g1'].map((id) => ({ id, body: '{}' }))]],
   'standard-webhooks': [
     ['other ids of equal bodies', 2, ...['m1', 'm2', 'm1'].map((id) => ({ id, body: '{"type":"a"}' }))],
+  ],
+  adyen: [
+    ['other references', 2, { id: 'a1' }, { id: 'a2' }, { id: 'a1' }],
+    ['other event codes of one payment', 2, { id: 'a3' }, { id: 'a3', type: 'CAPTURE' }, { id: 'a3' }],
   ],
   bitbucket: [['other requests of equal bodies', 2, ...['b1', 'b2', 'b1'].map((id) => ({ id, body: '{}' }))]],
   calendly: [['other invitees', 2, { id: 'c1' }, { id: 'c2' }, { id: 'c1' }]],

@@ -94,7 +94,7 @@ test('doctor names each preset whose sender does not sign the body, and no other
   })
   assert.deepEqual(
     cautious.map((line) => line.split(' ', 2).join(' ')),
-    ['mailgun', 'microsoftGraph'].map((name) => `receiving.sources.${name} gets`),
+    ['adyen', 'mailgun', 'microsoftGraph'].map((name) => `receiving.sources.${name} gets`),
   )
   const repeats = /receiving\.sources\.s gets its credential with each request/
   for (const given of ['a-plain-token-of-gitlab', [secret, 'a-plain-token-of-gitlab']])
@@ -115,8 +115,9 @@ test('basic: a weak password is named, and an expired one rejected', () => {
 const ed25519 = generateKeyPairSync('ed25519')
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-/** Of senders whose secret is a public key. */
+/** Of senders whose secret is a public key, or hex. */
 const publicHalves: Record<string, string[]> = {
+  adyen: ['44782DEF547AAA06C910C43932B1EB0C71FC68D9D0C057550C48EC2ACF6BA056'],
   discord: [ed25519.publicKey.export({ format: 'der', type: 'spki' }).subarray(-32).toString('hex')],
   sendgrid: [p256.publicKey.export({ format: 'der', type: 'spki' }).toString('base64')],
 }

@@ -13,6 +13,7 @@ const p256 = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export
   type: 'spki',
 })
 const secrets: Record<string, string> = {
+  adyen: 'ab'.repeat(32),
   discord: ed25519.subarray(-32).toString('hex'),
   sendgrid: p256.toString('base64'),
   standardWebhooks: `whpk_${ed25519.subarray(-32).toString('base64')}`,
@@ -36,7 +37,7 @@ const headerNames = `
   x-signature-timestamp x-hubspot-signature-v3 x-hubspot-request-timestamp
   x-twilio-email-event-webhook-signature x-twilio-email-event-webhook-timestamp
   calendly-webhook-signature x-zendesk-webhook-signature x-zendesk-webhook-signature-timestamp
-  x-shopify-hmac-sha256 x-docusign-signature-1 x-notion-signature x-pagerduty-signature sentry-hook-signature
+  x-shopify-hmac-sha256 x-docusign-signature-1 x-notion-signature x-pagerduty-signature sentry-hook-signature hmacsignature
 `
   .trim()
   .split(/\s+/)
@@ -70,6 +71,8 @@ const headers = fc.record(
   { requiredKeys: [] },
 )
 const fields = [
+  'notificationItems',
+  'NotificationRequestItem',
   'type',
   'event',
   'action',
@@ -182,6 +185,8 @@ describe('senders that sign what is in the body: large bodies are rejected befor
     ['twilio', formHeaders, manyNames, /more than 1,000 fields/],
     ['mailgun', formHeaders, manyNames, /more than 1,000 fields/],
     ['mailgun', jsonHeaders, `{"signature":${'['.repeat(200)}`, /more than 100 levels/],
+    ['adyen', jsonHeaders, `{"notificationItems":${'['.repeat(200)}`, /more than 100 levels/],
+    ['adyen', jsonHeaders, `{"notificationItems":[${'{},'.repeat(200)}{}]}`, /more than 100 items/],
     ['microsoftGraph', jsonHeaders, `{"value":${'['.repeat(200)}`, /more than 100 levels/],
     ['microsoftGraph', jsonHeaders, `{"value":[${'0,'.repeat(60_000)}0]}`, /more than 50000 values/],
   ] as const)

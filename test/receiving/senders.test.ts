@@ -1,12 +1,13 @@
 // Every preset against the signer that `postern send` has for it: the two were written apart.
 import assert from 'node:assert/strict'
-import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { samples, type SignedSample } from '../../src/receiving/samples/index.ts'
 import { withStored } from '../../src/cli/local-source.ts'
 import { redactPayload } from '../../src/events/redact-payload.ts'
 import { headersToStore } from '../../src/receiving/endpoint/stored-headers.ts'
 import {
+  adyen,
   bitbucket,
   calendly,
   discord,
@@ -66,6 +67,10 @@ const ed25519 = () => {
     hex(publicKey.export({ format: 'der', type: 'spki' })),
   ] as const
 }
+const hexKey = () => {
+  const key = randomBytes(32).toString('hex')
+  return [key, key] as const
+}
 const p256 = () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   return [
@@ -83,6 +88,7 @@ const senders: Record<string, Sender> = {
   stripe: { preset: stripe, type: 'invoice.paid', id: 'evt_e1', isTimed: true },
   github: { preset: github, type: 'issues.opened', id: 'e1' },
   'standard-webhooks': { preset: standardWebhooks, type: 'order.paid', id: 'msg_e1', isTimed: true },
+  adyen: { preset: adyen, type: 'AUTHORISATION', id: 'e1:AUTHORISATION:true', keys: hexKey },
   bitbucket: { preset: bitbucket, type: 'repo:push', id: 'e1' },
   calendly: { preset: calendly, type: 'invitee.created', id: 'digest', isTimed: true },
   discord: { preset: discord, type: 'APPLICATION_AUTHORIZED', id: 'digest', isTimed: true, keys: ed25519 },
@@ -112,7 +118,7 @@ const senders: Record<string, Sender> = {
 }
 
 /** Their signature covers a part of the body and not the whole. */
-const bodyIsNotSigned = new Set(['mailgun', 'microsoft-graph'])
+const bodyIsNotSigned = new Set(['adyen', 'mailgun', 'microsoft-graph'])
 
 test('each sender that postern send can play has a preset, and each preset a sender', () => {
   assert.deepEqual(Object.keys(samples).toSorted(), Object.keys(senders).toSorted())

@@ -32,7 +32,7 @@ test('each preset has steps, a link to documentation and the type of a typical e
   const secret = 'whsec_' + Buffer.from('a secret of a source').toString('base64')
   for (const name of Object.keys({ ...secretPresets, ...otherProofs })) {
     const preset = secretPresets[name]
-    const publicKey = name === 'discord' ? 'ab'.repeat(32) : secret
+    const publicKey = ['adyen', 'discord'].includes(name) ? 'ab'.repeat(32) : secret
     let scheme = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
     if (name !== 'sendgrid' && preset)
       scheme = (preset as typeof stripe)({

@@ -61,6 +61,8 @@ function withPrefix(prefix: string, id: string): string {
   return id.startsWith(prefix) ? id : prefix + id
 }
 
+type AdyenItem = Record<string, unknown> & { amount?: { value?: number; currency?: string } }
+
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
 
@@ -272,6 +274,31 @@ export const bodySigners = {
   /** The specified sender: `x-signature`, hex HMAC-SHA256 over the body. */
   provider: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { id, type, data }, (body) => ({ 'x-signature': hmacOf(secret, body) })),
+
+  /** Adyen signs eight fields of each item. https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures */
+  adyen: ({ type, secret, id, data, raw }) => {
+    const sample = {
+      amount: { value: 1000, currency: 'EUR' },
+      eventCode: type,
+      merchantAccountCode: 'SAMPLE',
+      merchantReference: 'sample',
+      pspReference: id,
+      success: 'true',
+      sample: data,
+    }
+    const body = JSON.parse(
+      raw ?? JSON.stringify({ live: 'false', notificationItems: [{ NotificationRequestItem: sample }] }),
+    ) as { notificationItems: { NotificationRequestItem: AdyenItem }[] }
+    for (const { NotificationRequestItem: item } of body.notificationItems) {
+      const { pspReference, originalReference, merchantAccountCode, merchantReference } = item
+      const { amount, eventCode, success, additionalData } = item
+      const references = [pspReference, originalReference, merchantAccountCode, merchantReference]
+      const text = [...references, amount?.value, amount?.currency, eventCode, success].join(':')
+      const hmacSignature = hmacOf(Buffer.from(secret, 'hex'), text, 'base64')
+      item.additionalData = { ...(additionalData as object), hmacSignature }
+    }
+    return { body: JSON.stringify(body), headers: {} }
+  },
 
   /** Bitbucket. https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
   bitbucket: ({ type, secret, id, data, raw }) =>

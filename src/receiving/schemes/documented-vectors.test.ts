@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { adyen } from './adyen.ts'
 import { bitbucket, docusign, paddle, pagerduty, square } from './presets.ts'
 import type { Scheme } from './scheme.ts'
 import { sendgrid } from './public-keys.ts'
@@ -21,6 +22,38 @@ function verify(scheme: Scheme, body: string, headers: Record<string, string>, s
   if ('wanted' in found) return 'wanted'
   return 'rejected' in found ? found.rejected : found.type
 }
+
+// https://github.com/Adyen/adyen-php-api-library and adyen-node-api-library, their tests of signatures
+test('adyen: the items of its libraries, alone and together', () => {
+  const scheme = adyen({ secret: 'DFB1EB5485895CFA84146406857104ABB4CBCABDC8AAF103A624C8F6A3EAAB00' })
+  const authorized = {
+    pspReference: '7914073381342284',
+    merchantAccountCode: 'TestMerchant',
+    success: 'true',
+    merchantReference: 'TestPayment-1407325143704',
+    amount: { value: 1130, currency: 'EUR' },
+    eventCode: 'AUTHORISATION',
+    additionalData: { hmacSignature: 'Ny9gS2veKo5E4w8/OL6xz1/wvT/hYkAXy1xNc/QvO4I=' },
+  }
+  const captured = {
+    pspReference: 'pspReference',
+    originalReference: 'originalReference',
+    success: 'true',
+    merchantAccountCode: 'merchantAccount',
+    merchantReference: 'reference',
+    eventCode: 'CAPTURE',
+    amount: { currency: 'EUR', value: 1000 },
+    additionalData: { hmacSignature: 'xhpHvYq2u2Np0rstbZ6QjLGu7JWhvf7Iwaa6EviJSX0=' },
+  }
+  const bodyOf = (...items: object[]) =>
+    JSON.stringify({
+      notificationItems: items.map((NotificationRequestItem) => ({ NotificationRequestItem })),
+    })
+  assert.equal(verify(scheme, bodyOf(authorized), {}), 'AUTHORISATION')
+  assert.equal(verify(scheme, bodyOf(captured, authorized), {}), 'CAPTURE')
+  assert.equal(verify(scheme, bodyOf(captured, { ...authorized, success: 'false' }), {}), 'signature')
+  assert.equal(verify(scheme, bodyOf({ ...captured, originalReference: '' }), {}), 'signature')
+})
 
 // https://docs.slack.dev/authentication/verifying-requests-from-slack
 test('slack: the slash command of its documentation', () => {

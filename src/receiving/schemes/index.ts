@@ -1,4 +1,5 @@
 // All presets, by the names under which the configuration module imports them.
+export { adyen } from './adyen.ts'
 export {
   apiKey,
   type ApiKeyOptions,

@@ -80,6 +80,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md',
     exampleType: 'invoice.paid',
   },
+  adyen: {
+    label: 'Adyen',
+    steps: [
+      'In the Customer Area, open Developers › Webhooks and create a Standard webhook with the URL above and the method JSON.',
+      'Under Security, generate an HMAC key and copy it to {secret}. Start Postern with it, and save the webhook.',
+      'Click Test configuration. Adyen sends a webhook, and Postern answers `[accepted]`.',
+    ],
+    docs: 'https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures',
+    exampleType: 'AUTHORISATION',
+  },
   bitbucket: {
     label: 'Bitbucket',
     steps: [

@@ -1,0 +1,152 @@
+import { HmacKey } from '../../crypto/hmac.ts'
+import { parseExactly } from '../../json/exact.ts'
+import {
+  bodyDigest,
+  fromObject,
+  identify,
+  type JsonObject,
+  readJson,
+  readUnverifiedObject,
+  valueAt,
+} from './body.ts'
+import { createScheme } from './create-scheme.ts'
+import { decodeDigest, findEqual } from './digest.ts'
+import { signedCheck } from './hmac-check.ts'
+import {
+  type Accepted,
+  type Check,
+  malformed,
+  refuse,
+  type Rejected,
+  type Reply,
+  type Scheme,
+  type SourceOptions,
+  type VerificationResult,
+} from './scheme.ts'
+
+const accepted: Reply = { status: 200, body: '[accepted]', contentType: 'text/plain; charset=utf-8' }
+
+/** Only webhooks of Adyen's platforms have this header. */
+const platformHeader = 'hmacsignature'
+
+/**
+ * Adyen, with the HMAC key (hex) of the webhook. Standard webhooks: each item of `notificationItems` has its own HMAC-SHA256 over eight
+ * fields as `additionalData.hmacSignature`, and is an event of its own; one that does not verify rejects the request. The type is
+ * `eventCode`. The id consists of `pspReference`, `eventCode` and `success`, which are signed: Adyen repeats the first two, also with another
+ * outcome. Other fields are not signed. Webhooks of platforms have `HmacSignature` over the body; their type is
+ * `type`, and the id is the digest of the body. Adyen signs no time.
+ * https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures
+ */
+export function adyen(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'adyen',
+    options,
+    caution:
+      'gets signatures that cover eight fields of an item: anyone who sees a request before it arrives can change the others',
+    check(secrets) {
+      const keys = secrets.map(keyOf)
+      const [checkItems, checkBody] = [itemsCheck(secrets, keys), bodyCheck(keys)(secrets)]
+      return (delivery) => (platformHeader in delivery.headers ? checkBody(delivery) : checkItems(delivery))
+    },
+    read: (delivery) =>
+      platformHeader in delivery.headers ? readBody(delivery) : readItems(delivery.rawBody),
+  })
+}
+
+/** @throws TypeError */
+function keyOf(secret: string): HmacKey {
+  const key = decodeDigest(secret, 'hex')
+  if (!key) throw new TypeError("adyen: the secret is the webhook's HMAC key in hex digits")
+  return new HmacKey('sha256', key)
+}
+
+const bodyCheck = (keys: readonly HmacKey[]) =>
+  signedCheck(
+    { header: platformHeader, encoding: 'base64' },
+    () => (parts, digests) =>
+      findEqual(
+        keys.map((key) => key.digest(...parts)),
+        digests,
+      ),
+  )
+
+const readBody = fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['type'], accepted))
+
+/** Items of a request at most. Adyen sends one in JSON. */
+const mostItems = 100
+
+function itemsCheck(secrets: readonly string[], keys: readonly HmacKey[]): Check {
+  return ({ rawBody }) => {
+    const body = readUnverifiedObject(rawBody)
+    if ('rejected' in body) return body
+    const items = itemsOf(body.object)
+    if ('rejected' in items) return items
+    const found = keys.findIndex((key) => items.every(({ item }) => isSigned(item, key)))
+    return found === -1 ? refuse('hmacSignature of an item does not match') : { secret: secrets[found]! }
+  }
+}
+
+interface Item {
+  readonly wrapper: unknown
+  readonly item: unknown
+}
+
+function itemsOf({ notificationItems: list }: JsonObject): readonly Item[] | Rejected {
+  if (!Array.isArray(list) || list.length === 0)
+    return refuse('there is no notification, and no header hmacsignature', 'signature-missing')
+  if (list.length > mostItems) return malformed(`The body has more than ${mostItems} items.`)
+  const items = list.map((wrapper: unknown) => ({
+    wrapper,
+    item: valueAt(wrapper, 'NotificationRequestItem'),
+  }))
+  return items.every(({ item }) => typeof signatureOf(item) === 'string')
+    ? items
+    : refuse('an item has no hmacSignature', 'signature-missing')
+}
+
+const signatureOf = (item: unknown): unknown => valueAt(item, 'additionalData.hmacSignature')
+
+const signedFields =
+  'pspReference originalReference merchantAccountCode merchantReference amount.value amount.currency eventCode success'.split(
+    ' ',
+  )
+
+/**
+ * The signed values in their order; undefined if they are ambiguous: only the merchant's own reference may contain a colon, so that no
+ * other split has the same text.
+ */
+function signedValues(item: unknown): string[] | undefined {
+  const values: string[] = []
+  for (const path of signedFields) {
+    const value = valueAt(item, path) ?? ''
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
+    values.push(String(value))
+  }
+  return values.every((value, at) => at === 3 || !value.includes(':')) ? values : undefined
+}
+
+function isSigned(item: unknown, key: HmacKey): boolean {
+  const values = signedValues(item)
+  const sent = decodeDigest(String(signatureOf(item)), 'base64')
+  if (!values || !sent) return false
+  return findEqual([key.digest(values.join(':'))], [sent]) === 0
+}
+
+/** Each item becomes an event with a body of its own, as if it had been sent alone. */
+function readItems(rawBody: Buffer): VerificationResult {
+  const body = readJson(rawBody, parseExactly)
+  if ('rejected' in body) return body
+  const items = itemsOf(body.value as JsonObject)
+  if ('rejected' in items) return items
+  const events: Accepted[] = []
+  for (const { wrapper, item } of items) {
+    const [reference, , , , , , code, success] = signedValues(item) ?? []
+    const event = identify(reference && `${reference}:${code}:${success}`, code, accepted)
+    if ('rejected' in event) return event
+    const text = JSON.stringify({ ...(body.value as JsonObject), notificationItems: [wrapper] })
+    const content = { bytes: Buffer.from(text), type: 'application/json' }
+    events.push(items.length === 1 ? event : { ...event, content })
+  }
+  const [first, ...others] = events
+  return { ...first!, ...(others.length > 0 && { others }) }
+}
