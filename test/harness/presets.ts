@@ -4,8 +4,8 @@ import type { Scheme, TimedOptions } from '../../src/index.ts'
 export type Preset = (options: TimedOptions & { header: string }) => Scheme
 
 /** Schemes that are declared with other options than a secret. test/receiving/proofs.test.ts has their cases. */
-const { apiKey, basic, bearer, jwt, publicKey, ...presets } = declared
-export const otherProofs = { apiKey, basic, bearer, jwt, publicKey }
+const { apiKey, basic, bearer, jwt, plaid, publicKey, ...presets } = declared
+export const otherProofs = { apiKey, basic, bearer, jwt, plaid, publicKey }
 
 /** The presets that are declared with a secret, by the names of their exports. */
 export const secretPresets = presets as unknown as Readonly<Record<string, Preset>>

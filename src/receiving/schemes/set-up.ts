@@ -247,6 +247,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://developer.paddle.com/webhooks/signature-verification',
     exampleType: 'transaction.completed',
   },
+  plaid: {
+    label: 'Plaid',
+    steps: [
+      'In the Plaid Dashboard, open Developers › Keys. Copy the secret of the environment to {secret}, and the client ID to `clientId` of the source.',
+      'Set the URL above as `webhook` when you create a link token, or under Developers › Webhooks.',
+      'In the sandbox, send a webhook with `/sandbox/item/fire_webhook`.',
+    ],
+    docs: 'https://plaid.com/docs/api/webhooks/webhook-verification/',
+    exampleType: 'TRANSACTIONS.SYNC_UPDATES_AVAILABLE',
+  },
   sendgrid: {
     label: 'SendGrid',
     steps: [
