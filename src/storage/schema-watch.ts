@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
+import { type PeriodicWorker, periodicWorker } from '../runtime/periodic-worker.ts'
 import type { Database } from './database.ts'
 import { breakingOf, selectUnknownBreaking, NewerDatabase } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'
@@ -28,11 +29,13 @@ export class SchemaWatch {
   readonly #known: readonly number[]
   #found: NewerDatabase | undefined
   #unlisten: (() => void) | undefined
-  #cancelTimer: (() => void) | undefined
+  readonly #rounds: PeriodicWorker
   #stopped = false
 
   constructor(parts: SchemaWatchParts) {
     this.#parts = parts
+    const every = interval[parts.database.engine]
+    this.#rounds = periodicWorker('schema', parts.clock, every, () => this.#tryQuery())
     this.#known = breakingOf(parts.migrations ?? all)
   }
 
@@ -47,20 +50,13 @@ export class SchemaWatch {
     await this.#query()
     if (this.#found) throw this.#found
     this.#unlisten = database.onSignal('migrated', () => void this.#tryQuery())
-    this.#schedule()
+    this.#rounds.start()
   }
 
   stop(): void {
     this.#stopped = true
     this.#unlisten?.()
-    this.#cancelTimer?.()
-  }
-
-  #schedule(): void {
-    if (this.#stopped) return
-    this.#cancelTimer = this.#parts.clock.after(interval[this.#parts.database.engine], () => {
-      void this.#tryQuery().then(() => this.#schedule())
-    })
+    void this.#rounds.stop()
   }
 
   async #tryQuery(): Promise<void> {

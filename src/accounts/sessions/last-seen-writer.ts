@@ -1,4 +1,5 @@
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
 
@@ -19,7 +20,7 @@ export class LastSeenWriter {
   #users = new Map<string, number>()
   /** Users that this process has noted lately: apps may refresh their tokens often. */
   readonly #noted = new BoundedCache<string, number>(10_000)
-  #writing = false
+  readonly #writes = new RepeatedPass(() => this.#write())
 
   /** @param idle milliseconds without use after which a session expires: each use has to be noted well before */
   constructor(database: Database, log: Log, idle: number) {
@@ -34,7 +35,7 @@ export class LastSeenWriter {
     session.lastSeenAt = now
     this.#sessions.set(session.id, now)
     this.updateUser(session.userId, now)
-    this.#writeSoon()
+    this.#writes.request()
   }
 
   /** Notes a sign-in of a user, or the use of a token. */
@@ -42,26 +43,17 @@ export class LastSeenWriter {
     if ((this.#noted.get(userId) ?? 0) > now - this.#resolution) return
     this.#noted.set(userId, now)
     this.#users.set(userId, now)
-    this.#writeSoon()
-  }
-
-  #writeSoon(): void {
-    if (!this.#writing) void this.#write()
+    this.#writes.request()
   }
 
   async #write(): Promise<void> {
-    this.#writing = true
+    const pending = { sessions: this.#sessions, users: this.#users }
+    this.#sessions = new Map()
+    this.#users = new Map()
     try {
-      while (this.#sessions.size + this.#users.size > 0) {
-        const pending = { sessions: this.#sessions, users: this.#users }
-        this.#sessions = new Map()
-        this.#users = new Map()
-        for (const table of ['sessions', 'users'] as const) await this.#writeTable(table, pending[table])
-      }
+      for (const table of ['sessions', 'users'] as const) await this.#writeTable(table, pending[table])
     } catch (error) {
       this.#log.warn({ err: error }, 'the last use of sessions could not be recorded')
-    } finally {
-      this.#writing = false
     }
   }
 

@@ -1,7 +1,7 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { RepeatedPass } from '../../runtime/repeated-pass.ts'
+import { WakeUps } from '../../runtime/wake-ups.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { FanOut, LoggedEvent } from './fan-out.ts'
@@ -24,25 +24,19 @@ const pollEvery = 2_000
 export class ScheduledEvents implements Worker {
   readonly name = 'scheduled'
   readonly #parts: ScheduledEventsParts
-  readonly #pass = new RepeatedPass(() => this.#releaseAll())
-  #cancelTimer: (() => void) | undefined
-  #wakesAt = Number.POSITIVE_INFINITY
-  #stopped = true
+  readonly #wakeUps: WakeUps
 
   constructor(parts: ScheduledEventsParts) {
     this.#parts = parts
+    this.#wakeUps = new WakeUps(parts.clock, () => this.#releaseAll())
   }
 
   start(): void {
-    this.#stopped = false
-    this.#pass.request()
+    this.#wakeUps.start()
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#cancelTimer?.()
-    this.#pass.stop()
-    await this.#pass.ended()
+  stop(): Promise<void> {
+    return this.#wakeUps.stop()
   }
 
   async oldestDue(): Promise<number | undefined> {
@@ -52,13 +46,7 @@ export class ScheduledEvents implements Worker {
 
   /** Looks for due events at this time, in milliseconds since 1970, if this process runs the worker. */
   expect(time: number): void {
-    if (this.#stopped || time >= this.#wakesAt) return
-    this.#cancelTimer?.()
-    this.#wakesAt = time
-    this.#cancelTimer = this.#parts.clock.after(Math.max(0, time - this.#parts.clock.now()), () => {
-      this.#wakesAt = Number.POSITIVE_INFINITY
-      this.#pass.request()
-    })
+    this.#wakeUps.in(Math.max(0, time - this.#parts.clock.now()))
   }
 
   /**
@@ -84,7 +72,10 @@ export class ScheduledEvents implements Worker {
     const { clock, log } = this.#parts
     let next: number | undefined
     try {
-      while (((next = await this.#next()) ?? Number.POSITIVE_INFINITY) <= clock.now() && !this.#stopped)
+      while (
+        ((next = await this.#next()) ?? Number.POSITIVE_INFINITY) <= clock.now() &&
+        !this.#wakeUps.stopped
+      )
         if (!(await this.#release())) break
     } catch (error) {
       log.error({ err: error }, 'scheduled events could not be released')

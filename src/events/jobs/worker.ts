@@ -1,3 +1,4 @@
+import { WakeUps } from '../../runtime/wake-ups.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
@@ -39,30 +40,23 @@ const stepsPerSecond = 4
 export class JobWorker implements Worker {
   readonly name: string
   readonly #parts: JobWorkerParts
+  readonly #wakeUps: WakeUps
   #unlisten: (() => void) | undefined
-  #cancelPoll: (() => void) | undefined
-  #cancelTurn: (() => void) | undefined
-  #working: Promise<void> | undefined
-  #again = false
-  #stopped = true
 
   constructor(parts: JobWorkerParts) {
     this.name = parts.name
     this.#parts = parts
+    this.#wakeUps = new WakeUps(parts.clock, () => this.#work())
   }
 
   start(): void {
-    this.#stopped = false
-    this.#unlisten = this.#parts.database.onSignal('jobs', () => this.#wake())
-    this.#poll()
+    this.#unlisten = this.#parts.database.onSignal('jobs', () => this.#wakeUps.now())
+    this.#wakeUps.start()
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
     this.#unlisten?.()
-    this.#cancelPoll?.()
-    this.#cancelTurn?.()
-    await this.#working
+    await this.#wakeUps.stop()
   }
 
   async oldestDue(): Promise<number | undefined> {
@@ -88,45 +82,21 @@ export class JobWorker implements Worker {
     return row?.due ?? undefined
   }
 
-  #poll(): void {
-    this.#wake()
-    this.#cancelPoll = this.#parts.clock.after(pollEvery, () => {
-      if (!this.#stopped) this.#poll()
-    })
-  }
-
-  #wake(): void {
-    if (this.#stopped) return
-    if (this.#working) {
-      this.#again = true
-      return
-    }
-    this.#working = this.#work().finally(() => {
-      this.#working = undefined
-      if (this.#again) this.#wake()
-    })
-  }
-
   async #work(): Promise<void> {
-    this.#again = false
+    const { clock, log } = this.#parts
     try {
       // Usually there is no job: one read without a transaction.
-      if ((await this.#nextTurn()) === undefined) return
-      while (!this.#stopped) if (!(await this.step())) break
-      await this.#waitForTurn()
+      if ((await this.#nextTurn()) !== undefined) {
+        while (!this.#wakeUps.stopped && (await this.step()));
+        // Jobs with a rate, and those that another process works on.
+        const due = await this.#nextTurn()
+        if (due !== undefined) this.#wakeUps.in(Math.max(leastWait, due - clock.now()))
+      }
     } catch (error) {
       // The next poll continues behind the last committed step.
-      this.#parts.log.error({ err: error }, `a step of the ${this.name} failed`)
+      log.error({ err: error }, `a step of the ${this.name} failed`)
     }
-  }
-
-  /** Schedules the next step: of jobs with a rate, and of those that another process worked on. */
-  async #waitForTurn(): Promise<void> {
-    const due = await this.#nextTurn()
-    if (due === undefined || this.#stopped) return
-    this.#cancelTurn?.()
-    const wait = Math.max(leastWait, due - this.#parts.clock.now())
-    this.#cancelTurn = this.#parts.clock.after(wait, () => this.#wake())
+    this.#wakeUps.in(pollEvery)
   }
 
   async #step(tx: Tx): Promise<number | undefined> {

@@ -10,7 +10,7 @@ import type { RestoredClaims } from './restored-claims.ts'
 import { gather, pauseAfterError, pollInterval } from './timing.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from './wake-ups.ts'
+import type { WakeUps } from '../../runtime/wake-ups.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Rounds in a row that take nothing, before the worker waits for the next wake-up. */

@@ -21,7 +21,7 @@ import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from './wake-ups.ts'
+import type { WakeUps } from '../../runtime/wake-ups.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The most handlers that run at once in one process. */

@@ -20,7 +20,7 @@ import { RestoredClaims } from './restored-claims.ts'
 import { gather } from './timing.ts'
 import { Suspects } from './suspects.ts'
 import { Unsettled } from './unsettled.ts'
-import { WakeUps } from './wake-ups.ts'
+import { WakeUps } from '../../runtime/wake-ups.ts'
 
 export interface WorkerParts extends EventRunnerParts {
   store: EventQueue
@@ -149,9 +149,9 @@ export class HandlerWorker implements Worker {
     this.#state = 'stopped'
     this.#runner.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    this.#wakeUps.stop()
+    const passEnded = this.#wakeUps.stop()
     const stopWatching = whenAborted(deadline, () => this.#parts.aborts.abort(new Stopping()))
-    await this.#wakeUps.ended()
+    await passEnded
     // No claim is made from now on. The queued events are released at once, those of inserts in flight when they are answered.
     await this.#releaseQueued()
     // An insert that the database does not answer must not delay the stop.

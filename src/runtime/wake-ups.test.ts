@@ -48,9 +48,8 @@ test('a stop lets the current pass end, and begins no other', async () => {
   wakeUps.start()
   wakeUps.now()
   wakeUps.in(5)
-  wakeUps.stop()
   let ended = false
-  const end = wakeUps.ended().then(() => (ended = true))
+  const end = wakeUps.stop().then(() => (ended = true))
   clock.pass(5)
   await new Promise(setImmediate)
   assert.equal(ended, false)

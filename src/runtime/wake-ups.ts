@@ -1,5 +1,5 @@
-import type { Clock } from '../../runtime/clock.ts'
-import { RepeatedPass } from '../../runtime/repeated-pass.ts'
+import type { Clock } from './clock.ts'
+import { RepeatedPass } from './repeated-pass.ts'
 
 /** Repeats a pass of work when it is woken, now or later. One pass runs at a time; a wake-up during a pass repeats it. */
 export class WakeUps {
@@ -21,6 +21,10 @@ export class WakeUps {
     this.now()
   }
 
+  get stopped(): boolean {
+    return this.#state === 'stopped'
+  }
+
   now(): void {
     if (this.#state === 'started') this.#passes.request()
   }
@@ -28,7 +32,7 @@ export class WakeUps {
   /** Wakes in `ms` milliseconds, unless an earlier wake-up is set. */
   in(ms: number): void {
     const at = this.#clock.now() + ms
-    if (this.#state === 'stopped' || at >= this.#timerAt) return
+    if (this.#state !== 'started' || at >= this.#timerAt) return
     this.#cancelTimer?.()
     this.#timerAt = at
     this.#cancelTimer = this.#clock.after(ms, () => {
@@ -37,15 +41,11 @@ export class WakeUps {
     })
   }
 
-  /** No pass begins after this call. */
-  stop(): void {
+  /** No pass begins after this call. Resolves at the end of the current one. */
+  async stop(): Promise<void> {
     this.#state = 'stopped'
     this.#passes.stop()
     this.#cancelTimer?.()
-  }
-
-  /** Resolves at the end of the current pass. */
-  ended(): Promise<void> {
-    return this.#passes.ended()
+    await this.#passes.ended()
   }
 }
