@@ -12,6 +12,12 @@ export {
 } from './listing/config.ts'
 export type { StandardSchema } from './json/standard-schema.ts'
 export { createHandler, postern, type MountOptions, type RequestHandler } from './mounting/index.ts'
+export type {
+  DestinationContext,
+  DestinationDeclaration,
+  DestinationEvent,
+  DestinationField,
+} from './emitting/config.ts'
 export type { ForwardAuthConfig } from './forward-auth/config.ts'
 export type { LoginConfig } from './login/config.ts'
 export type { Hook, HookContext } from './login/hooks.ts'

@@ -16,6 +16,7 @@ import { weakSettings } from '../config/secret-strength.ts'
 import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { validateForwardAuth } from '../forward-auth/config.ts'
+import { readDestinations } from '../emitting/subscribers/destinations.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
 import { resolveLoginConfig } from '../login/resolve-login-config.ts'
@@ -94,7 +95,7 @@ export function weakSecrets(
 }
 
 function faultsOfRooms(
-  { login = {}, receiving = {}, listing }: PosternConfig = {},
+  { login = {}, receiving = {}, listing, emitting }: PosternConfig = {},
   // That the secret of the environment is missing, or generated in a moment, is another matter.
   {
     webhookSecrets = ['another matter'],
@@ -113,6 +114,7 @@ function faultsOfRooms(
     () => readHandlers(receiving.handlers, handlerTimeout, tokens, receiving.eventTypes),
     () => checkSpoolChoice({ settings: spool, custom: receiving.spool }),
     () => readLists(listing),
+    () => readDestinations(emitting?.destinations),
   ]
   return checks.flatMap((check) => {
     try {

@@ -8,6 +8,7 @@ import {
   readProductMigrations,
 } from '../storage/product-migrations.ts'
 import { type DatabasePlace, openDatabase } from '../storage/open.ts'
+import { destinationIn, destinationUrl } from '../emitting/subscribers/destinations.ts'
 import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
@@ -18,6 +19,7 @@ import { ExportPosition } from '../accounts/audit-forwarding/position.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import { printable } from '../telemetry/printable.ts'
+import type { PosternConfig } from '../define-config.ts'
 import type { Configuration } from '../config/environment.ts'
 import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { Keyring } from '../crypto/keyring.ts'
@@ -37,7 +39,7 @@ export async function* checkContents(
   let database: Database | undefined
   try {
     database = await openDatabase(place)
-    if (await isUpToDate(database)) yield* checkRows(database, { ...configuration, ...place })
+    if (await isUpToDate(database)) yield* checkRows(database, { ...configuration, ...place }, config)
     const pending = await pendingOfProduct(database, configuration.configFile)
     // Their tables may be missing until then.
     if (pending.length > 0)
@@ -66,10 +68,33 @@ export async function* checkRows(
   database: Database,
   configuration: Parameters<typeof withStoredSecrets>[0] &
     Partial<Pick<Configuration, 'payloadRetention' | 'auditExportUrl'>>,
+  config: PosternConfig | undefined,
 ): AsyncGenerator<Finding> {
   yield* checkSealed(database, configuration)
   yield* checkSizes(database, configuration.payloadRetention)
   yield* checkAuditExport(database, configuration.auditExportUrl)
+  yield* await checkDestinations(database, config?.emitting?.destinations)
+}
+
+/** Whether the configuration has the destinations of all endpoints. */
+async function checkDestinations(
+  { reader }: Database,
+  declared: NonNullable<PosternConfig['emitting']>['destinations'] = {},
+): Promise<Finding[]> {
+  const used = await reader
+    .selectFrom('subscribers')
+    .select((eb) => ['url', eb.fn.countAll<number>().as('count')])
+    .where('url', 'like', destinationUrl('%'))
+    .groupBy('url')
+    .execute()
+  const missing = used.filter(({ url }) => !Object.hasOwn(declared, destinationIn(url)!))
+  return missing.map(({ url, count }) =>
+    warning(
+      'destinations',
+      `the configuration has no destination ${destinationIn(url)}: deliveries to ${count} endpoints wait`,
+      'declare it in `emitting.destinations`, or remove these endpoints',
+    ),
+  )
 }
 
 /** Milliseconds that the destination may be behind before it is worth a warning. */

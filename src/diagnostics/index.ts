@@ -96,7 +96,7 @@ async function* findingsOf(check: CheckName, parts: DiagnosticsParts): AsyncGene
       yield* await checkSpool(configuration, parts.config?.receiving?.spool)
       break
     case 'contents':
-      if (await isUpToDate(database)) yield* checkRows(database, configuration)
+      if (await isUpToDate(database)) yield* checkRows(database, configuration, parts.config)
       break
     case 'lists':
       yield* checkLists(database, parts.config)

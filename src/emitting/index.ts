@@ -28,6 +28,7 @@ import { OwnerBrands, Owners } from './subscribers/owners.ts'
 import { Portal } from './portal.ts'
 import { authenticatePortal, portalArea, portalRoutes } from './routes/portal.ts'
 import { removalWorker } from './subscribers/removal.ts'
+import { closeDestinations, type Destinations, readDestinations } from './subscribers/destinations.ts'
 import { SubscriberSecrets } from './subscribers/secrets.ts'
 import { Subscribers } from './subscribers/subscribers.ts'
 import { postgresDeliveryStore } from './store.postgres.ts'
@@ -73,6 +74,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
   const stores = { database, keyring, secrets, cursors, clock, record }
+  const destinations = readDestinations(parts.config?.destinations)
   const { catalogue, emitter, scheduledEvents } = createEmitter(parts, record, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
@@ -80,12 +82,13 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const operationalEvents = new OperationalEvents({ database, emitter, clock, disabling, disable, changed })
   const subscribers: Subscribers = new Subscribers({
     ...stores,
+    destinations,
     egressOf: egress.of,
     unwritten: () => health.unwritten,
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed,
   })
-  const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents })
+  const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents, destinations })
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
@@ -109,6 +112,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         health,
         disabling,
         subscribers,
+        destinations,
         portal,
         brands: new OwnerBrands(database, clock, record),
         portalCookie,
@@ -157,11 +161,12 @@ interface DispatcherUses {
   egress: ReturnType<typeof openEgress>
   secrets: SubscriberSecrets
   operationalEvents: OperationalEvents
+  destinations: Destinations
 }
 
 function createDispatcher(
   { configuration, database, keyring, clock, log, metrics, random = Math.random }: EmittingParts,
-  { egress, secrets, operationalEvents }: DispatcherUses,
+  { egress, secrets, operationalEvents, destinations }: DispatcherUses,
 ): { dispatcher: Dispatcher; health: Health } {
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
@@ -176,6 +181,7 @@ function createDispatcher(
       secrets,
       egress,
       clock,
+      destinations,
       defaults: { timeout, schedule },
     }),
     attempt: createAttempt({ agents: egress.agents, clock }),
@@ -186,7 +192,7 @@ function createDispatcher(
     random,
     log,
     close: async () => {
-      await Promise.all([health.stop(), egress.close()])
+      await Promise.all([health.stop(), egress.close(), closeDestinations(destinations)])
     },
   })
   return { dispatcher, health }

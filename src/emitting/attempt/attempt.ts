@@ -5,7 +5,6 @@ import { redactedValue } from '../../telemetry/redaction.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import {
   type Failure,
-  type FailureKind,
   failureOfError,
   failureOfStatus,
   failureOfTime,
@@ -18,6 +17,8 @@ import type { Configuration } from '../../config/environment.ts'
 import { Egress, type EgressRules } from '../../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import type { TlsOptions } from '../../network/guarded-connector.ts'
+import type { ResponseClass } from '../dispatch/subscriber-pace.ts'
+import { deliverTo } from './destination.ts'
 import { compress, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
@@ -41,6 +42,8 @@ interface AttemptRequest {
   /** Whether the subscriber has an owner, who chose the address and sees the response. */
   owned: boolean
   event: EventPayload
+  /** The number of the attempt. */
+  number: number
   keys: readonly SigningKey[]
   /** Whether to add a signature by RFC 9421. */
   httpSignature: boolean
@@ -57,6 +60,8 @@ export interface AttemptResult extends AttemptRecord {
   retryAfter?: number | undefined
   /** From the `webhook-delivery` header. */
   directive?: Directive | undefined
+  /** Of a destination, which has no status. */
+  response?: ResponseClass | undefined
 }
 
 /**
@@ -83,15 +88,16 @@ export function targetOf(
     special,
   }: { method?: Target['method'] | undefined; special?: SpecialEndpoint | undefined } = {},
 ): Target {
-  const { origin, pathname, search } = new URL(url)
+  const { host, protocol, pathname, search } = new URL(url)
   const fixed = {
     'content-type': 'application/json',
-    'user-agent': `Postern/${version}`,
+    ...(!special?.destination && { 'user-agent': `Postern/${version}` }),
     ...(special?.gzip && { 'content-encoding': 'gzip' }),
   }
   const redacted = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue]))
   return {
-    origin,
+    // Not its `origin`, which destinations do not have.
+    origin: `${protocol}//${host}`,
     method,
     special,
     path: pathname + search,
@@ -106,17 +112,11 @@ export function targetOf(
 }
 
 export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock }): Attempt {
-  return async ({ target, owned, event, keys, httpSignature, timeout, maySend }, cut) => {
+  return async ({ target, owned, event, number, keys, httpSignature, timeout, maySend }, cut) => {
     const at = clock.now()
     const { origin, path, method, special } = target
     const timestamp = Math.floor(at / 1000)
-    const headers: Record<string, string> = {
-      ...target.headers,
-      ...(event.headers !== null && (JSON.parse(event.headers) as Record<string, string>)),
-      'webhook-id': event.event_id,
-      'webhook-timestamp': String(timestamp),
-      'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
-    }
+    const headers = signedHeaders(target, event, keys, timestamp)
     const body = special?.gzip ? await compress(event.payload) : event.payload
     let requestHeaders = describeRequest(target, event, timestamp)
     if (httpSignature) {
@@ -125,12 +125,17 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
       requestHeaders = withMore(requestHeaders, JSON.stringify({ ...signed, signature: redactedValue }))
     }
     if (cut.reason) throw cut.reason
+    if (special?.destination) {
+      if (!maySend()) throw new NotSent()
+      const ended = await deliverTo(special.destination, event, { headers, number, timeout, clock }, cut)
+      return { ...notMade(at, requestHeaders), ...ended }
+    }
     const agent = special?.agent ?? (owned ? agents.owned : agents.ownerless)
     const request = { origin, path, method, headers, body, responseLimit, maySend }
     let outcome: Outcome
     if (special?.tokens) {
       const sent = await sendWithToken(special.tokens, agent, request, { clock, timeout, outOfTime }, cut)
-      if ('failure' in sent) return notMade(at, sent.failure.kind, sent.failure.message)
+      if ('failure' in sent) return notMade(at, '{}', sent.failure)
       outcome = sent
     } else {
       const exchange = agent.exchange(request)
@@ -166,25 +171,42 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
   }
 }
 
+function signedHeaders(
+  target: Target,
+  event: EventPayload,
+  keys: readonly SigningKey[],
+  timestamp: number,
+): Record<string, string> {
+  return {
+    ...target.headers,
+    ...(event.headers !== null && (JSON.parse(event.headers) as Record<string, string>)),
+    'webhook-id': event.event_id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
+  }
+}
+
 /** The result of an attempt that cannot be made because the payload was removed. */
 export function withoutPayload(at: number): AttemptResult {
-  return notMade(at, 'payload-gone', 'the payload is no longer stored')
+  return notMade(at, '{}', { kind: 'payload-gone', message: 'the payload is no longer stored' })
 }
 
 /** The result of an attempt that must not be made because the event is for another owner. */
 export function withheld(at: number): AttemptResult {
-  return notMade(at, 'other-audience', 'the event is not for the owner of this subscriber')
+  const message = 'the event is not for the owner of this subscriber'
+  return notMade(at, '{}', { kind: 'other-audience', message })
 }
 
-function notMade(at: number, failure: FailureKind, error: string): AttemptResult {
+/** The result without an HTTP request. */
+function notMade(at: number, requestHeaders: string, failure?: Failure): AttemptResult {
   return {
     at,
     durationMs: 0,
     status: null,
-    error,
-    failure,
+    error: failure?.message ?? null,
+    failure: failure?.kind ?? null,
     phases: null,
-    requestHeaders: '{}',
+    requestHeaders,
     responseHeaders: null,
     responseBody: null,
   }
@@ -288,8 +310,9 @@ export function evaluateAttempt(
   random: Random,
   plannedIn?: number,
 ): AttemptOutcome {
-  const { status, error, directive } = result
-  if (error === null && status !== null) return { kind: 'delivered', ...disableReason(directive, undefined) }
+  const { status, error, directive, response } = result
+  if (error === null && (status !== null || response === 'answered'))
+    return { kind: 'delivered', ...disableReason(directive, undefined) }
   const disable = disableReason(directive, status)
   if (disable || directive === 'abort-message') return { kind: 'dead', ...disable }
   if (plannedIn !== undefined)

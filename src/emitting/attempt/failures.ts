@@ -71,6 +71,8 @@ export type FailureKind =
   | 'tls-failed'
   | 'unexpected-status'
   | 'token-failed'
+  | 'destination-failed'
+  | 'destination-timeout'
   | 'payload-gone'
   | 'other-audience'
   | 'aborted'
@@ -218,6 +220,10 @@ const hints: Record<FailureKind, string> = {
   'unexpected-status': 'Check the statuses that count as a success in the settings of the endpoint.',
   'token-failed':
     'Check the token URL, client ID, client secret and scope of the endpoint, and that its authorization server is available.',
+  'destination-failed':
+    'The deliver function of the destination failed. Check the settings of the endpoint and that the destination is available.',
+  'destination-timeout':
+    'The deliver function took longer than the timeout of the endpoint. The event may still have arrived: the next attempt repeats its ID.',
   'payload-gone': 'The payload was removed because of its age. Emit the event again if it is still needed.',
   'other-audience':
     'The event belongs to the previous customer of the endpoint. Emit it again for the right customer.',

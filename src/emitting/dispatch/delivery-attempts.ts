@@ -135,7 +135,8 @@ export class DeliveryAttempts {
       const owned = owner !== null
       const keys = endpoint.keysAt(clock.now())
       const maySend = this.#maySend
-      const request = { target, owned, event, keys, httpSignature, timeout, maySend }
+      const { number } = delivery
+      const request = { target, owned, event, number, keys, httpSignature, timeout, maySend }
       result = await (spans.attempt.start.hasSubscribers
         ? this.#attemptTraced(request, delivery, abort)
         : attempt(request, abort))

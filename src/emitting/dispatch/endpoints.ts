@@ -5,6 +5,7 @@ import { basicAuthorization, OAuthTokens } from '../attempt/oauth-tokens.ts'
 import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import { type Auth, type Credentials, openCredentials } from '../subscribers/credentials.ts'
+import { destinationIn, type Destinations } from '../subscribers/destinations.ts'
 import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import type { SigningKey } from '../attempt/signature.ts'
@@ -43,6 +44,7 @@ const most = 10_000
 interface EndpointsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
   secrets: SubscriberSecrets
   egress: Pick<SubscriberEgress, 'agents' | 'withTls'>
+  destinations: Destinations
   defaults: { timeout: number; schedule: readonly number[] }
 }
 
@@ -100,13 +102,20 @@ export class Endpoints {
     })
   }
 
-  /** Undefined if the subscriber needs nothing but a request with fixed headers. */
+  /** Undefined if the subscriber needs nothing but a request with fixed headers. @throws Error for a destination that is not declared */
   #special(
-    { url, owner, credentials: sealed, request }: SubscribersTable,
-    { gzip = false, successStatuses, noRetryStatuses }: RequestOptions,
-    { auth, tls }: Credentials,
+    { id, url, owner, credentials: sealed, request }: SubscribersTable,
+    { gzip = false, successStatuses, noRetryStatuses, settings = {} }: RequestOptions,
+    { auth, tls, secrets = {} }: Credentials,
   ): SpecialEndpoint | undefined {
     if (sealed === null && request === null) return undefined
+    const name = destinationIn(url)
+    if (name !== null) {
+      const declared = this.#parts.destinations.get(name)
+      if (!declared) throw new Error(`the configuration has no destination ${name}`)
+      const subscriber = { id, owner }
+      return { gzip, destination: { declared, settings, secrets, subscriber, overdue: 0 } }
+    }
     const { egress } = this.#parts
     const agent = tls && egress.withTls(owner, { cert: tls.certificate, key: tls.key, ca: tls.ca })
     return {

@@ -40,7 +40,7 @@ export class QueueReader {
   readonly #inMemory = new Map<number, SubscriberQueue>()
   /** Deliveries that ended during a read, whose snapshot may still show them as pending. */
   readonly #endedDuringRead: number[] = []
-  /** By subscriber, the version whose secrets could not be decrypted: each is read again every second, and logged once. */
+  /** By subscriber, the version whose secrets or destination could not be used: each is read again every second, and logged once. */
   readonly #reported = new BoundedCache<string, number>(maxReported)
   readonly payloads: Payloads
   readonly #reads = new RepeatedPass(() => this.#readAll())
@@ -170,18 +170,15 @@ export class QueueReader {
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
       // One secret that cannot be decrypted, for example after the loss of a master key, must not stop the other subscribers.
-      this.#reportUndecryptable(row, error)
+      this.#reportUnusable(row, error)
       return undefined
     }
   }
 
-  #reportUndecryptable({ id, updated_at: version }: SubscribersTable, error: unknown): void {
+  #reportUnusable({ id, updated_at: version }: SubscribersTable, error: unknown): void {
     if (this.#reported.get(id) === version) return
     this.#reported.set(id, version)
-    this.#parts.log.error(
-      { err: error, subscriberId: id },
-      'the secrets of a subscriber could not be decrypted',
-    )
+    this.#parts.log.error({ err: error, subscriberId: id }, 'the settings of a subscriber cannot be used')
   }
 
   async #readDeliveries(queues: readonly SubscriberQueue[]): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Random } from '../../runtime/clock.ts'
 import { TokenBucket } from '../../runtime/token-bucket.ts'
 import type { Endpoint } from './endpoints.ts'
-import type { AttemptRecord } from '../store.ts'
+import type { AttemptResult } from '../attempt/attempt.ts'
 
 /** Greater than every concurrency: the window does not limit the subscriber. */
 const maxWindow = 1024
@@ -16,7 +16,11 @@ export type ResponseClass =
   /** This process aborted the exchange. */
   | 'aborted'
 
-export function classifyResponse({ status }: Pick<AttemptRecord, 'status'>): ResponseClass {
+export function classifyResponse({
+  status,
+  response,
+}: Pick<AttemptResult, 'status' | 'response'>): ResponseClass {
+  if (response !== undefined) return response
   if (status === null) return 'no-response'
   return status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'answered'
 }

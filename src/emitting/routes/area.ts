@@ -26,11 +26,13 @@ import {
   type OwnSubscriberChangeBody,
   SubscriberChangeBody,
 } from '../subscribers/subscriber-body.ts'
+import type { Destinations } from '../subscribers/destinations.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 
 /** What the routes of this module use. */
 export interface EmittingRouteParts extends ModuleParts {
   subscribers: Subscribers
+  destinations: Destinations
   secrets: SubscriberSecrets
   emitter: Emitter
   scheduledEvents: ScheduledEvents

@@ -17,6 +17,7 @@ import { readBodyFilters } from '../../http/requests/parameters.ts'
 import { type DeliveryEntry, pastSignatures } from '../deliveries/delivery-log.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { isOpenToOwners } from '../subscribers/destinations.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/failures.ts'
@@ -51,6 +52,19 @@ function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
     nextAttemptAt: entry.status === 'pending' ? isoTime(entry.due_at) : null,
     createdAt: isoTime(entry.created_at),
     finishedAt: isoTimeOrNull(entry.finished_at),
+  }
+}
+
+/** Replaces what an owner must not see of a destination that only admins register. Its errors may name internal servers. */
+function seenBy(area: Area, { destinations }: Pick<EmittingRouteParts, 'destinations'>) {
+  const isHidden = ({ url }: DeliveryEntry): boolean =>
+    !area.reachesAll && !isOpenToOwners(destinations, { url })
+  const error = (text: string | null): string | null => text && 'the event could not be delivered'
+  return {
+    entry: (entry: DeliveryEntry): DeliveryEntry =>
+      isHidden(entry) ? { ...entry, last_error: error(entry.last_error) } : entry,
+    attempt: (entry: DeliveryEntry, row: AttemptsTable): AttemptsTable =>
+      isHidden(entry) ? { ...row, error: error(row.error), response_body: null } : row,
   }
 }
 
@@ -231,7 +245,7 @@ export function deliveryRoutes(app: App, parts: EmittingRouteParts, area: Area):
   bulkReplayRoute(app, parts, area)
 }
 
-function logRoute(app: App, { deliveryLog, subscribers }: EmittingRouteParts, area: Area): void {
+function logRoute(app: App, { deliveryLog, subscribers, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/deliveries`,
     {
@@ -252,7 +266,8 @@ function logRoute(app: App, { deliveryLog, subscribers }: EmittingRouteParts, ar
         filter,
         ...readPageRequest(query),
       })
-      return viewPage(page, viewDelivery)
+      const seen = seenBy(area, parts)
+      return viewPage(page, (entry) => viewDelivery(seen.entry(entry)))
     },
   )
 }
@@ -274,11 +289,12 @@ function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, ar
       const { entry, payload, size, attempts } = detail
       const signatureOf = await pastSignatures(parts, detail)
       const view = area.reachesAll ? viewAttempt : viewAttemptForOwner
+      const seen = seenBy(area, parts)
       return {
-        ...viewOwnedDelivery(entry),
+        ...viewOwnedDelivery(seen.entry(entry)),
         payload: payload.toString(),
         payloadBytes: size,
-        attempts: attempts.map((attempt) => view(attempt, signatureOf(attempt))),
+        attempts: attempts.map((attempt) => view(seen.attempt(entry, attempt), signatureOf(attempt))),
       }
     },
   )
@@ -301,7 +317,7 @@ const ReplayBody = closedObject({
   ),
 })
 
-function replayRoute(app: App, { deliveryLog, replay }: EmittingRouteParts, area: Area): void {
+function replayRoute(app: App, { deliveryLog, replay, ...parts }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/deliveries/:id/replay`,
     {
@@ -317,7 +333,7 @@ function replayRoute(app: App, { deliveryLog, replay }: EmittingRouteParts, area
       const deliveryId = readDeliveryId(request.params.id)
       await replay.one(deliveryId, area.reach(request), auditOrigin(request))
       const { entry } = await deliveryLog.get(deliveryId, area.reach(request))
-      return reply.code(202).send(viewDelivery(entry))
+      return reply.code(202).send(viewDelivery(seenBy(area, parts).entry(entry)))
     },
   )
 }

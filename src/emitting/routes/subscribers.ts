@@ -26,17 +26,19 @@ import {
   AuthBody,
   type Credentials,
   openCredentials,
+  SecretsBody,
   showCredentials,
   TlsBody,
 } from '../subscribers/credentials.ts'
 import { methods, readRequestOptions } from '../subscribers/request-options.ts'
+import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
 import { showCustomHeaders } from '../subscribers/custom-headers.ts'
 import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 
 const SubscriberView = closedObject({
   id: Type.String(),
-  url: Type.String(),
+  url: Type.String({ description: '`destination://` and its name for a destination' }),
   description: nullable(Type.String()),
   eventTypes: Type.Array(Type.String()),
   status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
@@ -67,6 +69,9 @@ const SubscriberView = closedObject({
   }),
   auth: nullable(AuthBody),
   tls: nullable(TlsBody),
+  destination: nullable(Type.String(), 'Its destination; null: HTTP'),
+  settings: nullable(Type.Record(Type.String(), Type.Unknown()), 'Settings of the destination'),
+  secrets: nullable(SecretsBody),
   method: Type.Enum(methods),
   successStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 2xx'),
   noRetryStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 410'),
@@ -133,11 +138,13 @@ interface SubscriberFacts {
   policy: DisablingPolicy
   lastDay: Summary
   ownerName: string | undefined
+  /** Whether its settings are the operator's, and the caller is its owner. */
+  hidesSettings: boolean
 }
 
 function viewSubscriber(
   row: SubscribersTable,
-  { headers, credentials, policy, lastDay, ownerName }: SubscriberFacts,
+  { headers, credentials, policy, lastDay, ownerName, hidesSettings }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
@@ -165,7 +172,9 @@ function viewSubscriber(
     rateLimit: row.rate_limit,
     concurrency: row.concurrency,
     headers: showCustomHeaders(headers),
-    ...showCredentials(credentials),
+    ...showCredentials(hidesSettings ? {} : credentials),
+    destination: destinationIn(row.url),
+    settings: hidesSettings ? null : (options.settings ?? null),
     method: options.method ?? 'POST',
     successStatuses: options.successStatuses ?? null,
     noRetryStatuses: options.noRetryStatuses ?? null,
@@ -203,15 +212,16 @@ const WithPublicKeys = closedObject({
   keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
 })
 
-async function view(row: SubscribersTable, parts: EmittingRouteParts): Promise<Shown> {
-  return (await views([row], parts))[0]!
+async function view(row: SubscribersTable, parts: EmittingRouteParts, area: Area): Promise<Shown> {
+  return (await views([row], parts, area))[0]!
 }
 
 type Shown = ReturnType<typeof viewSubscriber>
 
 async function views(
   rows: readonly SubscribersTable[],
-  { keyring, disabling: policy, health, clock, owners }: EmittingRouteParts,
+  { keyring, disabling: policy, health, clock, owners, destinations }: EmittingRouteParts,
+  { reachesAll }: Area,
 ): Promise<Shown[]> {
   const ids = rows.map(({ id }) => id)
   const days = await lastDays(health, ids, clock.now())
@@ -223,6 +233,7 @@ async function views(
       policy,
       lastDay: days.get(row.id)!,
       ownerName: row.owner === null ? undefined : names.get(row.owner),
+      hidesSettings: !reachesAll && !isOpenToOwners(destinations, row),
     }),
   )
 }
@@ -235,6 +246,48 @@ export function subscriberRoutes(app: App, parts: EmittingRouteParts, area: Area
   removeRoute(app, parts, area)
   rotateSecretRoute(app, parts, area)
   testRoute(app, parts, area)
+  destinationsRoute(app, parts, area)
+}
+
+const noField = { description: null, secret: false, required: false }
+
+function destinationsRoute(app: App, { destinations }: EmittingRouteParts, area: Area): void {
+  const Field = closedObject({
+    name: Type.String(),
+    label: Type.String(),
+    description: nullable(Type.String()),
+    secret: Type.Boolean({ description: 'Whether it belongs to `secrets`, not to `settings`' }),
+    required: Type.Boolean(),
+  })
+  const View = closedObject({
+    name: Type.String(),
+    title: Type.String(),
+    owners: Type.Boolean({ description: 'Whether customers may register it in the portal' }),
+    fields: Type.Array(Field, { description: 'For forms; empty: the settings are free-form JSON' }),
+  })
+  app.get(
+    `${area.prefix}/destinations`,
+    {
+      config: { access: area.access.read },
+      schema: {
+        tags,
+        summary: 'Destinations of the configuration, in place of HTTP',
+        response: { 200: closedObject({ items: Type.Array(View) }) },
+      },
+    },
+    async () => {
+      const shown = [...destinations].filter(([, { owners }]) => area.reachesAll || owners)
+      const items = shown.map(([name, { title = name, owners = false, fields = {} }]) => ({
+        name,
+        title,
+        owners,
+        fields: Object.entries(fields).map(([field, about]) =>
+          Object.assign({ name: field }, noField, about),
+        ),
+      }))
+      return { items }
+    },
+  )
 }
 
 function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
@@ -251,8 +304,8 @@ function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       },
     },
     async (request, reply) => {
-      const { url, secret, sendTest, ...settings } = request.body
-      const given = { ...readSettings(settings), url, secret }
+      const { secret, sendTest, ...settings } = request.body
+      const given = { ...readSettings(settings), secret }
       const reached = area.reach(request)
       const owner = reached === 'all' ? given.owner : reached.owner
       const origin = auditOrigin(request)
@@ -262,7 +315,7 @@ function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       const test = sendTest
         ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
         : {}
-      return reply.code(201).send({ ...(await view(row, parts)), ...keys, ...test })
+      return reply.code(201).send({ ...(await view(row, parts, area)), ...keys, ...test })
     },
   )
 }
@@ -301,7 +354,7 @@ function listRoute(app: App, parts: EmittingRouteParts, area: Area): void {
         },
         readPageRequest(query),
       )
-      const shown = await views(page.rows, parts)
+      const shown = await views(page.rows, parts, area)
       // An attempt that ended meanwhile can change the state.
       const rows = asked === undefined ? shown : shown.filter((one) => one.state === asked)
       return viewPage({ ...page, rows }, (one) => one)
@@ -321,7 +374,7 @@ function detailRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       const row = await subscriberOf(subscribers, area, request)
       const keys = await secrets.describe(database.reader, row.id, clock.now())
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
-      return { ...(await view(row, parts)), publicKeys, keys: keys.map(viewKey) }
+      return { ...(await view(row, parts, area)), publicKeys, keys: keys.map(viewKey) }
     },
   )
 }
@@ -349,7 +402,7 @@ function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
         area.reach(request),
         auditOrigin(request),
       )
-      return { ...(await view(row, parts)), ...keys }
+      return { ...(await view(row, parts, area)), ...keys }
     },
   )
 }

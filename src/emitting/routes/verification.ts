@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { receiversFor } from '../verification/receivers.ts'
+import { destinationIn } from '../subscribers/destinations.ts'
 import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
 import { Problem } from '../../errors.ts'
@@ -35,7 +36,7 @@ export function verificationRoutes(app: App, { subscribers }: EmittingRouteParts
     },
     async (request) => {
       const { url, signing } = await subscriberOf(subscribers, area, request)
-      return { url, signing, languages: receiversFor(url) }
+      return { url, signing, languages: destinationIn(url) === null ? receiversFor(url) : [] }
     },
   )
 }

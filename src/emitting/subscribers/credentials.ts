@@ -7,6 +7,7 @@ import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
+import type { Secrets } from './destinations.ts'
 
 const authTypes = ['basic', 'bearer', 'oauth'] as const
 
@@ -50,10 +51,18 @@ export const TlsBody = closedObject(
 export type Auth = Static<typeof AuthBody>
 export type EndpointTls = Static<typeof TlsBody>
 
+/** The secrets of a destination. All of them are hidden. */
+export const SecretsBody = Type.Record(
+  Type.String({ pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$' }),
+  Type.String({ minLength: 1, maxLength: 16 * 1024, pattern: storablePattern }),
+  { maxProperties: 16, description: `Shown as \`${redactedValue}\`, which keeps the stored value` },
+)
+
 /** What a subscriber's requests authenticate with. */
 export interface Credentials {
   auth?: Auth | undefined
   tls?: EndpointTls | undefined
+  secrets?: Secrets | undefined
 }
 
 /** The fields that are never shown. */
@@ -74,14 +83,18 @@ const fields: Readonly<Record<Auth['type'], { required: (keyof Auth)[]; optional
  * @throws Problem `invalid-body`
  */
 export function readCredentials(
-  given: { auth?: Auth | null | undefined; tls?: EndpointTls | null | undefined },
+  given: { [Part in keyof Credentials]: Credentials[Part] | null },
   before: Credentials,
   egress: Egress,
 ): Credentials {
   const auth =
     given.auth === undefined ? before.auth : given.auth && readAuth(given.auth, before.auth, egress)
   const tls = given.tls === undefined ? before.tls : given.tls && readTls(given.tls, before.tls)
-  return { ...(auth && { auth }), ...(tls && { tls }) }
+  const secrets =
+    given.secrets === undefined
+      ? before.secrets
+      : withStored('secrets', given.secrets ?? {}, before.secrets, Object.keys(given.secrets ?? {}))
+  return { ...(auth && { auth }), ...(tls && { tls }), ...(secrets && { secrets }) }
 }
 
 function readAuth(given: Auth, before: Auth | undefined, egress: Egress): Auth {
@@ -136,16 +149,21 @@ function readCertificate(pem: string): X509Certificate {
 }
 
 /** Replaces `[redacted]` by the stored value. */
-function withStored<T extends object>(part: 'auth' | 'tls', given: T, before: T | undefined): T {
+function withStored<T extends object>(
+  part: keyof Credentials,
+  given: T,
+  before: T | undefined,
+  names: readonly string[] = hidden,
+): T {
   const whole = { ...given } as Record<string, string | undefined>
-  for (const name of hidden) {
+  for (const name of names) {
     if (whole[name] !== redactedValue) continue
     const stored = (before as Record<string, string | undefined> | undefined)?.[name]
     if (stored === undefined)
       throw invalid(
         part,
         name,
-        `must be sent: ${redactedValue} selects the stored value, and none is stored for this address`,
+        `must be sent: ${redactedValue} selects the stored value, and none is stored for this address or these settings`,
       )
     whole[name] = stored
   }
@@ -156,7 +174,7 @@ function originOf(url: string | undefined): string | undefined {
   return url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined
 }
 
-function invalid(part: 'auth' | 'tls', field: string, rule: string): Problem {
+function invalid(part: keyof Credentials, field: string, rule: string): Problem {
   return new Problem('invalid-body', {
     detail: `The ${part}'s ${field} ${rule}.`,
     pointer: `/${part}/${field}`,
@@ -164,8 +182,13 @@ function invalid(part: 'auth' | 'tls', field: string, rule: string): Problem {
 }
 
 /** The credentials for responses. */
-export function showCredentials({ auth, tls }: Credentials): { auth: Auth | null; tls: EndpointTls | null } {
-  return { auth: auth ? redact(auth) : null, tls: tls ? redact(tls) : null }
+export function showCredentials({ auth, tls, secrets }: Credentials) {
+  const redacted = Object.keys(secrets ?? {}).map((name) => [name, redactedValue] as const)
+  return {
+    auth: auth ? redact(auth) : null,
+    tls: tls ? redact(tls) : null,
+    secrets: secrets ? Object.fromEntries(redacted) : null,
+  }
 }
 
 function redact<T extends object>(part: T): T {

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../../http/schemas/schemas.ts'
+import type { Settings } from './destinations.ts'
 
 export const methods = ['POST', 'PUT', 'PATCH'] as const
 
@@ -25,6 +26,8 @@ export interface RequestOptions {
   successStatuses?: Static<typeof Statuses> | null | undefined
   noRetryStatuses?: Static<typeof Statuses> | null | undefined
   gzip?: boolean | undefined
+  /** Of a destination, which has no other options. */
+  settings?: Settings | undefined
 }
 
 /** The column: JSON of what is not the default. Options that are not given stay as they are. */

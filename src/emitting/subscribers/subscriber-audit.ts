@@ -1,6 +1,7 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
+import { destinationIn } from './destinations.ts'
 
 /** Columns by their names in the API. Encrypted headers differ after each write, so headers that are sent again count as changed. */
 const settings: Partial<Record<keyof SubscribersTable, string>> = {
@@ -34,7 +35,7 @@ export function subscriberTarget(id: string): string {
 
 /** The address and owner of a subscriber. Only the origin of the URL: path and query often contain credentials. */
 export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry['detail'] {
-  return { origin: new URL(url).origin, owner }
+  return { origin: destinationIn(url) === null ? new URL(url).origin : url, owner }
 }
 
 /** Records a change of a subscriber: one entry for the status, one for all other settings. Records nothing if nothing changed. */

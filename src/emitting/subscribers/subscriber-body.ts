@@ -8,7 +8,7 @@ import {
   mostListed,
   pointerPattern,
 } from './conditions.ts'
-import { AuthBody, TlsBody } from './credentials.ts'
+import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { requestOptions } from './request-options.ts'
 import { eventTypesForm, eventTypesPattern } from '../events/event.ts'
 import type { SubscriberChange } from './subscribers.ts'
@@ -72,6 +72,12 @@ const ownSettings = {
   ),
   auth: orDefault(AuthBody, 'Credentials of requests; null removes them'),
   tls: orDefault(TlsBody, 'Certificates; null removes them'),
+  settings: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Settings of the destination, at most 16 KiB of JSON',
+    }),
+  ),
+  secrets: Type.Optional(SecretsBody),
   ...requestOptions,
   rateLimit: orDefault(Type.Number({ minimum: 0.01, maximum: 10_000 }), 'Attempts per second'),
 }
@@ -99,11 +105,19 @@ const settings = {
   ),
 }
 
-const Url = Type.String({
-  minLength: 1,
-  maxLength: 2048,
-  description: 'https; http with ALLOW_PRIVATE_NETWORK only',
-})
+const url = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 2048,
+    description: 'https; http with ALLOW_PRIVATE_NETWORK only',
+  }),
+)
+const destination = Type.Optional(
+  Type.String({
+    maxLength: 63,
+    description: 'In place of a URL: a destination of the configuration, see GET /destinations',
+  }),
+)
 export const Secret = Type.Optional(
   Type.String({
     maxLength: 256,
@@ -123,12 +137,13 @@ const status = Type.Optional(
   }),
 )
 
-export const NewSubscriberBody = closedObject({ url: Url, secret: Secret, sendTest, ...settings })
-export const SubscriberChangeBody = closedObject({ url: Type.Optional(Url), status, ...settings })
+const registration = { url, destination, secret: Secret, sendTest }
+export const NewSubscriberBody = closedObject({ ...registration, ...settings })
+export const SubscriberChangeBody = closedObject({ url, status, ...settings })
 
 /** The body for owners in the portal. */
-export const OwnNewSubscriberBody = closedObject({ url: Url, secret: Secret, sendTest, ...ownSettings })
-export const OwnSubscriberChangeBody = closedObject({ url: Type.Optional(Url), status, ...ownSettings })
+export const OwnNewSubscriberBody = closedObject({ ...registration, ...ownSettings })
+export const OwnSubscriberChangeBody = closedObject({ url, status, ...ownSettings })
 
 /** Converts the units of the API (seconds) to internal ones (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {

@@ -3,7 +3,6 @@ import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts
 import { Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
-import type { Credentials } from './credentials.ts'
 import { lockOwner } from './owners.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
@@ -43,24 +42,17 @@ export function refuseOtherOwner({ owner }: SubscribersTable, given: string | nu
 }
 
 /**
- * The stored headers that remain after a change of the URL. They may contain credentials for the old server, so another origin
- * (scheme, host, port) gets none of them.
+ * Whether the stored headers and credentials remain after a change. They may be for the old server, so another origin (scheme, host,
+ * port) gets none of them, nor do other settings of a destination.
+ * @param request the column, if settings of a destination are given
  */
-export function headersThatStay(
-  before: string,
-  after: string | undefined,
-  headers: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  return after === undefined || new URL(before).origin === new URL(after).origin ? headers : {}
-}
-
-/** The stored credentials that remain after a change of the URL, for the same reason. */
-export function credentialsThatStay(
-  before: string,
-  after: string | undefined,
-  credentials: Credentials,
-): Credentials {
-  return after === undefined || new URL(before).origin === new URL(after).origin ? credentials : {}
+export function isSameServer(
+  before: SubscribersTable,
+  url: string | undefined,
+  request: string | undefined,
+): boolean {
+  if (request !== undefined) return request === before.request
+  return url === undefined || new URL(before.url).origin === new URL(url).origin
 }
 
 /** @throws Problem `forbidden` */

@@ -13,8 +13,7 @@ import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
   checkedUrl,
-  credentialsThatStay,
-  headersThatStay,
+  isSameServer,
   refuseOtherOwner,
   refuseTooMany,
   statusColumns,
@@ -34,8 +33,25 @@ import {
   openCredentials,
   readCredentials,
   sealCredentials,
+  showCredentials,
 } from './credentials.ts'
-import { requestOptions, type RequestOptions, writeRequestOptions } from './request-options.ts'
+import {
+  checkSettings,
+  destinationIn,
+  type Destinations,
+  isOpenToOwners,
+  destinationUrl,
+  refuseForeign,
+  requireSecrets,
+  type Secrets,
+  type Settings,
+} from './destinations.ts'
+import {
+  readRequestOptions,
+  requestOptions,
+  type RequestOptions,
+  writeRequestOptions,
+} from './request-options.ts'
 
 interface SubscribersParts {
   database: Database
@@ -46,6 +62,7 @@ interface SubscribersParts {
   keyring: Keyring
   secrets: SubscriberSecrets
   record: RecordAudit
+  destinations: Destinations
   /** The address checks for this owner; null for subscribers without an owner. */
   egressOf: (owner: string | null) => Egress
   /** Called in the transaction that disables a subscriber. */
@@ -76,6 +93,7 @@ export class Subscribers {
     const now = clock.now()
     const id = given.id ?? newId(now)
     const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
+    const place = await this.#placeOf(given, owner, reach)
     const row: SubscribersTable = {
       id,
       description: null,
@@ -100,8 +118,12 @@ export class Subscribers {
       created_at: now,
       updated_at: now,
       ...settingsColumns(this.#parts.keyring, id, given, nothingStored),
-      ...this.#credentialColumns(id, given, {}, owner),
-      url: this.#checkUrl(given.url, owner),
+      ...this.#credentialColumns(
+        { id, url: place.url, owner },
+        given.destination === undefined ? given : { secrets: given.secrets ?? {} },
+        {},
+      ),
+      ...place,
       owner,
     }
     checkAssignment(row)
@@ -162,28 +184,30 @@ export class Subscribers {
     origin: AuditOrigin,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock, keyring } = this.#parts
+    // Not within the transaction, because the declaration of a destination may take its time.
+    const request = await this.#checkDestination(id, given, reach)
     const result = await database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
+      refuseForeign(destinationIn(before.url), given)
       const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
-      const stored = openHeaders(keyring, before)
-      const remaining = headersThatStay(before.url, url, stored)
-      // Removes stored headers together with the origin that they were for.
-      const headers = given.headers === undefined && remaining !== stored ? null : given.headers
+      const stays = isSameServer(before, url, request)
       const columns = settingsColumns(
         keyring,
         id,
-        { ...given, url, headers },
-        { headers: remaining, request: before.request },
+        // Removes stored headers together with the origin that they were for.
+        { ...given, url, headers: stays ? given.headers : (given.headers ?? null) },
+        { headers: stays ? openHeaders(keyring, before) : {}, request: before.request },
       )
-      const storedCredentials = openCredentials(keyring, before)
-      const stay = credentialsThatStay(before.url, url, storedCredentials)
-      const removed = stay === storedCredentials ? {} : { auth: null, tls: null }
+      if (request !== undefined) columns.request = request
+      const stored = openCredentials(keyring, before)
+      // Stored secrets are for the settings that they were sent with: others could send them elsewhere. `[redacted]` is rejected then.
+      const removed =
+        request === undefined ? { auth: null, tls: null } : { secrets: showCredentials(stored).secrets ?? {} }
       const credentials = this.#credentialColumns(
-        id,
-        { ...removed, ...withoutUndefined(given) },
-        stay,
-        before.owner,
+        before,
+        { ...(!stays && removed), ...withoutUndefined(given) },
+        stays ? stored : {},
       )
       const status = statusColumns(before, given.status, reach)
       const row = await updateSubscriber(tx, id, { ...columns, ...credentials, ...status }, clock.now())
@@ -278,14 +302,48 @@ export class Subscribers {
 
   /** Sealed again only if they change, because each seal differs. */
   #credentialColumns(
-    id: string,
-    { auth, tls }: SubscriberChange,
+    { id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>,
+    { auth, tls, secrets }: SubscriberChange,
     before: Credentials,
-    owner: string | null,
   ): Partial<SubscribersTable> {
-    if (auth === undefined && tls === undefined) return {}
-    const read = readCredentials({ auth, tls }, before, this.#parts.egressOf(owner))
+    if (auth === undefined && tls === undefined && secrets === undefined) return {}
+    const read = readCredentials({ auth, tls, secrets }, before, this.#parts.egressOf(owner))
+    if (read.secrets) requireSecrets(this.#parts.destinations, destinationIn(url)!, read.secrets)
     return { credentials: sealCredentials(this.#parts.keyring, id, read) }
+  }
+
+  /** Where a new subscriber's events go: its address, or its destination with settings. */
+  async #placeOf(
+    given: NewSubscriber,
+    owner: string | null,
+    reach: Reach,
+  ): Promise<Pick<SubscribersTable, 'url'> & Partial<SubscribersTable>> {
+    const { destination, url, settings = {} } = given
+    if ((destination === undefined) === (url === undefined))
+      throw new Problem('invalid-body', {
+        detail: 'Either a URL or a destination is required.',
+        pointer: '/url',
+      })
+    refuseForeign(destination ?? null, given)
+    if (destination === undefined) return { url: this.#checkUrl(url!, owner) }
+    const json = await checkSettings(this.#parts.destinations, destination, settings, reach)
+    return { url: destinationUrl(destination), request: json }
+  }
+
+  /** The column `request`, if settings or secrets of a destination are given. */
+  async #checkDestination(
+    id: string,
+    { settings, secrets }: SubscriberChange,
+    reach: Reach,
+  ): Promise<string | undefined> {
+    if (settings === undefined && secrets === undefined) return undefined
+    const { url, request } = await this.get(id, reach)
+    const destination = destinationIn(url)
+    if (destination === null) return undefined
+    if (reach !== 'all' && !isOpenToOwners(this.#parts.destinations, { url }))
+      throw new Problem('forbidden', { detail: 'Only your administrator can change these settings.' })
+    const chosen = settings ?? readRequestOptions(request).settings ?? {}
+    return checkSettings(this.#parts.destinations, destination, chosen, reach)
   }
 
   #checkUrl(url: string, owner: string | null): string {
@@ -356,7 +414,7 @@ function disableSubscriber(
 }
 
 /** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
-interface SubscriberSettings extends Required<RequestOptions> {
+interface SubscriberSettings extends Required<Omit<RequestOptions, 'settings'>> {
   url: string
   description: string | null
   eventTypes: readonly string[]
@@ -371,6 +429,8 @@ interface SubscriberSettings extends Required<RequestOptions> {
   httpSignature: boolean
   auth: Auth | null
   tls: EndpointTls | null
+  settings: Settings
+  secrets: Secrets
 }
 
 /** Settings that only admins can change. */
@@ -381,7 +441,8 @@ interface Assignment {
 
 type Given<T> = { [K in keyof T]?: T[K] | undefined }
 type NewSubscriber = Given<SubscriberSettings & Assignment> & {
-  url: string
+  /** In place of the URL. */
+  destination?: string | undefined
   /** A symmetric secret chosen by the caller. */
   secret?: string | undefined
   /** Default: a new one. */
@@ -423,8 +484,12 @@ function settingsColumns(
 }
 
 /** The credentials that a change names. */
-function withoutUndefined({ auth, tls }: SubscriberChange): Pick<SubscriberChange, 'auth' | 'tls'> {
-  return { ...(auth !== undefined && { auth }), ...(tls !== undefined && { tls }) }
+function withoutUndefined({ auth, tls, secrets }: SubscriberChange): SubscriberChange {
+  return {
+    ...(auth !== undefined && { auth }),
+    ...(tls !== undefined && { tls }),
+    ...(secrets !== undefined && { secrets }),
+  }
 }
 
 const nothingStored: { headers: Readonly<Record<string, string>>; request: string | null } = {
