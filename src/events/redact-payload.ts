@@ -9,6 +9,7 @@ import { redactedValue } from '../telemetry/redaction.ts'
  * Graph's shared state and tokens (https://learn.microsoft.com/graph/change-notifications-delivery-webhooks),
  * Slack's verification token and the response URL, which needs no authentication
  * (https://docs.slack.dev/interactivity/handling-user-interaction#message_responses),
+ * the signature and the addresses of SNS (https://docs.aws.amazon.com/sns/latest/dg/http-subscription-confirmation-json.html),
  * Stripe's client secrets (https://docs.stripe.com/api/payment_intents/object#payment_intent_object-client_secret),
  * and WooCommerce's key of an order (https://developer.woocommerce.com/docs/apis/rest-api/v3/orders/).
  */
@@ -18,6 +19,7 @@ const secretFields: Readonly<Record<string, readonly string[]>> = {
   mailgun: ['token', 'signature', 'parent-signature'],
   'microsoft-graph': ['clientState', 'validationTokens'],
   slack: ['token', 'response_url', 'response_urls'],
+  sns: ['Signature', 'Token', 'SubscribeURL', 'UnsubscribeURL'],
   stripe: ['client_secret'],
   woocommerce: ['order_key'],
 }

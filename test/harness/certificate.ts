@@ -1,4 +1,4 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 const der = (tag: number, ...contents: Uint8Array[]): Buffer => {
   const content = Buffer.concat(contents)
@@ -40,9 +40,45 @@ export function selfSigned(
     ecdsaWithSha256,
     der(0x03, Buffer.concat([Buffer.from([0]), signature])),
   )
+  return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }), cert: pemOf(certificate) }
+}
+
+function pemOf(certificate: Buffer): string {
   const lines = certificate.toString('base64').match(/.{1,64}/g) ?? []
-  return {
-    key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
-    cert: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
-  }
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`
+}
+
+export interface Issued {
+  name: string
+  key: KeyObject
+  cert: string
+}
+
+const rsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b), der(0x05))
+
+/** A certificate with an RSA key, issued by another one or by itself. */
+export function issued(
+  subject: string,
+  more: { by?: Issued; isAuthority?: boolean; from?: Date; to?: Date; bits?: number } = {},
+): Issued {
+  const day = 86_400_000
+  const { by, isAuthority = false, bits = 2048 } = more
+  const { from = new Date(Date.now() - day), to = new Date(Date.now() + day) } = more
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const constraints = sequence(...(isAuthority ? [der(0x01, Buffer.from([255]))] : []))
+  const toBeSigned = sequence(
+    der(0xa0, der(0x02, Buffer.from([2]))),
+    der(0x02, Buffer.from([1])),
+    rsaWithSha256,
+    name(by?.name ?? subject),
+    sequence(time(from), time(to)),
+    name(subject),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(sequence(oid(0x55, 0x1d, 0x13), der(0x04, constraints)))),
+  )
+  const signature = sign('sha256', toBeSigned, by?.key ?? privateKey)
+  const cert = pemOf(
+    sequence(toBeSigned, rsaWithSha256, der(0x03, Buffer.concat([Buffer.from([0]), signature]))),
+  )
+  return { name: subject, key: privateKey, cert }
 }

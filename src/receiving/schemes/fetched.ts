@@ -22,6 +22,8 @@ interface Failure {
   at: number
   /** Why its host gave no answer. */
   error?: Error
+  /** Why the answer is of no use. */
+  detail?: string
 }
 
 /** Keys that are cached, and requests at once. */
@@ -56,8 +58,8 @@ export class Fetched<T> {
     const waits = failure && Math.abs(now - failure.at) < (failure.error ? afterError : betweenRequests)
     if (entry && (age < this.#options.lifetime || (age < longestUse && waits))) return entry
     if (!failure || !waits) return this.#want(key, now)
-    const { error } = failure
-    return error ? { wanted: () => Promise.reject(error) } : refuse('its key does not exist')
+    const { error, detail = 'its key does not exist' } = failure
+    return error ? { wanted: () => Promise.reject(error) } : refuse(detail)
   }
 
   /** What fetches a key again whose value lacks something, unless it was fetched just now. */
@@ -98,11 +100,12 @@ export class Fetched<T> {
       return
     }
     try {
-      if (text === undefined) throw new Error('there is no such key')
+      if (text === undefined) throw new Error('its key does not exist')
       this.#entries.set(key, { value: parse(text, now), at: now })
       this.#failures.delete(key)
-    } catch {
-      this.#failures.set(key, { at: now })
+    } catch (cause) {
+      const detail = cause instanceof Error ? cause.message : String(cause)
+      this.#failures.set(key, { at: now, detail })
     }
   }
 }

@@ -9,6 +9,8 @@ export {
   type BearerOptions,
 } from './credentials.ts'
 export { discord } from './public-keys.ts'
+export { paypal, type PaypalOptions } from './paypal.ts'
+export { sns, type SnsOptions } from './sns.ts'
 export { gitlab } from './gitlab.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
 export { jwt, type JwtOptions } from './jwt.ts'

@@ -257,6 +257,15 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://plaid.com/docs/api/webhooks/webhook-verification/',
     exampleType: 'TRANSACTIONS.SYNC_UPDATES_AVAILABLE',
   },
+  paypal: {
+    label: 'PayPal',
+    steps: [
+      'In PayPal’s Developer Dashboard, open Apps & Credentials and the app, and add a webhook with the URL above. Choose the events.',
+      'Copy the webhook’s ID to {secret}, and restart Postern.',
+    ],
+    docs: 'https://developer.paypal.com/api/rest/webhooks/rest/',
+    exampleType: 'PAYMENT.CAPTURE.COMPLETED',
+  },
   sendgrid: {
     label: 'SendGrid',
     steps: [
@@ -295,6 +304,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     ],
     docs: 'https://docs.slack.dev/apis/events-api/',
     exampleType: 'app_mention',
+  },
+  sns: {
+    label: 'Amazon SNS',
+    steps: [
+      'Let the topic sign with SHA-256: `aws sns set-topic-attributes --topic-arn ARN --attribute-name SignatureVersion --attribute-value 2`.',
+      'Copy the topic’s ARN to {secret}, and start Postern with it.',
+      'Create a subscription of the topic with the protocol HTTPS and the URL above, without raw message delivery. Postern confirms it.',
+    ],
+    docs: 'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
+    exampleType: 'Notification',
   },
   square: {
     label: 'Square',
@@ -384,6 +403,8 @@ const options: Readonly<Record<string, string>> = {
   'api-key': 'key',
   'public-key': 'key',
   jwt: 'claims',
+  paypal: 'webhookId',
+  sns: 'topicArn',
 }
 
 /** The steps of a source, with its own secret and header. */

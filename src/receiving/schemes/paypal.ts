@@ -1,0 +1,87 @@
+import { verify } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { fromObject, headerOf, identify } from './body.ts'
+import { faultOfCertificate, readCertificate } from './certificates.ts'
+import { createScheme } from './create-scheme.ts'
+import { decodeDigest } from './digest.ts'
+import { Fetched } from './fetched.ts'
+import {
+  type Check,
+  checkTime,
+  type CommonOptions,
+  defaultTolerance,
+  refuse,
+  type Scheme,
+  type Secret,
+  shownAt,
+} from './scheme.ts'
+
+export interface PaypalOptions extends CommonOptions {
+  /** The ID of the webhook at PayPal. Several as of `secret` of other sources. */
+  webhookId: Secret
+  /** Seconds by which the time of the transmission may differ from ours, in either direction. Default 300. */
+  tolerance?: number
+  /** PEM of an authority that is trusted in addition to those of Node.js. */
+  ca?: string
+}
+
+/** The only addresses that certificates are fetched from. */
+const addressForm =
+  /^https:\/\/api(?:-m)?(?:\.sandbox)?\.paypal\.com\/v1\/notifications\/certs\/[\w-]{1,100}$/
+
+/** Milliseconds. */
+const lifetime = 3_600_000
+
+/**
+ * PayPal: `PAYPAL-TRANSMISSION-SIG`, RSA with SHA-256 over the transmission's id and time, the webhook's ID and the CRC-32 of the body. The
+ * certificate is fetched from `PAYPAL-CERT-URL` at PayPal's hosts only; its chain, name and dates are checked. The id is that of the event
+ * (`WH-…`), which retries repeat, and the type `event_type`. Each transmission has its own time.
+ * https://developer.paypal.com/api/rest/webhooks/rest/
+ */
+export function paypal(options: PaypalOptions): Scheme {
+  const { webhookId, tolerance = defaultTolerance, ca } = options
+  const certificates = new Fetched({
+    request: (url) => ({ url }),
+    parse: (text) =>
+      readCertificate(text, { name: /^messageverificationcerts(?:\.sandbox)?\.paypal\.com$/, more: ca }),
+    lifetime,
+  })
+  return createScheme({
+    name: 'paypal',
+    options: { ...options, secret: webhookId },
+    isPublic: true,
+    signatureHeader: 'paypal-transmission-sig',
+    caution:
+      'gets signatures over a CRC-32 of the body: anyone who sees a request can sign other bodies with it until its time is too old',
+    check: (webhookIds): Check => {
+      return ({ headers, rawBody, now }) => {
+        const [id, time, signature, url, algorithm] = [
+          'paypal-transmission-id',
+          'paypal-transmission-time',
+          'paypal-transmission-sig',
+          'paypal-cert-url',
+          'paypal-auth-algo',
+        ].map((name) => headerOf(headers, name))
+        if (!id || !time || !signature || !url || !algorithm)
+          return refuse('a header of paypal- is missing', 'signature-missing')
+        const bytes = decodeDigest(signature, 'base64')
+        if (!bytes || algorithm !== 'SHA256withRSA') return refuse('paypal-auth-algo is not SHA256withRSA')
+        if (!addressForm.test(url)) return refuse('paypal-cert-url is not an address of PayPal')
+        const signedAt = checkTime(time, now, tolerance, 'iso')
+        if ('rejected' in signedAt) return signedAt
+        const certificate = certificates.at(url, now)
+        if (!('value' in certificate)) return certificate
+        const fault = faultOfCertificate(certificate.value, now)
+        if (fault) return fault
+        const checksum = crc32(rawBody)
+        const webhook = webhookIds.find((one) =>
+          verify('sha256', Buffer.from(`${id}|${time}|${one}|${checksum}`), certificate.value.key, bytes),
+        )
+        return webhook === undefined
+          ? refuse('paypal-transmission-sig does not match')
+          : shownAt(webhook, signedAt)
+      }
+    },
+    read: fromObject((body) => identify(body['id'], body['event_type'])),
+  })
+}

@@ -1,0 +1,141 @@
+import { verify } from 'node:crypto'
+import { type JsonObject, identify, json, readUnverifiedObject } from './body.ts'
+import { faultOfCertificate, readCertificate } from './certificates.ts'
+import { createScheme } from './create-scheme.ts'
+import { decodeDigest } from './digest.ts'
+import { Fetched } from './fetched.ts'
+import {
+  answerEmpty,
+  type Check,
+  checkTime,
+  type CommonOptions,
+  refuse,
+  type Rejected,
+  type Scheme,
+  type Secret,
+  shownAt,
+} from './scheme.ts'
+
+export interface SnsOptions extends CommonOptions {
+  /** The ARN of the topic. Several as of `secret` of other sources. */
+  topicArn: Secret
+  /** Accepts signature version 1 (SHA-1) too, which topics have by default. */
+  sha1?: boolean
+  /** Seconds by which the time of the message may differ from ours, in either direction. Default 7,200. */
+  tolerance?: number
+}
+
+/** Seconds. SNS retries for an hour at most, with the first time. https://docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html */
+const retryTolerance = 7_200
+
+/** Milliseconds. */
+const lifetime = 3_600_000
+
+/** What each type of message signs, in this order. */
+const ofSubscription = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
+const signedNames: Readonly<Record<string, readonly string[]>> = {
+  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
+  SubscriptionConfirmation: ofSubscription,
+  UnsubscribeConfirmation: ofSubscription,
+}
+
+/**
+ * Amazon SNS, for a topic. The message has its RSA signature, with SHA-256 (version 2) unless `sha1` is set. The certificate is fetched from
+ * SNS in the topic's region only. A `SubscriptionConfirmation` is confirmed at the same host after its signature was verified, and not
+ * stored. The type is `Notification` or `UnsubscribeConfirmation`, the id the `MessageId`. `MessageAttributes` are not signed.
+ * https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
+ */
+export function sns(options: SnsOptions): Scheme {
+  const { topicArn, sha1, tolerance = retryTolerance } = options
+  const certificates = new Fetched({
+    request: (url) => ({ url }),
+    parse: (text) => readCertificate(text),
+    lifetime,
+  })
+  const confirmed = new Fetched({ request: (url) => ({ url }), parse: readConfirmed, lifetime: Infinity })
+  return createScheme({
+    name: 'sns',
+    options: { ...options, secret: topicArn },
+    isPublic: true,
+    mediaTypes: ['text/plain', json],
+    caution: sha1
+      ? 'accepts signatures with SHA-1: set `SignatureVersion` of the topic to 2 and remove `sha1`'
+      : undefined,
+    check: (arns): Check => {
+      const topics = arns.map((arn) => ({ arn, host: hostOf(arn) }))
+      return ({ rawBody, headers, now }) => {
+        if (headers['x-amz-sns-rawdelivery'] === 'true')
+          return refuse('raw message delivery signs nothing: turn it off', 'signature-missing')
+        const body = readUnverifiedObject(rawBody)
+        if ('rejected' in body) return body
+        const message = body.object
+        const text = signedText(message)
+        if (typeof text !== 'string') return text
+        const topic = topics.find(({ arn }) => arn === message['TopicArn'])
+        if (!topic) return refuse('TopicArn is not that of the source')
+        const { SigningCertURL: url, SignatureVersion: version } = message
+        if (version !== '2' && !(sha1 && version === '1'))
+          return refuse('SignatureVersion of the topic is not 2, which signs with SHA-256')
+        if (!isAt(url, topic.host, /^\/SimpleNotificationService-[\w-]{1,100}\.pem$/))
+          return refuse('SigningCertURL is not an address of SNS in the region of the topic')
+        const time = checkTime(String(message['Timestamp']), now, tolerance, 'iso')
+        if ('rejected' in time) return time
+        const certificate = certificates.at(url, now)
+        if (!('value' in certificate)) return certificate
+        const fault = faultOfCertificate(certificate.value, now)
+        if (fault) return fault
+        const signature = decodeDigest(String(message['Signature']), 'base64')
+        const hash = version === '2' ? 'sha256' : 'sha1'
+        if (!signature || !verify(hash, Buffer.from(text), certificate.value.key, signature))
+          return refuse('Signature does not match')
+        if (message['Type'] !== 'SubscriptionConfirmation') return shownAt(topic.arn, time)
+        const { SubscribeURL: address } = message
+        if (!isAt(address, topic.host, /^\/\?Action=ConfirmSubscription&[\w=&:%.-]+$/))
+          return refuse('SubscribeURL is not an address of SNS in the region of the topic')
+        const done = confirmed.at(address, now)
+        return 'value' in done ? answerEmpty() : done
+      }
+    },
+    read({ rawBody }) {
+      const { MessageId: id, Type: type } = JSON.parse(rawBody.toString()) as JsonObject
+      const event = identify(id, type)
+      // SNS sends its JSON as text/plain.
+      return 'id' in event ? { ...event, content: { bytes: rawBody, type: json } } : event
+    },
+  })
+}
+
+/** The host of SNS in the region of a topic. @throws TypeError */
+function hostOf(arn: string): string {
+  const [, china, region] =
+    /^arn:aws(-cn)?(?:-[a-z-]+)?:sns:([a-z0-9-]{3,30}):\d{12}:[\w-]{1,256}$/.exec(arn) ?? []
+  if (region === undefined) throw new TypeError(`sns: ${arn} is not the ARN of a topic`)
+  return `https://sns.${region}.amazonaws.com${china ? '.cn' : ''}`
+}
+
+/** Whether an address is at a host, which is given with its scheme, and the rest has a form. */
+function isAt(url: unknown, host: string, form: RegExp): url is string {
+  return typeof url === 'string' && url.startsWith(host) && form.test(url.slice(host.length))
+}
+
+/** All values but the message are single lines, so that no other message has the same signed text. */
+function signedText(message: JsonObject): string | Rejected {
+  const { Type: type } = message
+  const names = typeof type === 'string' && Object.hasOwn(signedNames, type) ? signedNames[type]! : undefined
+  if (!names || typeof message['Signature'] !== 'string')
+    return refuse('the body is not a signed message of SNS', 'signature-missing')
+  let text = ''
+  for (const name of names) {
+    const value = message[name]
+    if (name === 'Subject' && (value === undefined || value === null)) continue
+    if (typeof value !== 'string' || (name !== 'Message' && value.includes('\n')))
+      return refuse(`${name} is not a text of one line`)
+    text += `${name}\n${value}\n`
+  }
+  return text
+}
+
+function readConfirmed(text: string): true {
+  if (!text.includes('ConfirmSubscriptionResponse')) throw new Error('SNS did not confirm the subscription')
+  return true
+}
