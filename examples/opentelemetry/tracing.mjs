@@ -15,7 +15,6 @@ if (isMainThread) {
   })
   // Also activates contexts, so that your own spans in handlers are children.
   provider.register()
-  traceWith(api)
-  // The service ends by itself on SIGTERM. What is still in memory is sent then.
-  process.once('beforeExit', () => void provider.shutdown())
+  // When the service stops, it waits for the spans that are still in memory.
+  traceWith(api, () => provider.shutdown())
 }

@@ -3,6 +3,7 @@ import { banner } from '../demo/banner.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { startService } from '../service.ts'
+import { flush } from '../telemetry/spans.ts'
 import { createLog, standardOutput } from '../telemetry/log.ts'
 import { logOutput } from '../telemetry/readable.ts'
 import { fileOfVariable, originOfVariable } from './env-file.ts'
@@ -40,7 +41,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   log.debug({ settings: redacted(configuration) }, 'starting')
   for (const text of [...read.misspelled, ...weakSecrets(configuration, config)]) log.warn(text)
   const roles = { http: options.only !== 'workers', workers: options.only !== 'http' }
-  const service = await startService({
+  const started = await startService({
     configuration,
     config,
     log,
@@ -50,6 +51,14 @@ export async function serve(options: ServeOptions): Promise<void> {
     samples: !production,
     settings: { env: process.env, originOf: originOfVariable },
   })
+  const stop = async (): Promise<void> => {
+    try {
+      await started.stop()
+    } finally {
+      await flush().catch((error: unknown) => log.warn({ err: error }, 'the last spans could not be sent'))
+    }
+  }
+  const service = { ...started, stop }
   const exit = (code: number): void => process.exit(code)
   stopOnSignals({ service, log, clock: systemClock, signals: process, exit })
   reportUncaught({ service, log, errors: process, exit })

@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
-import { type Operation, spans, type Work } from './spans.ts'
+import { exit, type Exit, type Operation, spans, type Work } from './spans.ts'
 import type { TraceContext } from './trace-context.ts'
 
 interface SpanContext {
@@ -49,8 +49,9 @@ const ofCaller: ReadonlySet<Operation> = new Set(['verify', 'emit'])
 /**
  * Makes an OpenTelemetry span of each operation that the diagnostics channels `postern:*` publish. Call it in a module that is loaded by
  * `--import`, after your SDK has started.
+ * @param shutdown of your SDK: called after the last span, before `postern serve` exits, which waits for it for three seconds
  */
-export function traceWith(api: OpenTelemetryApi): void {
+export function traceWith(api: OpenTelemetryApi, shutdown?: () => Promise<unknown>): void {
   const { context, trace } = api
   const tracer = trace.getTracer('postern')
   const open = new WeakMap<Work, Span>()
@@ -97,6 +98,7 @@ export function traceWith(api: OpenTelemetryApi): void {
     subscribe(start.name, begun)
     subscribe(end.name, ended)
   }
+  if (shutdown) subscribe(exit.name, (message) => (message as Exit).waitUntil(shutdown()))
 }
 
 /** Undefined without an SDK: then the ids are zeros. */

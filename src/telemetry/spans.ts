@@ -1,4 +1,5 @@
 import { channel, type Channel } from 'node:diagnostics_channel'
+import { setTimeout as wait } from 'node:timers/promises'
 import { readTraceContext, type TraceContext } from './trace-context.ts'
 
 export type Operation = 'verify' | 'commit' | 'handle' | 'emit' | 'attempt'
@@ -74,4 +75,26 @@ export function withContext<H extends object>(headers: H, { context }: Work): H 
   if (!context) return headers
   const { traceparent: _parent, tracestate: _state, ...others } = headers as H & Partial<TraceContext>
   return { ...others, ...context } as unknown as H
+}
+
+/** Published when the last span has ended and the process is about to exit. */
+export const exit = channel('postern:exit')
+/** Milliseconds. */
+const longestFlush = 3_000
+
+export interface Exit {
+  /** Delays the exit until the promise settles. */
+  waitUntil(sent: Promise<unknown>): void
+}
+
+/** Lets the subscribers of `postern:exit` send what they hold in memory. @throws their errors, also that they take too long */
+export async function flush(): Promise<void> {
+  const waiting: Promise<unknown>[] = []
+  exit.publish({ waitUntil: (sent) => void waiting.push(sent) } satisfies Exit)
+  if (waiting.length === 0) return
+  const late = async (): Promise<void> => {
+    await wait(longestFlush)
+    throw new Error(`sending them took more than ${longestFlush / 1000} s`)
+  }
+  await Promise.race([Promise.all(waiting), late()])
 }

@@ -1,6 +1,8 @@
 // examples/opentelemetry: the official exporter sends the spans of a webhook's whole way to an OTLP receiver.
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import { registerHooks } from 'node:module'
@@ -11,13 +13,18 @@ import { pathToFileURL } from 'node:url'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { childEnvironment } from '../harness/child-environment.ts'
+import { mainFile } from '../harness/main-file.ts'
+import { type TestService, webhookSecret } from '../harness/service.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const folder = join(import.meta.dirname, '../../examples/opentelemetry')
 const skip =
   !existsSync(join(folder, 'node_modules/@opentelemetry/sdk-trace-node')) &&
   'the packages of examples/opentelemetry are not installed'
+
+const own = new URL('../../src/telemetry/opentelemetry.ts', import.meta.url).href
 
 interface OtlpSpan {
   traceId: string
@@ -71,7 +78,6 @@ describe('examples/opentelemetry', { skip }, () => {
     otlp = await startOtlp()
     process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = otlp.url
     process.env['OTEL_BSP_SCHEDULE_DELAY'] = '50'
-    const own = new URL('../../src/telemetry/opentelemetry.ts', import.meta.url).href
     registerHooks({
       resolve: (specifier, context, next) =>
         specifier === 'postern/opentelemetry' ? { url: own, shortCircuit: true } : next(specifier, context),
@@ -228,4 +234,87 @@ describe('examples/opentelemetry', { skip }, () => {
         await receiver.close()
       })
     })
+
+  test('what is open and what is queued at SIGTERM reaches the exporter', async () => {
+    await using receiver = await startReceiver()
+    const home = temporaryFolder()
+    const config = join(home, 'config.mjs')
+    await writeFile(
+      config,
+      `import { setTimeout } from 'node:timers/promises'
+       export default { receiving: { handlers: {
+         quick: (event, { emit }) => emit({ type: 'out.last', data: 1 }),
+         slow: async () => {
+           console.log('it runs')
+           await setTimeout(700)
+         },
+       } } }`,
+    )
+    const hooks = `import { registerHooks } from 'node:module'
+      registerHooks({ resolve: (specifier, context, next) => specifier === 'postern/opentelemetry'
+        ? { url: ${JSON.stringify(own)}, shortCircuit: true } : next(specifier, context) })`
+    const imports = [
+      `data:text/javascript,${encodeURIComponent(hooks)}`,
+      pathToFileURL(join(folder, 'tracing.mjs')).href,
+    ]
+    const key = 'key-of-the-traced-process'
+    const child = spawn(
+      process.execPath,
+      [...imports.map((module) => `--import=${module}`), mainFile, 'serve'],
+      {
+        cwd: home,
+        env: {
+          ...childEnvironment(),
+          HOME: home,
+          PORT: '0',
+          POSTERN_CONFIG: config,
+          ADMIN_API_KEY: key,
+          WEBHOOK_SECRET: webhookSecret,
+          EMIT_ALLOWED_NETWORKS: '127.0.0.0/8',
+          OTEL_EXPORTER_OTLP_ENDPOINT: otlp.url,
+          OTEL_BSP_SCHEDULE_DELAY: '600000',
+        },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
+    try {
+      let output = ''
+      child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk))
+      const baseUrl = await eventually(
+        () => /"address":"([^"]+)"[^\n]*"ready"/.exec(output)?.[1],
+        'it starts',
+      )
+      const service = { fetch: (path: string, init?: RequestInit) => fetch(baseUrl + path, init) }
+      const added = await service.fetch('/subscribers', {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ url: receiver.url, eventTypes: ['out.last'] }),
+      })
+      assert.equal(added.status, 201, await added.text())
+      const [queued, open] = [trace.replace('4b', 'e0'), trace.replace('4b', 'e1')]
+      const post = async (id: string, type: string, traceId: string): Promise<void> => {
+        const headers = { traceparent: `00-${traceId}-${parent}-01` }
+        assert.equal((await postWebhook(service, { id, type }, headers)).status, 200)
+      }
+      await post('quick', 'quick', queued)
+      await receiver.waitFor(1)
+      await post('slow', 'slow', open)
+      await eventually(() => output.includes('it runs'))
+      assert.ok(!otlp.received.some(({ traceId }) => traceId === queued))
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      assert.deepEqual(await exited, [0, null])
+      const namesOf = (traceId: string): string[] =>
+        otlp.received
+          .filter((span) => span.traceId === traceId)
+          .map(({ name }) => name.replace('postern ', ''))
+          .toSorted()
+      assert.deepEqual(namesOf(queued), ['attempt', 'commit', 'emit', 'handle', 'verify'])
+      assert.deepEqual(namesOf(open), ['commit', 'handle', 'verify'])
+      const handle = otlp.received.find(({ name, traceId }) => name === 'postern handle' && traceId === open)!
+      assert.ok(Number(handle.endTimeUnixNano) - Number(handle.startTimeUnixNano) > 600e6, 'it was open')
+    } finally {
+      child.kill('SIGKILL')
+    }
+  })
 })
