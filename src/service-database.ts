@@ -6,7 +6,7 @@ import { migrate, pendingMigrations } from './storage/migrate.ts'
 import { migrations } from './storage/migrations/index.ts'
 import { openDatabase } from './storage/open.ts'
 import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
-import { checkSealedValues } from './storage/sealed-values.ts'
+import { checkSealedValues } from './storage/reseal.ts'
 import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
 import type { Log } from './telemetry/log.ts'
 

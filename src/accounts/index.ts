@@ -3,15 +3,13 @@ import { type NoteForbidden, type NoteForeignCall, isBackground } from '../http/
 import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { validateAccountEvents } from './users/account-events.ts'
-import { RefusedKey } from './tokens/api-keys.ts'
+import { RefusedKey, type ApiKeys } from './tokens/api-keys.ts'
 import { AuditReader } from './audit/audit-reader.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { sessionDescriber } from './sessions/current-session.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
-import { keyFinder, userFinder } from './finder.ts'
-import { keyRoutes } from './tokens/key-routes.ts'
-import { jwksRoutes } from './tokens/jwks-routes.ts'
+import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
 import { identityRoutes } from './users/identity-routes.ts'
 import { createForbiddenNotes, createForeignCallNotes } from './refusals.ts'
 import { accountsRoutes } from './routes.ts'
@@ -24,6 +22,9 @@ import { isoTime } from '../runtime/iso-time.ts'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Session } from './sessions/session-lookup.ts'
+import { sql } from 'kysely'
+import { isId } from '../crypto/ids.ts'
+import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
 
 /** The module: its services, and what other modules and the service need besides. */
 export interface Accounts extends ServiceModule, AccountServices {
@@ -148,4 +149,75 @@ function principalOf(
       stepUp: secondFactor.stepUp(basePath, provider),
     }
   return { kind: 'session', role, userId, sessionId }
+}
+
+/** Finds people by their id, or the beginning of their e-mail address or name, and one device by its id. */
+function userFinder({ readerAside: reader, engine }: Database): Finder {
+  const collation = engine === 'postgres' ? sql` collate "C"` : sql``
+  const beginning = async (column: 'email' | 'name', text: string) => {
+    const low = sql`lower(${sql.ref(column)})${collation}`
+    return reader
+      .selectFrom('users')
+      .select(['id', 'email', 'name', 'role'])
+      .where(sql<boolean>`${low} >= ${text} and ${low} < ${`${text}\u{10ffff}`}`)
+      .orderBy(low)
+      .limit(mostFound)
+      .execute()
+  }
+  const byId = async (id: string): Promise<Found[]> => {
+    const user = await reader
+      .selectFrom('users')
+      .select(['id', 'email', 'name', 'role'])
+      .where('id', '=', id)
+      .executeTakeFirst()
+    if (user) return [describe(user)]
+    const session = await reader
+      .selectFrom('sessions')
+      .innerJoin('users', 'users.id', 'sessions.user_id')
+      .select(['users.id', 'users.email', 'users.name'])
+      .where('sessions.id', '=', id)
+      .executeTakeFirst()
+    if (!session) return []
+    // The page of a session is the page of its user.
+    return [{ kind: 'session', id: session.id, title: id, detail: session.email ?? session.name }]
+  }
+  return {
+    scope: 'users:read',
+    async find(text) {
+      const low = text.toLowerCase()
+      if (isId(low)) return byId(low)
+      const rows = [...(await beginning('email', low)), ...(await beginning('name', low))]
+      return [...new Map(rows.map((user) => [user.id, user])).values()].map(describe)
+    },
+  }
+}
+
+interface NamedUser {
+  id: string
+  email: string | null
+  name: string | null
+  role: string
+}
+
+function describe({ id, email, name, role }: NamedUser): Found {
+  const detail = [email !== null && name !== null ? name : undefined, role].filter(Boolean).join(' · ')
+  return { kind: 'user', id, title: email ?? name ?? id, detail }
+}
+
+/** Finds API keys by id, name or the beginning that lists show, among the newest thousand. */
+function keyFinder(keys: ApiKeys): Finder {
+  return {
+    scope: 'admin',
+    async find(text) {
+      const found = (await keys.list()).filter(
+        ({ id, name, prefix }) => id === text || contains(name, text) || text.startsWith(prefix),
+      )
+      return found.map(({ id, name, prefix, revoked_at: revoked }) => ({
+        kind: 'key',
+        id,
+        title: name,
+        detail: revoked === null ? `${prefix}…` : `${prefix}… · revoked`,
+      }))
+    },
+  }
 }

@@ -2,7 +2,7 @@ import { mostOfAKind, type Attention } from '../http/attention.ts'
 import type { Tx } from '../storage/database.ts'
 import type { AlertDestinationsTable, AlertStatesTable } from '../storage/tables.ts'
 import type { Line } from './deliver.ts'
-import { newSending } from './sendings.ts'
+import { newSending } from './destinations.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** What needs attention, as alerts name it. */

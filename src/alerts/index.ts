@@ -16,11 +16,10 @@ import {
   Refused,
   subjectOf,
 } from './deliver.ts'
-import { Destinations } from './destinations.ts'
+import { Destinations, claimSendings, finishSending, type SendingRow, sweepSendings } from './destinations.ts'
 import { alertRoutes } from './routes.ts'
 import { sql } from 'kysely'
 import type { Queryable, Tx } from '../storage/database.ts'
-import { claimSendings, finishSending, type SendingRow, sweepSendings } from './sendings.ts'
 
 interface AlertParts extends ModuleParts {
   /** What needs a person now. */

@@ -13,8 +13,7 @@ import {
 } from '../http/schemas/schemas.ts'
 import { pageSchema, viewPage } from '../paging/page.ts'
 import { pageParameters, readPageRequest } from '../paging/parameters.ts'
-import { type Destination, type Destinations, noSuchDestination } from './destinations.ts'
-import type { SendingRow } from './sendings.ts'
+import { type Destination, type Destinations, noSuchDestination, type SendingRow } from './destinations.ts'
 import { attentionKinds } from '../http/attention.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 

@@ -1,4 +1,4 @@
-import { storedClients } from '../oauth2/clients/client-list.ts'
+import { storedClients } from '../oauth2/clients/client-routes.ts'
 import type { ClientCaller, ClientManagement } from '../oauth2/clients/client-management.ts'
 import { UsageFailure } from './command-failure.ts'
 import { isJson, print, printTable } from './output.ts'

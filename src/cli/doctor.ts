@@ -1,12 +1,11 @@
 import { leastConnections } from '../storage/postgres/pool/connection-limit.ts'
 import { checkContents } from '../diagnostics/contents.ts'
-import { checkDatabase } from '../diagnostics/database.ts'
+import { checkDatabase, checkStandby } from '../diagnostics/database.ts'
 import { ok } from '../diagnostics/finding.ts'
 import { checkProviders } from '../diagnostics/providers.ts'
 import { Report } from './report.ts'
 import { checkSettings } from '../diagnostics/settings.ts'
 import { checkSpool } from '../diagnostics/spool.ts'
-import { checkStandby } from '../diagnostics/standby.ts'
 import { inspectConfiguration } from '../diagnostics/configuration.ts'
 
 /**

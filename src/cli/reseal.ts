@@ -1,7 +1,6 @@
 import { systemClock } from '../runtime/clock.ts'
 import { Keyring } from '../crypto/keyring.ts'
-import { reseal, type ResealOutcome } from '../storage/reseal.ts'
-import { describeGroups } from '../storage/sealed-values.ts'
+import { reseal, type ResealOutcome, describeGroups } from '../storage/reseal.ts'
 import { CommandFailure, exitCodes } from './command-failure.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'

@@ -165,7 +165,7 @@ export const companions: Readonly<Record<string, Companion>> = {
 
 /**
  * Returns the fault of a provider's name as a message, or `undefined` if the name is valid. Whether it is the name of another
- * route below /auth is checked by login/resolve-login-config.ts.
+ * route below /auth is checked by login/config.ts.
  */
 export function faultOfProviderName(name: string): string | undefined {
   if (!/^[a-z][a-z0-9_-]{0,62}$/.test(name))

@@ -6,14 +6,13 @@ import type { Database } from '../storage/database.ts'
 import { isUpToDate } from '../storage/migrate.ts'
 import { inspectConfiguration, type InspectedConfiguration } from './configuration.ts'
 import { checkRows } from './contents.ts'
-import { checkModes, checkOpenDatabase } from './database.ts'
+import { checkModes, checkOpenDatabase, checkStandby } from './database.ts'
 import { describeError } from './describe-error.ts'
 import { fault, ok, type Finding } from './finding.ts'
 import { checkLists } from './lists.ts'
 import { checkProviders } from './providers.ts'
 import { checkSettings } from './settings.ts'
 import { checkSpool } from './spool.ts'
-import { checkStandby } from './standby.ts'
 
 interface DiagnosticsParts {
   configuration: CompletedConfiguration['configuration']

@@ -5,7 +5,6 @@ import type {
   ForwardedResourceConfig,
   PeopleCondition,
 } from './config.ts'
-import { isPlain, readingsOf } from './path-readings.ts'
 
 /** The conditions of which one must hold; or nothing but a sign-in, or nothing at all. */
 export type Rule = 'everyone' | 'signed-in' | readonly Condition[]
@@ -152,4 +151,120 @@ function compileRule(allowed: Allowed): Rule {
     const fields = Object.entries(condition).filter(([, values]) => values !== undefined)
     return Object.fromEntries(fields.map(([field, values]) => [field, new Set(values)]))
   })
+}
+
+/** A path that every program reads in the same way: no escapes, no empty segments, no dots at the start or the end of a segment. */
+const plain = /^(?:\/(?!\.)[\w\-~!$&'()*+,=:@.]*[\w\-~!$&'()*+,=:@])*\/?$/
+
+function isPlain(path: string): boolean {
+  return plain.test(path)
+}
+
+/** The readings of one path at most, and the characters of all of them at most. Paths in use have fewer than ten readings. */
+const mostReadings = 256
+const mostCharacters = 131_072
+
+/** What an application, or a proxy before it, may do to a path. Each step leaves a path as it is, or makes it simpler. */
+const steps: readonly ((path: string) => string)[] = [
+  (path) => path.replaceAll(/%[0-9a-f]{2}/gi, byteOf),
+  // The URL class of browsers and Node decodes only these, and keeps `%2f`.
+  (path) => path.replaceAll(/%2e/gi, '.'),
+  (path) => path.replaceAll('\\', '/'),
+  (path) => path.replaceAll(/\/{2,}/g, '/'),
+  (path) => path.replaceAll(/;[^/]*/g, ''),
+  (path) => path.replaceAll(/;[^/\\]*/g, ''),
+  // `new URL('//a/b', base)` takes `a` for a host.
+  (path) => path.replace(/^[/\\]{2,}[^/\\]*[/\\]*/, '/'),
+  resolved,
+  // Programs that decode a path before they look for the query, and those whose texts end with a NUL.
+  (path) => path.replace(/\?.*$/s, ''),
+  (path) => path.replace(/#.*$/s, ''),
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  (path) => path.replace(/\u0000.*$/s, ''),
+  // The URL class drops tabs and line breaks, other programs a NUL.
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  (path) => path.replaceAll(/[\u0000\t\n\r]/g, ''),
+  // ASP, and `unescape` of JavaScript.
+  (path) => path.replaceAll(/%u[0-9a-f]{4}/gi, (escaped) => bytesOf(characterOf(escaped))),
+  shortest,
+  // Windows takes full-width characters for those of ASCII (U+FF01 to U+FF5E, as UTF-8), and ignores dots and blanks at the end of a name.
+  (path) =>
+    path.replaceAll(/\u00ef(?:\u00bc[\u0081-\u00bf]|\u00bd[\u0080-\u009e])/g, (bytes) =>
+      String.fromCharCode(bytes.charCodeAt(2) - (bytes[1] === '\u00bc' ? 0x60 : 0x20)),
+    ),
+  (path) => path.replaceAll(/(?<![ .])[ .]+(?=[/\\]|$)/g, trailing),
+]
+
+/**
+ * The ways in which an application may read the path of a request. Applications differ in whether they decode escapes (`%2f`), resolve
+ * `..`, merge slashes, take `\` for `/` and remove parameters (`;v=1`), in the order of these steps, and in how often they take them.
+ * A rule must therefore hold for each result of the steps, in each order.
+ * @param path without the query; one character for each byte, as Node reads a header
+ * @returns `undefined` for a path with too many readings, which no sensible client sends
+ */
+export function readingsOf(path: string): readonly string[] | undefined {
+  if (isPlain(path)) return [path]
+  const readings = new Set([path])
+  let characters = path.length
+  // The loop also visits what it adds.
+  for (const reading of readings)
+    for (const step of steps) {
+      const next = step(reading)
+      if (readings.has(next)) continue
+      readings.add(next)
+      characters += next.length
+      if (readings.size > mostReadings || characters > mostCharacters) return undefined
+    }
+  return [...new Set([...readings].flatMap((reading) => [reading, asUtf8(reading)]))]
+}
+
+function byteOf(escaped: string): string {
+  return String.fromCharCode(Number.parseInt(escaped.slice(1), 16))
+}
+
+function characterOf(escaped: string): string {
+  return String.fromCharCode(Number.parseInt(escaped.slice(2), 16))
+}
+
+/** UTF-8, with one character for each byte. */
+function bytesOf(text: string): string {
+  return Buffer.from(text).toString('latin1')
+}
+
+/** ASCII that is written as UTF-8 of two to four bytes (RFC 3629, section 3). Old decoders take any byte for the last one. */
+function shortest(path: string): string {
+  return path.replaceAll(/(?:[\u00c0\u00c1]|\u00e0[\u0080\u0081]|\u00f0\u0080[\u0080\u0081])[^]/g, (bytes) =>
+    String.fromCharCode(
+      ((bytes.charCodeAt(bytes.length - 2) & 1) << 6) | (bytes.charCodeAt(bytes.length - 1) & 0x3f),
+    ),
+  )
+}
+
+/** Dot segments stay: a name of two dots and blanks is one. */
+function trailing(end: string, at: number, path: string): string {
+  const isWhole = at === 0 || path[at - 1] === '/' || path[at - 1] === '\\'
+  if (!isWhole) return ''
+  return /^\.{0,2}/.exec(end)![0]
+}
+
+/** Bytes that are no UTF-8 become the replacement character, which no pattern contains. */
+function asUtf8(bytes: string): string {
+  // oxlint-disable-next-line no-control-regex -- it matches all bytes
+  return /^[\u0000-\u00ff]*$/.test(bytes) ? Buffer.from(bytes, 'latin1').toString() : bytes
+}
+
+/**
+ * Removes dot segments as RFC 3986 does (section 5.2.4): an empty segment is one that `..` removes. Programs that remove empty segments
+ * first take two steps.
+ */
+function resolved(path: string): string {
+  const [, ...all] = path.split('/')
+  const segments: string[] = []
+  for (const segment of all) {
+    if (segment === '..') segments.pop()
+    else if (segment !== '.') segments.push(segment)
+  }
+  const last = all.at(-1)
+  if (last === '.' || last === '..') segments.push('')
+  return `/${segments.join('/')}`
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GuardedHost } from './hosts.ts'
-import { readingsOf } from './path-readings.ts'
+import { GuardedHost, readingsOf } from './hosts.ts'
 
 test('a plain path has one reading', () => {
   for (const path of ['/', '/a', '/a/', '/a/b.c/d~e', "/a/!$&'()*+,=:@-_x"])

@@ -29,7 +29,7 @@ import {
 import { Closing } from './connections/closing.ts'
 import { allowOrigins, answerPreflights, showLimitsToPages } from './responses/cross-origin.ts'
 import { serveGuide } from './guide/routes.ts'
-import { RouteMethods } from './responses/methods.ts'
+import { RouteMethods } from './responses/response-headers.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
 import { answerProblems, ProblemLog, sendProblem, toProblem } from './responses/problem-details.ts'

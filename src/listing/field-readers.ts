@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { InvalidTime, canonicalTime, restorePlus } from '../paging/time.ts'
-import { isStorableText } from '../storage/text.ts'
+import { isStorableText } from '../storage/sql-text.ts'
 import type { Field } from './list.ts'
 
 export function readText(text: string): ValuePosition {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { knownFields } from './checking/columns.ts'
+import { knownFields } from './checking/check.ts'
 import type { Table } from './checking/table.ts'
 import { filterKinds } from './filters.ts'
 import type { Field } from './list.ts'

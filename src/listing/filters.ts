@@ -1,6 +1,6 @@
 import { Problem } from '../errors.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
-import { isStorableText } from '../storage/text.ts'
+import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
 import { fieldTypes, words } from './field-types.ts'
 import {
   type AppliedFilter,
@@ -13,7 +13,6 @@ import {
 import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
 import type { Engine } from '../storage/query-runner.ts'
-import { quote, quoteTable } from '../storage/sql-text.ts'
 
 /** Values in one parameter at most. */
 export const maxFilterValues = 50

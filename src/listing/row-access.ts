@@ -1,5 +1,5 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
-import { isStorableText } from '../storage/text.ts'
+import { isStorableText } from '../storage/sql-text.ts'
 import { oneOf, spellings, type QueryFilters } from './filters.ts'
 import { fieldTypes } from './field-types.ts'
 import { fieldOf, type Field, type Filter, type ListDeclaration, type AppliedFilter } from './list.ts'

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { millisecondsSince, type Moment } from '../storage/moment.ts'
+import { millisecondsSince, type Moment } from '../storage/sql-text.ts'
 import type { Replica } from '../storage/postgres/replica.ts'
 import { postgresReader } from './store.postgres.ts'
 import type { ListReader } from './reader.ts'

@@ -3,8 +3,11 @@ import { causeInWords } from '../network/cause-in-words.ts'
 import type { GuardedFetch } from '../network/guarded-fetch.ts'
 import type { ServerMetadata } from 'openid-client'
 import { clockTolerance } from './provider-client/authentication-claims.ts'
-import { DiscoveryFailed, ProviderServerCache } from './provider-client/provider-server.ts'
-import { withProviderHeaders } from './provider-client/provider-fetch.ts'
+import {
+  DiscoveryFailed,
+  ProviderServerCache,
+  withProviderHeaders,
+} from './provider-client/provider-server.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
 /** Milliseconds for one request to a provider. */

@@ -1,7 +1,7 @@
 import { createSweeper } from '../accounts/sweeper.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { withForms } from '../http/requests/parameters.ts'
-import type { EndSessionRequest } from './provider-client/end-session.ts'
+import type { EndSessionRequest } from './provider-client/provider-server.ts'
 import { callbackRoute, formPostRoute } from './flow/callback-route.ts'
 import { linkRoute, startRoute } from './flow/start-route.ts'
 import { providersRoutes } from './providers-routes.ts'

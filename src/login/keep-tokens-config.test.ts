@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { resolveLoginConfig } from './resolve-login-config.ts'
+import { resolveLoginConfig } from './config.ts'
 
 const credentials = { clientId: 'id', clientSecret: 'secret' }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Database } from '../../storage/database.ts'
 import type { AuditExportsTable } from '../../storage/tables.ts'
-import { storableText } from '../../storage/text.ts'
+import { storableText } from '../../storage/sql-text.ts'
 import { AuditReader } from '../audit/audit-reader.ts'
 
 /** Milliseconds after which a claim expires unless it is renewed: longer than the timeout of a batch. */

@@ -1,10 +1,9 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
-import type { AuditRow } from './audit-log.ts'
+import { type AuditRow, readSubjectNames } from './audit-log.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { type PageOfRows, viewPage } from '../../paging/page.ts'
-import { readSubjectNames } from './subject-names.ts'
 
 /** An entry in the API for admins. */
 export function presentEntry(row: AuditRow) {

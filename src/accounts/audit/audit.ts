@@ -7,8 +7,7 @@ import type { Principal } from '../../http/access/principal.ts'
 import { insertOf } from '../../storage/built-once.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { AuditAction } from './audit-actions.ts'
-import { storableUserAgent } from '../sessions/device-name.ts'
+import { storableUserAgent } from '../sessions/devices.ts'
 
 /** The actor and the request. */
 export interface AuditOrigin {
@@ -168,4 +167,107 @@ export abstract class AuditedStore {
     this.clock = clock
     this.record = record
   }
+}
+
+/** The actions in the audit log. The names are stable, because people filter and alert by them. */
+export const auditActions = {
+  'user.created': 'An account was created at the first sign-in of an identity.',
+  'user.signed_in': 'A sign-in succeeded.',
+  'user.signed_out': 'A session or an app was signed out by its user.',
+  'app.removed': 'A user removed an app: the consent and the tokens of the app were revoked.',
+  'device.approved':
+    'A user allowed a device to sign in (device grant); the detail has the address of the device.',
+  'device.denied': 'A user did not allow a device to sign in.',
+  'device.refused': 'A device code was rejected: it is wrong, used or expired.',
+  'app.logout_failed':
+    'An app did not accept the notice that a sign-in ended (back-channel logout); the code says why.',
+  'sign_out.refused': "An app's sign-out request was rejected; the code says why.",
+  'user.blocked': 'An account was blocked.',
+  'user.unblocked': 'An account was unblocked.',
+  'user.role_changed': 'The role of an account changed.',
+  'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
+  'user.exported': 'The command line exported the data of an account.',
+  'user.profile_changed':
+    'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
+  'sign_in.failed': 'A sign-in failed; the code says why.',
+  'provider.checked': 'An identity provider was checked; the detail says what was found.',
+  'identity.linked': 'An identity was linked to an account.',
+  'identity.unlinked': 'An identity was unlinked from an account.',
+  'identity.link_failed': 'An identity could not be linked; the code says why.',
+  'identity.unlink_failed': 'An identity could not be unlinked; the code says why.',
+  'identity.issuer_moved':
+    'The identities of a provider were bound to another issuer, because the provider moved.',
+  'session.revoked': 'A session was revoked by another session, an admin or the service.',
+  'app.authorized': 'An app got a code for a person who was signed in.',
+  'app.refused': "An app's authorization request was rejected; the code says why.",
+  'tokens.revoked': "An app's tokens were revoked, by a person or because a used token was used again.",
+  'tokens.refused':
+    "An app's code or refresh token was rejected: it is unknown, used, expired or belongs to another app.",
+  'tokens.reused':
+    'A refresh token was used again within the grace period, from another address, and accepted.',
+  'call.refused': 'A page of another site tried to write with the cookie of a session.',
+  'call.forbidden': 'An authenticated caller asked for something that their role does not allow.',
+  'forward_auth.signed_in': 'A session was taken over to the host of an application.',
+  'forward_auth.forbidden':
+    'A signed-in user asked for a path of an application that the rules do not let them use.',
+  'forward_auth.refused':
+    "A sign-in at an application's host, a cookie of another host, or a request from an untrusted proxy was rejected; the code says why.",
+  'key.created': 'An API key was created.',
+  'key.create_failed': 'An API key could not be created; the code says why.',
+  'key.revoked': 'An API key was revoked.',
+  'key.refused': 'A request had an API key that is unknown, expired or revoked.',
+  'alert.created': 'A destination of alerts was added.',
+  'alert.changed': 'A destination of alerts was changed; the detail names the settings without their values.',
+  'alert.deleted': 'A destination of alerts was deleted.',
+  'alert.tested': 'A test was sent to a destination of alerts.',
+  'client.created': 'An app was created.',
+  'client.registered': 'An app registered itself (RFC 7591).',
+  'client.changed': 'Settings of an app were changed; the detail names them without their values.',
+  'client.deleted': 'An app was deleted; its tokens are rejected.',
+  'client.secret_created': 'An app got a new secret.',
+  'client.secret_removed': 'A secret of an app was removed.',
+  'client.refused': 'An app could not authenticate; the code says why.',
+  'subscriber.created': 'A subscriber was registered.',
+  'subscriber.changed': 'Settings of a subscriber were changed; the detail names them without their values.',
+  'subscriber.paused': 'A subscriber was paused.',
+  'subscriber.resumed': 'A paused or disabled subscriber was activated.',
+  'subscriber.disabled': 'A subscriber was disabled, by a call or by the service because it did not answer.',
+  'subscriber.secret_rotated': 'A subscriber got a new signing secret.',
+  'subscriber.deleted': 'A subscriber was deleted with its delivery log.',
+  'subscriber.tested': 'A test event was sent to a subscriber.',
+  'delivery.replayed': 'One delivery was sent again.',
+  'replay.started': 'A job was started that sends many deliveries of a subscriber again.',
+  'event.reprocessed': 'The handlers of one received event were run again.',
+  'handler.paused': 'A handler was paused: its events wait.',
+  'handler.resumed': 'A handler was resumed.',
+  'event.canceled': 'A scheduled event was canceled.',
+  'event.dry_run': 'The handlers of one received event were run in a transaction that was rolled back.',
+  'source.sampled': 'A signed sample was sent to a source.',
+  'reprocess.started': 'A job was started that runs the handlers of many received events again.',
+  'job.cancelled': 'A job that replays deliveries or reprocesses events was cancelled.',
+  'owner.named': "A customer's display name was set or removed.",
+  'portal.link_created': 'A link to the portal of an owner was created.',
+  'portal.opened': 'A link to the portal was opened.',
+  'portal.link_refused': 'A portal link was rejected: it is unknown, used or expired.',
+  'portal.left': 'An owner signed out of the portal.',
+  'portal.revoked': 'All links and sessions of an owner were revoked.',
+  'portal.brand_changed':
+    "The brand of an owner's portal was changed; the detail names the fields without their values.",
+  'secrets.resealed':
+    'The command line sealed secrets with the newest POSTERN_SECRET; the detail has their number.',
+  'signing_key.rotated':
+    'A new signing key for access tokens was created; the detail says when it takes over.',
+  'item.created': 'A product or a post was created.',
+  'item.changed': 'A product or a post was changed; the detail names the fields without their values.',
+  'item.deleted': 'A product or a post was deleted.',
+  'import.started': 'The command line started to import a file.',
+  'import.finished': 'An import of the command line ended; the detail has the numbers of rows.',
+  'list.counts_changed': 'The command line created, rebuilt or dropped the maintained counts of a list.',
+  'signing_key.withdrawn': 'A signing key was withdrawn: access tokens that it signed are rejected.',
+} as const
+
+export type AuditAction = keyof typeof auditActions
+
+export function isAuditAction(text: string): text is AuditAction {
+  return Object.hasOwn(auditActions, text)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deviceName } from './device-name.ts'
+import { deviceName } from './devices.ts'
 
 const known: [name: string, userAgent: string | null][] = [
   ['Firefox on Linux', 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'],

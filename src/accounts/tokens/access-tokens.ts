@@ -5,7 +5,7 @@ import { basePathOf } from '../../http/requests/base-path.ts'
 import { type Principal, isScope, type Scope } from '../../http/access/principal.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { Family, LiveFamily, TokenFamilies } from './token-families.ts'
-import type { SecondFactor } from '../sessions/second-factor.ts'
+import type { SecondFactor } from '../sessions/recent-sign-in.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 

@@ -18,7 +18,7 @@ import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { readPageRequest } from '../../paging/parameters.ts'
 import { pageSchema } from '../../paging/page.ts'
 import { parseAuditFilter } from '../audit/audit-log.ts'
-import { auditPaging, Entry } from '../audit/audit-schemas.ts'
+import { auditPaging, Entry } from '../audit/audit-routes.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'
 import { Identity, viewIdentity } from './identity-routes.ts'
 

@@ -1,5 +1,5 @@
 import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
-import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
+import { readSubjectNames } from '../../accounts/audit/audit-log.ts'
 import { Problem } from '../../errors.ts'
 import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'

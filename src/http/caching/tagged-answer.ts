@@ -6,6 +6,8 @@ import { pipeline, type Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, createBrotliCompress, createGzip, gzip } from 'node:zlib'
 import { weightsOf } from '../requests/accept.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { Clock } from '../../runtime/clock.ts'
 
 /** A page of a list as it is sent. */
 export interface Answer {
@@ -109,4 +111,35 @@ export function encodeStream(stream: Readable, coding: Coding): Readable {
   const encoder = coding === 'br' ? createBrotliCompress(brotli) : createGzip()
   // The reader of the encoder gets an error.
   return pipeline(stream, encoder, () => undefined)
+}
+
+interface Cached<Answer> {
+  readonly at: number
+  readonly answer: Promise<Answer>
+}
+
+/** Answers that are the same for all callers for some time: callers at once share one computation. */
+export class SharedAnswers<Answer> {
+  readonly #clock: Clock
+  readonly #within: number
+  readonly #cache = new BoundedCache<string, Cached<Answer> | undefined>(50)
+
+  /** @param within milliseconds for which an answer is given again */
+  constructor(clock: Clock, within: number) {
+    this.#clock = clock
+    this.#within = within
+  }
+
+  /** Returns the answer of `key`. A failure is not cached. */
+  get(key: string, compute: () => Promise<Answer>): Promise<Answer> {
+    const now = this.#clock.now()
+    const cached = this.#cache.get(key)
+    if (cached && Math.abs(now - cached.at) < this.#within) return cached.answer
+    const made = { at: now, answer: compute() }
+    this.#cache.set(key, made)
+    made.answer.catch(() => {
+      if (this.#cache.get(key) === made) this.#cache.set(key, undefined)
+    })
+    return made.answer
+  }
 }

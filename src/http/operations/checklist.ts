@@ -3,7 +3,7 @@ import { posternCommand } from '../../code-folder.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { HistoryStore } from '../../telemetry/history/store.ts'
 import type { App } from '../app.ts'
-import { SharedAnswers } from '../caching/shared-answers.ts'
+import { SharedAnswers } from '../caching/tagged-answer.ts'
 import type { ModuleParts } from '../service-module.ts'
 
 /** Milliseconds for which the facts are used again. */

@@ -11,7 +11,7 @@ import {
   stepOf,
 } from '../../telemetry/history/recorder.ts'
 import { hour, type Period, retention, steps, Tally } from '../../telemetry/history/store.ts'
-import { SharedAnswers } from '../caching/shared-answers.ts'
+import { SharedAnswers } from '../caching/tagged-answer.ts'
 import type { App } from '../app.ts'
 import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'

@@ -16,7 +16,7 @@ import {
   writablePosts,
   writableProducts,
   type WritableList,
-} from '../writing/bodies.ts'
+} from '../writing/routes.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import type { Tx } from '../../storage/database.ts'
-import { boundedText } from '../writing/bodies.ts'
+import { boundedText } from '../writing/routes.ts'
 import { createCheck, type ImportTarget } from './target.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 

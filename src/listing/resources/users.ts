@@ -5,7 +5,7 @@ import type { Filter, KindRules, ListDeclaration } from '../list.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { isStorableText } from '../../storage/text.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
 import { trueOrFalse } from '../filters.ts'
 
 /** Users that a search finds at most by each of e-mail address, name and id, so that a short text costs no more than a long one. */

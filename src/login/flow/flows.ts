@@ -9,7 +9,7 @@ import type { FlowsTable } from '../../storage/tables.ts'
 import type { AuthenticationDemands } from './authorization-request.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/delete-expired.ts'
-import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
+import type { SignedInUser } from '../../accounts/sessions/sessions.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 
 const contextOf = sealedColumns.flowVerifier.context

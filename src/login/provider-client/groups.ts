@@ -1,4 +1,4 @@
-import { isStorableText } from '../../storage/text.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
 import { isObject, type ProfileDocument } from './profile.ts'
 import type { GroupSource, Quirks } from '../providers/preset.ts'
 

@@ -4,7 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { systemClock } from '../../runtime/clock.ts'
 import { ProviderClient } from './provider-client.ts'
 import { resolveProvider } from '../providers/resolve-provider.ts'
-import type { ProviderFetch } from './provider-fetch.ts'
+import type { ProviderFetch } from './provider-server.ts'
 
 let now = 0
 let discoveries = 0

@@ -4,11 +4,11 @@ import type {
   TokenEndpointResponse,
   TokenEndpointResponseHelpers,
 } from 'openid-client'
-import type { Authentication } from '../../accounts/sessions/authentication.ts'
+import type { Authentication } from '../../accounts/sessions/sessions.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from '../flow/authorization-request.ts'
-import { issuedTokens, type IssuedTokens } from './issued-tokens.ts'
+import { issuedTokens, type IssuedTokens, TokenResponseCache } from './token-response-cache.ts'
 import {
   mergeProfiles,
   parseProfile,
@@ -18,13 +18,17 @@ import {
   toIdentity,
   type VerifiedIdentity,
 } from './profile.ts'
-import { endSessionAddress, type EndSessionRequest } from './end-session.ts'
-import { DiscoveryFailed, type ProviderServer, ProviderServerCache } from './provider-server.ts'
+import {
+  endSessionAddress,
+  type EndSessionRequest,
+  DiscoveryFailed,
+  type ProviderServer,
+  ProviderServerCache,
+  type ProviderFetch,
+} from './provider-server.ts'
 import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
 import { ProviderApi } from './provider-api.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
-import type { ProviderFetch } from './provider-fetch.ts'
-import { TokenResponseCache } from './token-response-cache.ts'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { refusalOf } from './admission.ts'
 import { mapGroups, readGroups } from './groups.ts'

@@ -1,14 +1,13 @@
-import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth } from 'openid-client'
+import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth, CustomFetch } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
 import { Period } from '../../runtime/period.ts'
 import { clockTolerance } from './authentication-claims.ts'
-import { asCustomFetch, withProviderHeaders, type ProviderFetch } from './provider-fetch.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
 import { causeInWords } from '../../network/cause-in-words.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { isObject } from './profile.ts'
-import { withoutFlowParameters } from '../providers/authorization-parameters.ts'
+import { withoutFlowParameters } from '../providers/preset.ts'
 
 /** Milliseconds after a failed discovery without a further attempt. */
 const failureCacheTime = 5_000
@@ -351,4 +350,53 @@ function definedOf(fields: Record<string, string | undefined>): Record<string, s
   return Object.fromEntries(
     Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
+}
+
+/** The standard fetch. The caller provides one with limits of time and size and with address checks. */
+export type ProviderFetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Adds a User-Agent, which some providers require, and the headers of the preset to every request. */
+export function withProviderHeaders(
+  { quirks, presetSetting }: ResolvedProvider,
+  fetch: ProviderFetch,
+): ProviderFetch {
+  const added = Object.entries({ 'user-agent': 'postern', ...quirks.headers?.(presetSetting) })
+  return (url, init) => {
+    const headers = new Headers(init.headers)
+    for (const [name, value] of added) headers.set(name, value)
+    return fetch(url, { ...init, headers })
+  }
+}
+
+/** openid-client's type of the options differs only in allowing `undefined`. */
+function asCustomFetch(fetch: ProviderFetch): CustomFetch {
+  return (url, options) => fetch(url, options as RequestInit)
+}
+
+/** A sign-out that goes on at the provider. */
+export interface EndSessionRequest {
+  /** Where the provider sends the browser afterwards. It has to be registered at the provider. */
+  postLogoutRedirectUri: string
+  /** Comes back with the browser. */
+  state: string
+}
+
+/**
+ * The provider's address for ending its own session (OpenID Connect RP-Initiated Logout 1.0, section 2); `undefined` if the
+ * discovery document has none that a browser may be sent to. The id_token is not stored, so `client_id` takes the place of
+ * `id_token_hint`; the provider may then ask the person before it signs out.
+ */
+export function endSessionAddress(
+  { issuer, clientId }: Pick<OpenIdProvider, 'issuer' | 'clientId'>,
+  { end_session_endpoint: endpoint }: ServerMetadata,
+  { postLogoutRedirectUri, state }: EndSessionRequest,
+): URL | undefined {
+  if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return undefined
+  const url = new URL(endpoint)
+  // As secure as the issuer at least; never `javascript:`.
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && issuer.startsWith('http:'))) return undefined
+  url.searchParams.set('client_id', clientId)
+  url.searchParams.set('post_logout_redirect_uri', postLogoutRedirectUri)
+  url.searchParams.set('state', state)
+  return url
 }

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { isObject, type ProfileDocument } from './profile.ts'
-import type { ProviderFetch } from './provider-fetch.ts'
+import type { ProviderFetch } from './provider-server.ts'
 import { readFields } from '../../http/requests/parameters.ts'
+import type { TokenEndpointResponse, TokenEndpointResponseHelpers } from 'openid-client'
+import { storableText } from '../../storage/sql-text.ts'
 
 /** Caches the token response of one code exchange, because a code can be sent only once. */
 export class TokenResponseCache {
@@ -110,4 +112,38 @@ function wordsIn({
     ...(typeof text === 'string' && { error_description: text.slice(0, maxCharacters) }),
     ...(typeof uri === 'string' && { error_uri: uri.slice(0, maxCharacters) }),
   }
+}
+
+/** The response of a provider's token endpoint. It stays on the server. */
+export interface IssuedTokens {
+  accessToken: string
+  /** Some providers send one only at the first consent, or only when a refresh replaces it. */
+  refreshToken: string | undefined
+  /** Whole seconds from now, ten years at most; undefined when the provider does not say. */
+  expiresIn: number | undefined
+  /** Space-separated, at most 2000 characters; undefined when it equals the requested scope. */
+  scope: string | undefined
+}
+
+const maxSeconds = 10 * 365 * 86_400
+const maxScopeCharacters = 2_000
+
+/**
+ * Reads a token response and bounds its values. The provider may have replaced the refresh token already, so a value
+ * that the database rejects would lose it.
+ */
+export function issuedTokens(
+  response: TokenEndpointResponse & Partial<TokenEndpointResponseHelpers>,
+): IssuedTokens {
+  const seconds = response.expiresIn?.() ?? response.expires_in
+  return {
+    accessToken: response.access_token,
+    refreshToken: response.refresh_token || undefined,
+    expiresIn: seconds === undefined ? undefined : Math.floor(Math.min(Math.max(seconds, 0), maxSeconds)),
+    scope: response.scope === undefined ? undefined : scopeOf(response.scope),
+  }
+}
+
+function scopeOf(scope: string): string | undefined {
+  return storableText(scope, maxScopeCharacters) || undefined
 }

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { readEnvironment } from '../../config/environment.ts'
-import type { LoginConfig } from '../config.ts'
-import { mergeProviders } from '../resolve-login-config.ts'
-import { letterIcon, readIcon } from './icon.ts'
+import { type LoginConfig, mergeProviders } from '../config.ts'
+import { letterIcon, readIcon } from './preset.ts'
 import { resolveProvider } from './resolve-provider.ts'
 
 function merge(env: Record<string, string>, module: NonNullable<LoginConfig['providers']>) {

@@ -1,7 +1,4 @@
-import { apple } from './apple.ts'
-import { github } from './github.ts'
-import { google } from './google.ts'
-import { microsoft } from './microsoft.ts'
+import { apple, microsoft, github, google } from './coded-presets.ts'
 import type { Preset } from './preset.ts'
 import { findMarked, isObject, type ProfileDocument, UnusableProfile } from '../provider-client/profile.ts'
 import { createHmac } from 'node:crypto'

@@ -1,7 +1,15 @@
 import { httpUrl, type ProviderSettings } from '../../config/providers.ts'
-import { protectedParametersIn, unusableResponseMode } from './authorization-parameters.ts'
-import { letterIcon, readIcon } from './icon.ts'
-import type { Endpoints, Preset, PresetSetting, Quirks, ReadPresetSetting } from './preset.ts'
+import {
+  protectedParametersIn,
+  unusableResponseMode,
+  letterIcon,
+  readIcon,
+  type Endpoints,
+  type Preset,
+  type PresetSetting,
+  type Quirks,
+  type ReadPresetSetting,
+} from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
 import { type Admission, faultOfDomains } from '../provider-client/admission.ts'

@@ -1,6 +1,6 @@
 import { Problem } from '../../errors.ts'
-import { isStorableText } from '../../storage/text.ts'
-import { isChallenge } from '../clients/app-request.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
+import { isChallenge } from '../clients/clients.ts'
 import {
   allowsRedirect,
   apiFinder,

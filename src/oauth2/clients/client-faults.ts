@@ -1,6 +1,6 @@
 import { isId } from '../../crypto/ids.ts'
 import { anywhere, faultOfDestination } from '../../network/egress.ts'
-import { isStorableText } from '../../storage/text.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { reauthenticationProofs, signingAlgorithms } from './client.ts'
 import { type ClientConfig, type ClientSettings, secretsOf } from './client-config.ts'

@@ -7,7 +7,7 @@ import { DateTime, IdParams, noContent, nullable, NullableText } from '../../htt
 import { type PageOfRows, type PageRequest, pageSchema, viewPage } from '../../paging/page.ts'
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { deviceName } from '../../accounts/sessions/device-name.ts'
+import { deviceName } from '../../accounts/sessions/devices.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
 import { type ClientManagement, clientTarget } from './client-management.ts'
 import type { AccountServices } from '../../accounts/services.ts'

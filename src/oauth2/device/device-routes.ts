@@ -22,7 +22,7 @@ import {
   pollInterval,
   readUserCode,
 } from './device-codes.ts'
-import { describeDevice } from '../../accounts/sessions/device-name.ts'
+import { describeDevice } from '../../accounts/sessions/devices.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'

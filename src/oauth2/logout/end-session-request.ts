@@ -1,5 +1,5 @@
 import { withQuery } from '../../http/requests/parameters.ts'
-import { isStorableText } from '../../storage/text.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { IdTokenHint, IdTokens } from '../token/id-tokens.ts'

@@ -1,4 +1,4 @@
-import { readSubjectNames } from '../../accounts/audit/subject-names.ts'
+import { readSubjectNames } from '../../accounts/audit/audit-log.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Queryable } from '../../storage/database.ts'
 import { type Activities, readActivity } from '../activity.ts'

@@ -1,8 +1,7 @@
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { BoundUses } from './bound-uses.ts'
-import { ConcurrencyGroup, type Queued } from './concurrency-group.ts'
-import { HandlerPace, quickHandler } from './handler-pace.ts'
+import { ConcurrencyGroup, type Queued, HandlerPace, quickHandler } from './concurrency-group.ts'
 import { mostTimeAhead } from './timing.ts'
 
 /**

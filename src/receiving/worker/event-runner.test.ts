@@ -11,7 +11,7 @@ import { Metrics } from '../../telemetry/metrics.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner } from './event-runner.ts'
-import { RestoredClaims } from './restored-claims.ts'
+import { RestoredClaims } from './claim-releases.ts'
 import { leaseMargin, mostTimeAhead } from './timing.ts'
 
 const timeout = 30_000

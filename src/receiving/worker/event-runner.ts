@@ -14,10 +14,9 @@ import {
   TransactionTimeout,
   WaitedForTransaction,
 } from './interruptions.ts'
-import type { RestoredClaims } from './restored-claims.ts'
+import type { RestoredClaims, ClaimReleases } from './claim-releases.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
-import type { ClaimReleases } from './claim-releases.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
 import type { Unsettled } from './unsettled.ts'

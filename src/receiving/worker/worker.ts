@@ -1,13 +1,13 @@
-import { systemClock, type Scheduler } from '../../runtime/clock.ts'
+import { systemClock, type Scheduler, type Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import { InFlight } from '../../runtime/in-flight.ts'
 import { Progress } from '../../runtime/progress.ts'
 import { aborted, whenAborted } from '../../runtime/when-aborted.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
-import type { PlanOf } from '../handlers/plan.ts'
+import type { PlanOf, Plan } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
-import { ClaimReleases } from './claim-releases.ts'
+import { ClaimReleases, RestoredClaims } from './claim-releases.ts'
 import { ClaimPasses } from './claim-passes.ts'
 import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
@@ -15,12 +15,13 @@ import { EventRunner, type EventRunnerParts } from './event-runner.ts'
 import { HandlerSlots } from './handler-slots.ts'
 import { InsertClaims } from './insert-claims.ts'
 import { Stopping } from './interruptions.ts'
-import { measureLag, oldestWaiting } from './lag.ts'
-import { RestoredClaims } from './restored-claims.ts'
 import { gather } from './timing.ts'
 import { Suspects } from './suspects.ts'
 import { Unsettled } from './unsettled.ts'
 import { WakeUps } from '../../runtime/wake-ups.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { pagesOfKinds } from './due-kinds.ts'
+import { unhandledWait } from './unhandled.ts'
 
 export interface WorkerParts extends EventRunnerParts {
   store: EventQueue
@@ -241,4 +242,71 @@ export class HandlerWorker implements Worker {
       this.#parts.log.warn({ err: error }, 'claimed events could not be released')
     }
   }
+}
+
+/** The most queries for reading all kinds. */
+const mostPages = 100
+
+interface LagParts {
+  store: EventQueue
+  clock: Clock
+  planOf: PlanOf
+}
+
+/** Measures how long due events have waited, by group. */
+function measureLag({ metrics, clock, store, planOf }: LagParts & { metrics: Metrics }): void {
+  metrics.gauge(
+    'postern_handler_lag_seconds',
+    'Age of the oldest event that is due, by source and handler',
+    ['group'],
+    async (gauge) => {
+      gauge.reset()
+      const now = clock.now()
+      for (const [group, dueAt] of await oldestByGroup(store, planOf, now, { idle: false }))
+        gauge.set({ group }, (now - dueAt) / 1000)
+    },
+  )
+}
+
+/** When the oldest event became due that no handler runs and that does not wait on purpose; undefined without one. */
+async function oldestWaiting({
+  store,
+  clock,
+  planOf,
+  pauses,
+}: LagParts & { pauses: Pauses }): Promise<number | undefined> {
+  await pauses.refresh()
+  const isPaused = (plan: Plan): boolean => pauses.isPaused(plan)
+  const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isPaused })
+  return oldest.size === 0 ? undefined : Math.min(...oldest.values())
+}
+
+/**
+ * When the oldest event of each group became due.
+ * @param options.idle leaves out groups with running handlers: a slow handler must not make the service count as not ready
+ * @param options.isPaused leaves out plans whose events wait on purpose
+ */
+async function oldestByGroup(
+  store: EventQueue,
+  planOf: PlanOf,
+  now: number,
+  { idle, isPaused = () => false }: { idle: boolean; isPaused?: (plan: Plan) => boolean },
+): Promise<Map<string, number>> {
+  const oldest = new Map<string, number>()
+  const atWork = new Set<string>()
+  for await (const kinds of pagesOfKinds(store, now, mostPages)) {
+    for (const { source, type, dueAt } of kinds) {
+      const plan = planOf(source, type)
+      const group = plan.group.key
+      // Without a handler here, another process may have one: only afterwards does this process have to act.
+      const since = plan.handlers.length > 0 ? dueAt : dueAt + unhandledWait
+      if (since <= now && !isPaused(plan)) oldest.set(group, Math.min(since, oldest.get(group) ?? since))
+    }
+    if (idle) {
+      for (const { source, type } of await store.kindsAtWork(kinds, now))
+        atWork.add(planOf(source, type).group.key)
+    }
+  }
+  for (const group of atWork) oldest.delete(group)
+  return oldest
 }

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { millisecondsSince, thisMoment, type Moment } from '../moment.ts'
+import { millisecondsSince, thisMoment, type Moment } from '../sql-text.ts'
 import type { Connections } from './connections.ts'
 import { queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
 import { endClient } from './driver/session-client.ts'

@@ -6,7 +6,7 @@ export interface AuditLogTable {
   seq: Generated<number>
   id: string
   created_at: number
-  /** A name of accounts/audit/audit-actions.ts. */
+  /** A name of accounts/audit/audit.ts. */
   action: string
   /** The user whose account it is about. */
   user_id: string | null
