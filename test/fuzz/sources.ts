@@ -41,6 +41,9 @@ const one = (
 export const sources: readonly FuzzedSource[] = [
   one('provider', (options) => presets.hmac({ header: 'x-signature', secret: options.secret })),
   one('adyen', presets.adyen, { signing: 'ab'.repeat(32), verifying: 'ab'.repeat(32) }),
+  one('auth0', presets.auth0),
+  one('cloud-events', presets.cloudEvents),
+  one('event-grid', presets.eventGrid),
   one('bitbucket', presets.bitbucket),
   one('calendly', presets.calendly),
   one('discord', presets.discord, ed25519),

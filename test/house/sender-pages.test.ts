@@ -138,7 +138,7 @@ for (const [at, name] of otherNames.entries())
   })
 
 test('there is a page for each preset and no other', () => {
-  const linked = [...index.matchAll(/\]\(senders\/([a-z-]+)\.md\)/g)].map((match) => match[1]!)
+  const linked = [...index.matchAll(/\]\(senders\/([a-z0-9-]+)\.md\)/g)].map((match) => match[1]!)
   assert.deepEqual(
     [...new Set(linked)].toSorted(),
     [...all.map(({ name }) => name), ...otherNames].toSorted(),

@@ -29,12 +29,14 @@ const keys: Record<string, readonly [signing: string, verifying: string]> = {
     p256.publicKey.export(spki).toString('base64'),
   ],
 }
-const { hmac, standardWebhooks, microsoftGraph } = presets
+const { cloudEvents, eventGrid, hmac, standardWebhooks, microsoftGraph } = presets
 const others = Object.entries(secretPresets).filter(
-  ([name]) => !['hmac', 'standardWebhooks', 'microsoftGraph'].includes(name),
+  ([name]) => !['cloudEvents', 'eventGrid', 'hmac', 'standardWebhooks', 'microsoftGraph'].includes(name),
 )
 const sources: Record<string, Scheme> = {
   provider: hmac({ header: 'x-signature', secret: shared }),
+  'cloud-events': cloudEvents({ secret: shared }),
+  'event-grid': eventGrid({ secret: shared }),
   'standard-webhooks': standardWebhooks({ secret: shared }),
   'microsoft-graph': microsoftGraph({ secret: shared }),
   ...Object.fromEntries(
@@ -88,6 +90,11 @@ const whatsapp = (messages: object[], time: number, more: object = {}): string =
     object: 'whatsapp_business_account',
     entry: [{ id: 'w', time, changes: [{ field: 'messages', value: { messages, ...more } }] }],
   })
+const logOf = (id: string): string => `{"log_id":"${id}","data":{"type":"s"}}`
+const cloudEventOf = (key: string): string => {
+  const [source, id] = key.split(' ')
+  return `{"specversion":"1.0","type":"a","source":"${source}","id":"${id}"}`
+}
 const suggestion = new URLSearchParams({
   payload: '{"type":"block_suggestion","value":"a","action_id":"x"}',
 }).toString()
@@ -105,6 +112,48 @@ const cases: Record<string, Case[]> = {
     ['other event codes of one payment', 2, { id: 'a3' }, { id: 'a3', type: 'CAPTURE' }, { id: 'a3' }],
   ],
   bitbucket: [['other requests of equal bodies', 2, ...['b1', 'b2', 'b1'].map((id) => ({ id, body: '{}' }))]],
+  auth0: [
+    ['other logs', 2, { id: 'a1' }, { id: 'a2' }, { id: 'a1' }],
+    [
+      'logs that come together and again alone',
+      3,
+      { body: `${logOf('b1')}\n${logOf('b2')}\n` },
+      { body: `[${logOf('b2')},${logOf('b3')}]` },
+      { body: logOf('b1') },
+    ],
+  ],
+  'cloud-events': [
+    [
+      'other ids, and one id of two sources',
+      3,
+      ...['/a 1', '/a 2', '/b 1', '/a 1'].map((key) => ({ body: cloudEventOf(key) })),
+    ],
+    [
+      'events that come together and again alone',
+      3,
+      { body: `[${cloudEventOf('/c 1')},${cloudEventOf('/c 2')}]` },
+      { body: cloudEventOf('/c 2') },
+      { body: `[${cloudEventOf('/c 2')},${cloudEventOf('/c 3')},${cloudEventOf('/c 3')}]` },
+      { body: '[]' },
+    ],
+    [
+      'sources with spaces',
+      2,
+      ...['/d', '/d x'].map((source, at) => ({
+        body: `{"specversion":"1.0","type":"a","source":"${source}","id":"${at === 0 ? 'x 1' : '1'}"}`,
+      })),
+    ],
+  ],
+  'event-grid': [
+    ['other ids', 2, { id: 'g1' }, { id: 'g2' }, { id: 'g1' }],
+    [
+      'events of two topics and one topic in both schemas',
+      3,
+      { body: '[{"topic":"/t","id":"1","eventType":"a"},{"topic":"/u","id":"1","eventType":"a"}]' },
+      { body: '[{"topic":"/t","id":"1","eventType":"a"}]' },
+      { body: cloudEventOf('/v 1') },
+    ],
+  ],
   calendly: [['other invitees', 2, { id: 'c1' }, { id: 'c2' }, { id: 'c1' }]],
   discord: [['other seconds', 2, { id: 'd' }, { id: 'd', later: 1 }, { id: 'd' }]],
   docusign: [

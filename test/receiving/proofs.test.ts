@@ -4,7 +4,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
-import { apiKey, basic, bearer, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
+import { apiKey, basic, bearer, eventGrid, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { secretPresets } from '../harness/presets.ts'
@@ -93,8 +93,10 @@ test('doctor names each preset whose sender does not sign the body, and no other
     return weakSources({ [name]: preset({ secret: [key], header: 'x-signature' }) }, true)
   })
   assert.deepEqual(
-    cautious.map((line) => line.split(' ', 2).join(' ')),
-    ['adyen', 'mailgun', 'microsoftGraph'].map((name) => `receiving.sources.${name} gets`),
+    cautious.map((line) => line.split(' ', 2).join(' ')).toSorted(),
+    ['adyen', 'auth0', 'cloudEvents', 'eventGrid', 'mailgun', 'microsoftGraph'].map(
+      (name) => `receiving.sources.${name} gets`,
+    ),
   )
   const repeats = /receiving\.sources\.s gets its credential with each request/
   for (const given of ['a-plain-token-of-gitlab', [secret, 'a-plain-token-of-gitlab']])
@@ -265,6 +267,11 @@ onEachEngine('proofs', (engine) => {
             token: { body: true },
             id: { body: 'event_id' },
           }),
+          grid: eventGrid({
+            issuer: base,
+            audience: 'https://a.example',
+            claims: { email: 'push@a.example' },
+          }),
           signed: publicKey({ algorithm: 'ed25519', url: `${base}/key.pem`, header: 'x-signature' }),
           away: publicKey({ algorithm: 'ed25519', url: `${base}/nothing`, header: 'x-signature' }),
         },
@@ -358,7 +365,7 @@ onEachEngine('proofs', (engine) => {
       ['expired', token({ claims: { exp: seconds - 61 } })],
       ['without an end', token({ claims: { exp: undefined } })],
       ['an end that is a text', token({ claims: { exp: String(seconds + 60) } })],
-      ['not valid yet', token({ claims: { nbf: seconds + 300 } })],
+      ['not valid yet', token({ claims: { nbf: seconds + 3_000 } })],
       ['four parts', `${token()}.x`],
     ] as const)
       assert.equal(await send('push', { authorization: `Bearer ${sent}` }), rejected, what)
@@ -380,6 +387,31 @@ onEachEngine('proofs', (engine) => {
     assert.equal(await send('kinde', {}, token({ claims, by: rsa2.privateKey })), rejected)
     assert.equal(await send('kinde', {}, body), rejected)
     assert.match(await send('kinde', {}, token()), /^400 /, 'a token of another use has no event_id')
+  })
+
+  test('eventGrid: tokens of the issuer authenticate events and the validation, and nothing else does', async () => {
+    const events = '[{"topic":"/t","id":"grid_1","eventType":"a"}]'
+    const check =
+      '[{"id":"v","eventType":"Microsoft.EventGrid.SubscriptionValidationEvent","data":{"validationCode":"512d38b6-c7b8-40c8-89fe-f46f9e9622b6"}}]'
+    const by = { authorization: `Bearer ${token()}` }
+    assert.equal(await send('grid', by, events), accepted)
+    assert.equal(
+      await send('grid', by, check),
+      '200 {"validationResponse":"512d38b6-c7b8-40c8-89fe-f46f9e9622b6"}',
+    )
+    for (const headers of [
+      {},
+      { authorization: `Bearer ${token({ by: rsa2.privateKey })}` },
+      { authorization: `Bearer ${token({ claims: { email: 'evil@a.example' } })}` },
+      { authorization: `Bearer ${token({ claims: { aud: 'https://b.example' } })}` },
+      { authorization: 'Bearer https://a.example' },
+    ] as Headers[])
+      for (const text of [events, check]) assert.equal(await send('grid', headers, text), rejected)
+    assert.equal(await send(`grid?access_token=${token()}`, {}, events), rejected, 'a token in the query')
+    assert.match(
+      weakSources({ s: eventGrid({ issuer: base, audience: 'a' }) }, true).join(),
+      /accepts tokens of every application/,
+    )
   })
 
   test('publicKey: the key is fetched from the declared address; if it is missing there, every webhook is rejected', async () => {

@@ -4,7 +4,9 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { samples } from '../../src/receiving/samples/index.ts'
 import {
+  cloudEvents,
   dropbox,
+  eventGrid,
   hmac,
   intercom,
   meta,
@@ -35,6 +37,8 @@ onEachEngine('senders with challenges, signed addresses or other formats than JS
           dropbox: dropbox({ secret }),
           intercom: intercom({ secret }),
           graph: microsoftGraph({ secret }),
+          broker: cloudEvents({ secret, rateLimit: 2 }),
+          grid: eventGrid({ secret }),
           square: square({ secret }),
           twilio: twilio({ secret }),
           feed: hmac({
@@ -114,6 +118,63 @@ onEachEngine('senders with challenges, signed addresses or other formats than JS
     const validation = await post('graph?validationToken=abc', '', { 'content-type': 'text/plain' })
     assert.deepEqual([validation.status, validation.text], [200, 'abc'])
     assert.equal(await stored(), before)
+  })
+
+  test('the handshake of CloudEvents allows the sender that asks, and stores nothing', async () => {
+    const before = await stored()
+    const ask = async (path: string, origin?: string) => {
+      const response = await service.fetch(`/webhooks/${path}`, {
+        method: 'OPTIONS',
+        headers:
+          origin === undefined ? {} : { 'webhook-request-origin': origin, 'webhook-request-rate': '120' },
+      })
+      const { headers, status } = response
+      await response.text()
+      return [status, headers.get('webhook-allowed-origin'), headers.get('webhook-allowed-rate')]
+    }
+    assert.deepEqual(await ask('grid', 'eventgrid.azure.net'), [200, 'eventgrid.azure.net', '*'])
+    assert.deepEqual(await ask('broker/', 'eventemitter.example.com'), [
+      200,
+      'eventemitter.example.com',
+      '120',
+    ])
+    assert.deepEqual(await ask('broker?access_token=x', 'a.example'), [200, 'a.example', '120'])
+    for (const origin of [undefined, '', '*', 'https://a.example', 'a.example, b.example', 'a'.repeat(254)])
+      assert.deepEqual(await ask('grid', origin), [200, null, null], String(origin))
+    assert.equal(await stored(), before)
+  })
+
+  test('events of CloudEvents in headers, alone and together reach handlers in one form', async () => {
+    const by = { authorization: `Bearer ${secret}` }
+    const attributes = {
+      'ce-specversion': '1.0',
+      'ce-id': 'b1',
+      'ce-source': '/s',
+      'ce-type': 'broker.binary',
+    }
+    const binary = await post('broker', '<a/>', { ...by, ...attributes, 'content-type': 'text/xml' })
+    assert.deepEqual([binary.status, binary.text], [200, '{"received":true}'])
+    const first = await eventually(() => seen.find(({ type }) => type === 'broker.binary'))
+    assert.deepEqual([first.id, (first.payload as { data: string }).data], ['/s b1', '<a/>'])
+    assert.equal(JSON.stringify(first.headers).includes(secret), false)
+    const batch = ['g1', 'g2', 'g1'].map((id) => ({ id, topic: '/t', eventType: 'grid.batch', data: { id } }))
+    const sent = await post(`grid?access_token=${secret}`, JSON.stringify(batch), {
+      'content-type': 'application/json',
+    })
+    assert.equal(sent.status, 200)
+    const both = await eventually(() => {
+      const found = seen.filter(({ type }) => type === 'grid.batch')
+      return found.length === 2 ? found : undefined
+    })
+    assert.deepEqual(both.map(({ id }) => id).toSorted(), ['/t g1', '/t g2'])
+    assert.deepEqual(
+      both.map(({ payload }) => payload).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      batch.slice(0, 2),
+    )
+    assert.equal(
+      (await post('grid?access_token=x', '[]', { 'content-type': 'application/json' })).status,
+      401,
+    )
   })
 
   test('a form is verified and stored as bytes, read as fields, and answered as its sender expects', async () => {

@@ -8,11 +8,14 @@ import { redactPayload } from '../../src/events/redact-payload.ts'
 import { headersToStore } from '../../src/receiving/endpoint/stored-headers.ts'
 import {
   adyen,
+  auth0,
   bitbucket,
   calendly,
+  cloudEvents,
   discord,
   docusign,
   dropbox,
+  eventGrid,
   github,
   gitlab,
   hmac,
@@ -89,6 +92,9 @@ const senders: Record<string, Sender> = {
   github: { preset: github, type: 'issues.opened', id: 'e1' },
   'standard-webhooks': { preset: standardWebhooks, type: 'order.paid', id: 'msg_e1', isTimed: true },
   adyen: { preset: adyen, type: 'AUTHORISATION', id: 'e1:AUTHORISATION:true', keys: hexKey },
+  auth0: { preset: auth0, type: 's', id: 'e1' },
+  'cloud-events': { preset: cloudEvents, type: 'com.example.order.paid', id: '/sample e1' },
+  'event-grid': { preset: eventGrid, type: 'Microsoft.Storage.BlobCreated', id: '/sample e1' },
   bitbucket: { preset: bitbucket, type: 'repo:push', id: 'e1' },
   calendly: { preset: calendly, type: 'invitee.created', id: 'digest', isTimed: true },
   discord: { preset: discord, type: 'APPLICATION_AUTHORIZED', id: 'digest', isTimed: true, keys: ed25519 },
@@ -118,7 +124,14 @@ const senders: Record<string, Sender> = {
 }
 
 /** Their signature covers a part of the body and not the whole. */
-const bodyIsNotSigned = new Set(['adyen', 'mailgun', 'microsoft-graph'])
+const bodyIsNotSigned = new Set([
+  'adyen',
+  'auth0',
+  'cloud-events',
+  'event-grid',
+  'mailgun',
+  'microsoft-graph',
+])
 
 test('each sender that postern send can play has a preset, and each preset a sender', () => {
   assert.deepEqual(Object.keys(samples).toSorted(), Object.keys(senders).toSorted())

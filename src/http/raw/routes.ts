@@ -13,7 +13,7 @@ declare module 'fastify' {
 }
 
 export interface RawRoute {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'OPTIONS' | 'POST'
   path: string
   /** Whether the path may end with a slash. */
   withSlash?: true
@@ -42,7 +42,11 @@ export class RawRoutes {
   readonly #app: App
   readonly #parts: RawParts
   readonly #trees: { path: string; listener: Listener }[] = []
-  readonly #routes = { GET: new Map<string, Listener>(), POST: new Map<string, Listener>() }
+  readonly #routes = {
+    GET: new Map<string, Listener>(),
+    OPTIONS: new Map<string, Listener>(),
+    POST: new Map<string, Listener>(),
+  }
 
   constructor(app: App, parts: RawParts) {
     this.#app = app
@@ -95,8 +99,8 @@ export class RawRoutes {
   #find({ method, url = '' }: IncomingMessage): Listener | undefined {
     for (const { path, listener } of this.#trees) if (isBelow(path, url)) return listener
     const routes =
-      method === 'POST'
-        ? this.#routes.POST
+      method === 'POST' || method === 'OPTIONS'
+        ? this.#routes[method]
         : method === 'GET' || method === 'HEAD'
           ? this.#routes.GET
           : undefined

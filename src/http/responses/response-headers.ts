@@ -26,6 +26,8 @@ const described = {
   'Access-Control-Expose-Headers': ['The headers that these pages may read.'],
   'WWW-Authenticate': ['The accepted authentication scheme (RFC 9110, section 11.6.1).'],
   Allow: ['The methods of the path; always with 405.'],
+  'WebHook-Allowed-Origin': ['The sender that asked, which may send.'],
+  'WebHook-Allowed-Rate': ['Requests per minute that it may send; `*` is no limit.'],
   'Postern-Data-Age': [
     'The maximum age of the answer in seconds, if a standby was read; `0.00` when the primary answered. Only where `DATABASE_REPLICA_URL` is set.',
     '^\\d+\\.\\d\\d$',

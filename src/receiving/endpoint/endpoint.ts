@@ -30,7 +30,7 @@ type Outcome = 'accepted' | 'answered' | 'dropped' | Reason
 
 interface EndpointParts {
   source: string
-  scheme: Pick<Scheme, 'mediaTypes' | 'signedBody'>
+  scheme: Pick<Scheme, 'mediaTypes' | 'signedBody' | 'rateLimit'>
   evaluate: Evaluate
   acceptor: Acceptor
   isRepeated: WebhookParts['isRepeated']
@@ -50,6 +50,8 @@ interface EndpointParts {
 
 const received = rawAnswer(200, '{"received":true}', { 'content-type': 'application/json; charset=utf-8' })
 const invalidSignature = rawAnswer(401, 'invalid signature', { 'content-type': 'text/plain; charset=utf-8' })
+
+const hostName = /^[\w.-]{1,253}$/
 
 /** The reasons for refusals before the body is read, when the sender is not verified yet. */
 const unreadReasons: Partial<Record<ProblemCode, Reason>> = {
@@ -175,6 +177,23 @@ export class WebhookEndpoint {
     this.#reject(reasonOf(result), result.detail, call)
     if (result.rejected === 'malformed') throw new Problem('bad-request', { detail: result.detail })
     return invalidSignature
+  }
+
+  /**
+   * Allows a sender of CloudEvents to send. This protects others from events that they do not expect, and proves nothing.
+   * https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md#4-abuse-protection
+   */
+  allowOrigin(call: RawCall): RawAnswer {
+    call.takeFromLimit()
+    const origin = call.request.headers['webhook-request-origin']
+    const isName = typeof origin === 'string' && hostName.test(origin)
+    if (isName) this.#parts.count('answered')
+    const { rateLimit } = this.#parts.scheme
+    const perMinute = rateLimit === undefined ? '*' : String(Math.max(1, Math.floor(rateLimit * 60)))
+    return rawAnswer(200, '', {
+      allow: 'POST',
+      ...(isName && { 'webhook-allowed-origin': origin, 'webhook-allowed-rate': perMinute }),
+    })
   }
 
   #countAccepted({ status }: IncomingEvent): void {
@@ -322,10 +341,11 @@ function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: Webh
       summary: `Receive a webhook of the source ${source} (${scheme.name})`,
       description:
         'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
-      response: { 200: scheme.answersPosts ? Answer : Received, 401: Unauthorized },
+      response: { 200: scheme.answersPosts || scheme.allowsOrigins ? Answer : Received, 401: Unauthorized },
     },
     answer: (call) => endpoint.receive(call),
   })
+  if (scheme.allowsOrigins) declareOptions(app, source, endpoint)
 }
 
 function declareGet(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
@@ -340,6 +360,22 @@ function declareGet(app: App, source: string, scheme: Scheme, answer: RawRoute['
       response: { 200: Answer, 401: Unauthorized },
     },
     answer,
+  })
+}
+
+function declareOptions(app: App, source: string, endpoint: WebhookEndpoint): void {
+  app.raw.add({
+    method: 'OPTIONS',
+    path: `/webhooks/${source}`,
+    withSlash: true,
+    sends: { always: ['Allow'], sometimes: ['WebHook-Allowed-Origin', 'WebHook-Allowed-Rate', ...ofLimits] },
+    schema: {
+      tags: ['receiving'],
+      summary: `Allow a sender to send to the source ${source}`,
+      description: 'The handshake of CloudEvents: the response repeats the name in `WebHook-Request-Origin`.',
+      response: { 200: { description: 'With the headers, the sender may send.' } },
+    },
+    answer: (call) => endpoint.allowOrigin(call),
   })
 }
 

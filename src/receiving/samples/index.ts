@@ -300,6 +300,25 @@ export const bodySigners = {
     return { body: JSON.stringify(body), headers: {} }
   },
 
+  /** Auth0's log streams repeat the token. https://auth0.com/docs/customize/log-streams/custom-log-streams */
+  auth0: ({ type, secret, id, now, data, raw }) =>
+    jsonSample(raw, [{ log_id: id, data: { date: isoTime(now), type, details: data } }], () => ({
+      authorization: secret,
+    })),
+
+  /** CloudEvents, in the structured mode. https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md */
+  'cloud-events': ({ type, secret, id, now, data, raw }) =>
+    jsonSample(raw, { specversion: '1.0', id, source: '/sample', type, time: isoTime(now), data }, () => ({
+      'content-type': 'application/cloudevents+json',
+      authorization: `Bearer ${secret}`,
+    })),
+
+  /** Azure Event Grid, in its own schema. https://learn.microsoft.com/azure/event-grid/event-schema */
+  'event-grid': ({ type, secret, id, now, data, raw }) => {
+    const sample = { id, topic: '/sample', subject: 'sample', eventType: type, eventTime: isoTime(now), data }
+    return jsonSample(raw, [{ ...sample, dataVersion: '1.0' }], () => ({ authorization: `Bearer ${secret}` }))
+  },
+
   /** Bitbucket. https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
   bitbucket: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { sample: data }, (body) => ({

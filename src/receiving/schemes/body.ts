@@ -6,6 +6,7 @@ import { groupFields, rawQuery, readFields } from '../../http/requests/parameter
 import { isRawNumber, jsonText, parseExactly } from '../../json/exact.ts'
 import {
   type Accepted,
+  answerEmpty,
   type Delivery,
   malformed,
   refuse,
@@ -214,6 +215,26 @@ function faultOf(name: string, value: unknown): string | undefined {
   if (value.includes('\0') || !value.isWellFormed())
     return `The event's \`${name}\` holds a character that cannot be stored.`
   return undefined
+}
+
+/** The most events of one request: as many as Azure Event Grid sends. */
+const mostEvents = 5_000
+
+/** Makes an event of each item of a batch, with a body of its own. Their numbers keep their digits if they were parsed exactly. */
+export function eventsOf(
+  items: readonly unknown[],
+  read: (item: unknown) => Accepted | Rejected,
+): VerificationResult {
+  if (items.length > mostEvents) return malformed(`The body has more than ${mostEvents} events.`)
+  const events: Accepted[] = []
+  for (const item of items) {
+    const event = read(item)
+    if ('rejected' in event) return event
+    const content = event.content ?? { bytes: Buffer.from(JSON.stringify(item)), type: json }
+    events.push({ ...event, content })
+  }
+  const [first, ...others] = events
+  return first ? { ...first, ...(others.length > 0 && { others }) } : answerEmpty()
 }
 
 /** For senders that sign the body but not the header with the event's id. */

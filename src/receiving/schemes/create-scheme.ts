@@ -29,6 +29,7 @@ interface Definition {
   mediaTypes?: readonly string[] | undefined
   typesHaveActions?: boolean
   sendsGet?: boolean
+  allowsOrigins?: boolean
   signatureHeader?: string
   signs?: string
   /** See Scheme; for these secrets, if it depends on them. */
@@ -123,6 +124,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       ...(options.addresses !== undefined && { addresses: options.addresses }),
       ...(options.verify?.challenge && 'body' in options.verify.challenge && { answersPosts: true }),
       ...(definition.sendsGet && { sendsGet: true }),
+      ...(definition.allowsOrigins && { allowsOrigins: true }),
     }
     secretsOf.set(scheme.verify, secrets)
     return scheme

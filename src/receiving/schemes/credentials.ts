@@ -1,6 +1,6 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
 import { headerOf } from './body.ts'
 import { createScheme } from './create-scheme.ts'
+import { findEqual } from './digest.ts'
 import { placedReader, type PlacedOptions } from './placed.ts'
 import {
   changeSecrets,
@@ -101,15 +101,24 @@ export function credentialCheck(
   header: string,
   read: (header: string) => string | undefined = (text) => text,
 ): (secrets: readonly string[]) => Check {
+  return comparedCheck(header, ({ headers }) => {
+    const text = headerOf(headers, header)
+    return text === undefined ? undefined : (read(text) ?? '')
+  })
+}
+
+/** Makes the check of a secret that `find` takes from the request, in constant time. @param place its name in refusals */
+export function comparedCheck(
+  place: string,
+  find: (delivery: Delivery) => string | undefined,
+): (secrets: readonly string[]) => Check {
   return (secrets) => {
     const expected = secrets.map((secret) => Buffer.from(secret))
-    return ({ headers }: Delivery) => {
-      const text = headerOf(headers, header)
-      if (text === undefined) return refuse(`${header} is missing`, 'signature-missing')
-      const sent = Buffer.from(read(text) ?? '')
-      let found = -1
-      for (const [index, one] of expected.entries()) if (equalBytes(one, sent) && found === -1) found = index
-      return found === -1 ? refuse(`${header} does not match`) : { secret: secrets[found]! }
+    return (delivery) => {
+      const text = find(delivery)
+      if (text === undefined) return refuse(`${place} is missing`, 'signature-missing')
+      const found = findEqual(expected, [Buffer.from(text)])
+      return found === -1 ? refuse(`${place} does not match`) : { secret: secrets[found]! }
     }
   }
 }

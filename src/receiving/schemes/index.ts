@@ -8,6 +8,7 @@ export {
   bearer,
   type BearerOptions,
 } from './credentials.ts'
+export { cloudEvents, type CloudEventsOptions, eventGrid } from './cloud-events.ts'
 export { discord } from './public-keys.ts'
 export { paypal, type PaypalOptions } from './paypal.ts'
 export { sns, type SnsOptions } from './sns.ts'
@@ -22,6 +23,7 @@ export { meta, type MetaOptions } from './meta.ts'
 export { microsoftGraph } from './microsoft-graph.ts'
 export type { CommonOptions, Scheme, SourceOptions, TimedOptions } from './scheme.ts'
 export {
+  auth0,
   bitbucket,
   calendly,
   docusign,

@@ -41,7 +41,6 @@ const google = 'https://accounts.google.com'
 export function jwt(options: JwtOptions): Scheme {
   const { issuer, audience, claims = {}, token = { header: 'authorization' }, mediaTypes } = options
   const inBody = 'body' in token
-  const keys = issuerKeys(options)
   const read = placedReader(options)
   const header = inBody ? undefined : token.header.toLowerCase()
   return createScheme({
@@ -55,21 +54,8 @@ export function jwt(options: JwtOptions): Scheme {
       ? undefined
       : issuer === google && claims['email'] === undefined
         ? 'accepts tokens of every Google service account: set `claims: { email, email_verified: true }`'
-        : 'gets a token that does not cover the body: anyone who sees one request can send others until the token expires',
-    check: (audiences): Check => {
-      return (delivery) => {
-        const text = inBody ? delivery.rawBody.toString('latin1').trim() : bearerOf(delivery, header!)
-        const sent = readToken(text)
-        if (!sent) return refuse('there is no token', 'signature-missing')
-        const fault = faultOfClaims(sent.claims, delivery.now, { issuer, claims, isEvent: inBody })
-        if (fault) return fault
-        const named = new Set([sent.claims['aud']].flat())
-        const secret = audiences.find((one) => named.has(one))
-        if (secret === undefined) return refuse('aud does not match')
-        const verified = keys.verify(sent, delivery.now)
-        return verified === true ? { secret } : verified
-      }
-    },
+        : repeatsToken,
+    check: jwtCheck(options),
     read(delivery) {
       if (!inBody) return read(delivery)
       const bytes = Buffer.from(delivery.rawBody.toString('latin1').trim().split('.')[1]!, 'base64url')
@@ -77,6 +63,30 @@ export function jwt(options: JwtOptions): Scheme {
       return 'id' in event ? { ...event, content: { bytes, type: 'application/json' } } : event
     },
   })
+}
+
+/** What is weak about tokens in a header. */
+export const repeatsToken =
+  'gets a token that does not cover the body: anyone who sees one request can send others until the token expires'
+
+/** Makes the check of a token of the issuer; its secrets are the audiences. */
+export function jwtCheck(options: JwtOptions): (audiences: readonly string[]) => Check {
+  const { issuer, claims = {}, token = { header: 'authorization' } } = options
+  const isEvent = 'body' in token
+  const header = isEvent ? '' : token.header.toLowerCase()
+  const keys = issuerKeys(options)
+  return (audiences) => (delivery) => {
+    const text = isEvent ? delivery.rawBody.toString('latin1').trim() : bearerOf(delivery, header)
+    const sent = readToken(text)
+    if (!sent) return refuse('there is no token', 'signature-missing')
+    const fault = faultOfClaims(sent.claims, delivery.now, { issuer, claims, isEvent })
+    if (fault) return fault
+    const named = new Set([sent.claims['aud']].flat())
+    const secret = audiences.find((one) => named.has(one))
+    if (secret === undefined) return refuse('aud does not match')
+    const verified = keys.verify(sent, delivery.now)
+    return verified === true ? { secret } : verified
+  }
 }
 
 /** A token as it was sent, not verified. */

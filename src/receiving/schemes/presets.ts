@@ -1,6 +1,7 @@
 import {
   bodyDigest,
   digestWithout,
+  eventsOf,
   form,
   fromObject,
   headerOf,
@@ -16,6 +17,7 @@ import {
   valueAt,
   withDigest,
 } from './body.ts'
+import { credentialCheck, repeatsCredential } from './credentials.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { hmacCheck, timedPairsCheck } from './hmac-check.ts'
 import { createScheme } from './create-scheme.ts'
@@ -35,6 +37,35 @@ import { newId } from '../../crypto/ids.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { parseExactly } from '../../json/exact.ts'
 import type { IncomingHttpHeaders } from 'node:http'
+
+/**
+ * Auth0's log streams to a custom webhook, with the stream's authorization token, which Auth0 repeats in `Authorization`; it signs nothing.
+ * Each log of a request (JSON lines, array or object) is an event of its own. The id is `log_id`, the type `data.type`, such as `s`.
+ * https://auth0.com/docs/customize/log-streams/custom-log-streams
+ */
+export function auth0(options: SourceOptions): Scheme {
+  return createScheme({
+    name: 'auth0',
+    options,
+    mediaTypes: [json, 'application/x-ndjson', 'text/plain'],
+    caution: repeatsCredential,
+    check: credentialCheck('authorization'),
+    read({ rawBody }) {
+      const whole = readJson(rawBody, parseExactly)
+      if ('value' in whole) return eventsOf([whole.value].flat(), readLog)
+      const logs: unknown[] = []
+      for (const line of rawBody.toString('latin1').split('\n')) {
+        if (line.trim() === '') continue
+        const log = readJson(Buffer.from(line, 'latin1'), parseExactly)
+        if ('rejected' in log) return log
+        logs.push(log.value)
+      }
+      return eventsOf(logs, readLog)
+    },
+  })
+}
+
+const readLog = (log: unknown) => identify(valueAt(log, 'log_id'), valueAt(log, 'data.type'))
 
 /**
  * Bitbucket, Cloud and Data Center: `X-Hub-Signature: sha256=<hex>`, HMAC-SHA256 over the body. The type is `X-Event-Key`, such

@@ -191,6 +191,8 @@ export interface Scheme<Payload = unknown> {
   readonly addresses?: readonly string[]
   /** The sender also sends events by GET, in the query. */
   readonly sendsGet?: boolean
+  /** Its senders ask by an OPTIONS whether they may send, and are allowed to. */
+  readonly allowsOrigins?: boolean
   /** A challenge in a POST is returned as JSON. */
   readonly answersPosts?: boolean
   /** For the types only: what its events have as `payload`. */

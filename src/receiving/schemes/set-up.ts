@@ -90,6 +90,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     docs: 'https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures',
     exampleType: 'AUTHORISATION',
   },
+  auth0: {
+    label: 'Auth0',
+    steps: [
+      'In the Auth0 Dashboard, open Monitoring › Streams and create a stream to a Custom Webhook.',
+      'Enter the URL above as Payload URL, and the random token from {secret} as Authorization Token. Choose the content type `application/json`, any format and the events.',
+      'Save. The Health tab shows whether Postern accepts the logs.',
+    ],
+    docs: 'https://auth0.com/docs/customize/log-streams/custom-log-streams',
+    exampleType: 's',
+  },
   bitbucket: {
     label: 'Bitbucket',
     steps: [
@@ -109,6 +119,15 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     ],
     docs: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
     exampleType: 'invitee.created',
+  },
+  'cloud-events': {
+    label: 'CloudEvents',
+    steps: [
+      'Give the sender the URL above.',
+      'Have it send the secret from {secret} as `Authorization: Bearer SECRET`. If it cannot send a header, add `?access_token=SECRET` to the URL.',
+    ],
+    docs: 'https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/http-webhook.md',
+    exampleType: 'com.example.order.paid',
   },
   discord: {
     label: 'Discord',
@@ -138,6 +157,16 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     ],
     docs: 'https://www.dropbox.com/developers/reference/webhooks',
     exampleType: 'list_folder',
+  },
+  'event-grid': {
+    label: 'Azure Event Grid',
+    steps: [
+      'Start Postern with the source, because Event Grid checks the URL.',
+      'In the Azure portal, open the topic and create an event subscription with the endpoint type Web Hook and either schema.',
+      'Enter the URL above with `?access_token=` and the secret from {secret} as the endpoint. With Microsoft Entra ID, enter it alone, and the tenant and application under Additional features.',
+    ],
+    docs: 'https://learn.microsoft.com/azure/event-grid/security-authentication',
+    exampleType: 'Microsoft.Storage.BlobCreated',
   },
   github: {
     label: 'GitHub',
