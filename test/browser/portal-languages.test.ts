@@ -73,7 +73,7 @@ describe('the portal in the language of its reader', () => {
       }
       await button(portal.edit).click()
       await page.getByLabel('URL').fill('ftp://files.example.com')
-      await button(portal.save).click()
+      await button(words.ui.save).click()
       const [start] = words.problems['invalid-body'].split('{') as [string]
       await page.getByRole('alert').filter({ hasText: start }).waitFor()
       await look('form')

@@ -7,6 +7,7 @@ import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
 import { Form, type Faults } from '../ui/form.tsx'
 import { useRefresh } from '../webhooks/calls.ts'
+import { TargetFields } from '../webhooks/destination-fields.tsx'
 import { EventTypesField } from '../webhooks/event-types-field.tsx'
 import { changeOf, formOf, newForm, signings } from '../webhooks/settings-form.ts'
 import { CredentialFields, RequestFields } from '../webhooks/request-fields.tsx'
@@ -33,7 +34,9 @@ export function EndpointForm({
     mutationFn: (change: ReturnType<typeof changeOf>['change']) =>
       endpoint
         ? api.patch('/portal/subscribers/{id}', { params: { id: endpoint.id }, body: change })
-        : api.post('/portal/subscribers', { body: { ...change, url: form.url.trim() } }),
+        : api.post('/portal/subscribers', {
+            body: { ...change, ...(form.destination === '' && { url: form.url.trim() }) },
+          }),
     onSuccess: async (saved) => {
       onSaved(saved)
       await refresh()
@@ -49,14 +52,16 @@ export function EndpointForm({
   return (
     <Dialog open wide onClose={onClose} title={endpoint ? portalWords.editEndpoint : portalWords.addEndpoint}>
       <Form problem={save.error} faults={faults} onSubmit={submit} className="flex flex-col gap-4">
-        <TextField
-          label="URL"
-          type="url"
-          required
-          maxLength={2048}
-          placeholder="https://shop.example.com/hooks"
-          {...text('url')}
-        />
+        <TargetFields form={form} set={set} isNew={endpoint === undefined}>
+          <TextField
+            label="URL"
+            type="url"
+            required
+            maxLength={2048}
+            placeholder="https://shop.example.com/hooks"
+            {...text('url')}
+          />
+        </TargetFields>
         <TextField label={portalWords.description} maxLength={1000} {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
         <details className="rounded-md border border-line px-3 py-2">
@@ -78,14 +83,18 @@ export function EndpointForm({
               hint={words.settings.headersHint}
               {...text('headers')}
             />
-            <RequestFields form={form} set={set} />
-            <CredentialFields form={form} set={set} />
+            {form.destination === '' && (
+              <>
+                <RequestFields form={form} set={set} />
+                <CredentialFields form={form} set={set} />
+              </>
+            )}
           </div>
         </details>
         <DialogActions>
           <Button onClick={onClose}>{words.ui.cancel}</Button>
           <Button type="submit" kind="primary" busy={save.isPending}>
-            {endpoint ? portalWords.save : portalWords.add}
+            {endpoint ? words.ui.save : portalWords.add}
           </Button>
         </DialogActions>
       </Form>

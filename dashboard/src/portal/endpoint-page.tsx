@@ -144,7 +144,7 @@ function Head({ endpoint }: { endpoint: SubscriberDetail }) {
           onClose={() => setChanging(false)}
           onSaved={() => {
             setChanging(false)
-            toast(portalWords.saved)
+            toast(words.ui.saved)
           }}
         />
       )}

@@ -137,7 +137,7 @@ function EventTypeEntry({ type, description, samples }: EventType) {
       <div className="pt-2">
         {description !== null && <p className="mb-2">{description}</p>}
         {samples.length > 0 ? (
-          <JsonView text={JSON.stringify(samples[0], null, 2)} label={fill(portalWords.sampleOf, { type })} />
+          <JsonView text={JSON.stringify(samples[0], null, 2)} label={fill(words.ui.sampleOf, { type })} />
         ) : (
           <Badge>{portalWords.noSample}</Badge>
         )}

@@ -48,11 +48,16 @@ export function Form({
   )
 }
 
-/** The error of a call at the property that its pointer names: `/eventTypes/0` is one of `eventTypes`. */
+/**
+ * The error of a call at the property that its pointer names: `/eventTypes/0` is one of `eventTypes`. A field within such a property
+ * has the whole pointer as its name.
+ */
 function faultsOfProblem(problem: unknown): Faults {
   if (!(problem instanceof PosternError)) return none
   const name = problem.pointer?.split('/')[1]?.replaceAll('~1', '/').replaceAll('~0', '~')
-  return name === undefined ? none : { [name]: problemText(problem) }
+  return name === undefined
+    ? none
+    : { [name]: problemText(problem), [problem.pointer!]: problemText(problem) }
 }
 
 /** The first error in the form comes into view, and its input gets the focus. Without an error returns false. */

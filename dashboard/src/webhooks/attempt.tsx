@@ -1,21 +1,32 @@
 import { fill, fillNodes, words } from '../language/words.ts'
-import { Badge } from '../ui/badge.tsx'
+import { Badge, Status } from '../ui/badge.tsx'
 import { CodeBlock } from '../ui/code.tsx'
 import { asLabel, formatBytes, formatDuration } from '../ui/format.ts'
 import { JsonView } from '../ui/json.tsx'
 import { Facts, Fact } from '../ui/page.tsx'
 import { Time } from '../ui/time.tsx'
 import type { AnswerOf } from '../api/answers.ts'
-import { httpStatus, isSuccess } from './response-word.ts'
+import { httpStatus } from './response-word.ts'
 
 export type DeliveryDetail = AnswerOf<'GET /deliveries/{id}'>
 export type Made = DeliveryDetail['attempts'][number]
+
+/** How an attempt ended, as a status. */
+export const outcomeOf = ({ error, failure }: Made): 'delivered' | 'cancelled' | 'dead' =>
+  failure === 'canceled' ? 'cancelled' : error === null ? 'delivered' : 'dead'
+
+/** The status of the response. A canceled event and a destination other than HTTP have none. */
+function Result({ made }: { made: Made }) {
+  const outcome = outcomeOf(made)
+  if (made.status === null && outcome !== 'dead') return <Status value={outcome} />
+  return <Badge tone={outcome === 'dead' ? 'danger' : 'ok'}>{httpStatus(made.status)}</Badge>
+}
 
 /** An attempt in one line. */
 export const AttemptLine = ({ made }: { made: Made }) => (
   <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-0.5">
     <span className="font-medium">{fill(words.attempt.title, { number: made.number })}</span>
-    <Badge tone={isSuccess(made.status) ? 'ok' : 'danger'}>{httpStatus(made.status)}</Badge>
+    <Result made={made} />
     <span className="text-sm text-soft">
       <Time value={made.at} /> · {formatDuration(made.durationMs)}
     </span>
@@ -92,7 +103,8 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
       ) : (
         <>
           <p className="mb-2 font-mono text-sm break-all">
-            {made.method} {made.url}
+            {/^https?:/.test(made.url) && `${made.method} `}
+            {made.url}
           </p>
           <CodeBlock
             label={words.attempt.requestHeaders}
@@ -127,13 +139,13 @@ function Response({ made }: { made: Made }) {
   return (
     <section aria-label={words.attempt.response} className="min-w-0">
       <h4 className="mb-2 font-semibold">{words.attempt.response}</h4>
-      {made.status === null ? (
+      {made.status === null && outcomeOf(made) !== 'delivered' ? (
         <p className="text-soft">{words.attempt.noResponse}</p>
       ) : (
         <>
           <Facts>
             <Fact name={words.attempt.status}>
-              <Badge tone={isSuccess(made.status) ? 'ok' : 'danger'}>{httpStatus(made.status)}</Badge>
+              <Result made={made} />
             </Fact>
             <Fact name={words.attempt.received}>
               {fillNodes(words.attempt.receivedAfter, {

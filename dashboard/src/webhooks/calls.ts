@@ -11,6 +11,7 @@ export const callsOf = (api: Client, below: '' | '/portal') => {
   const path = below as ''
   return {
     eventTypes: (signal: AbortSignal) => api.get('/event-types', { signal }),
+    destinations: (signal: AbortSignal) => api.get(`${path}/destinations`, { signal }),
     verification: (id: string, signal: AbortSignal) =>
       api.get(`${path}/subscribers/{id}/verification`, { params: { id }, signal }),
     rotate: (id: string, body: BodyOf<'POST /subscribers/{id}/rotate-secret'>) =>
@@ -41,4 +42,15 @@ export function useEventTypes() {
     queryFn: ({ signal }) => eventTypes(signal),
     ...seldomChanges,
   })
+}
+
+/** The kinds of endpoints other than HTTP, which the configuration declares. */
+export function useDestinations() {
+  const { destinations } = useCalls()
+  const { data } = useQuery({
+    queryKey: ['destinations'],
+    queryFn: ({ signal }) => destinations(signal),
+    ...seldomChanges,
+  })
+  return data?.items
 }

@@ -1,10 +1,13 @@
 import { words } from '../language/words.ts'
 
-export const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300
+const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300
 
 export const httpStatus = (status: number | null): string =>
   status === null ? words.attempt.noAnswer : `HTTP ${status}`
 
 /** The response in one line: its status, or why there was no complete one. */
-export const responseWord = (status: number | null, error: string | null): string =>
-  error === null || (status !== null && !isSuccess(status)) ? httpStatus(status) : error
+export function responseWord(status: number | null, error: string | null): string {
+  // A destination other than HTTP has no status.
+  if (status === null && error === null) return '–'
+  return error === null || (status !== null && !isSuccess(status)) ? httpStatus(status) : error
+}

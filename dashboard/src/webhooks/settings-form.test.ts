@@ -48,6 +48,24 @@ describe('the form of an endpoint', () => {
     )
   })
 
+  test('a destination has no settings of HTTP', () => {
+    const { change } = changeTo({
+      destination: 'queue',
+      url: 'https://example.com',
+      method: 'PUT',
+      settings: '{"name":"orders"}',
+      secrets: { token: 't0ken', unused: '' },
+    })
+    assert.deepEqual(change, {
+      destination: 'queue',
+      settings: { name: 'orders' },
+      secrets: { token: 't0ken' },
+    })
+    assert.deepEqual(Object.keys(changeTo({ destination: 'queue', settings: '[]' }).faults ?? {}), [
+      'settings',
+    ])
+  })
+
   test('an emptied field selects the default', () => {
     const before = { ...newForm, description: 'Shop', rateLimit: '2', retrySchedule: '0, 5' }
     const { change } = changeOf(before, newForm)

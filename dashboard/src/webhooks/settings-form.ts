@@ -6,6 +6,11 @@ import type { Condition, Subscriber, SubscriberChange } from './types.ts'
 /** The settings as texts, as the form's fields hold them. */
 export interface SettingsForm {
   url: string
+  /** Empty: HTTP. */
+  destination: string
+  /** Those of the destination, as JSON. Empty where they are not shown. */
+  settings: string
+  secrets: Readonly<Record<string, string>>
   description: string
   eventTypes: readonly string[]
   conditions: string
@@ -52,6 +57,19 @@ const authFields = {
   oauth: ['tokenUrl', 'clientId', 'clientSecret', 'scope', 'audience'],
 } as const
 
+/** Settings that the other kind of endpoint does not have. */
+const destinationOnly = ['destination', 'settings', 'secrets']
+const httpOnly = [
+  'url',
+  'auth',
+  'tls',
+  'method',
+  'successStatuses',
+  'noRetryStatuses',
+  'gzip',
+  'httpSignature',
+]
+
 export const conditionsHint =
   'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.'
 
@@ -64,6 +82,9 @@ export const signings = () => [
 /** A new endpoint, before anything is entered. */
 export const newForm: SettingsForm = {
   url: '',
+  destination: '',
+  settings: '{}',
+  secrets: {},
   description: '',
   eventTypes: ['*'],
   conditions: '',
@@ -90,9 +111,13 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
   const { url, description, eventTypes, conditions, operational, ordered, signing, httpSignature } =
     subscriber
   const { timeout, concurrency, rateLimit, retrySchedule, headers } = subscriber
+  const { destination, settings, secrets } = subscriber
   const { auth, tls, method, successStatuses, noRetryStatuses, gzip } = subscriber
   return {
     url,
+    destination: destination ?? '',
+    settings: settings === null ? '' : JSON.stringify(settings, null, 2),
+    secrets: secrets ?? {},
     description: description ?? '',
     eventTypes,
     conditions: conditions.map(writeCondition).join('\n'),
@@ -118,9 +143,16 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
 export function changeOf(
   before: SettingsForm,
   after: SettingsForm,
-): { change: SubscriberChange; faults?: Record<string, string> } {
-  const readers: { [Name in keyof SettingsForm]: () => SubscriberChange } = {
+): { change: SubscriberChange & { destination?: string }; faults?: Record<string, string> } {
+  const readers: {
+    [Name in keyof SettingsForm]: () => SubscriberChange & { destination?: string }
+  } = {
     url: () => ({ url: after.url.trim() }),
+    destination: () => ({ destination: after.destination }),
+    settings: () => ({ settings: readObject(after.settings) }),
+    secrets: () => ({
+      secrets: Object.fromEntries(Object.entries(after.secrets).filter(([, value]) => value !== '')),
+    }),
     description: () => ({ description: after.description.trim() || null }),
     eventTypes: () => ({ eventTypes: [...after.eventTypes] }),
     conditions: () => ({
@@ -144,9 +176,10 @@ export function changeOf(
   }
   const change: SubscriberChange = {}
   const faults: Record<string, string> = {}
+  const others: readonly string[] = after.destination === '' ? destinationOnly : httpOnly
   for (const name of Object.keys(readers) as (keyof SettingsForm)[])
     try {
-      if (before[name] !== after[name]) Object.assign(change, readers[name]())
+      if (before[name] !== after[name] && !others.includes(name)) Object.assign(change, readers[name]())
     } catch (error) {
       faults[name] = (error as Error).message
     }
@@ -180,6 +213,13 @@ function readSchedule(text: string): number[] | null {
   if (seconds.some((one) => !Number.isFinite(one)))
     throw new Error('The retry schedule must have numbers only, separated by commas.')
   return seconds
+}
+
+function readObject(text: string): Record<string, unknown> {
+  const value = readJson(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(words.settings.settingsWrong)
+  return value as Record<string, unknown>
 }
 
 function writeCondition({ path, op, value }: Condition): string {

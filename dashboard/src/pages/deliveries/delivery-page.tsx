@@ -17,8 +17,7 @@ import {
   Time,
   toast,
 } from '../../ui/index.ts'
-import { Attempt, AttemptLine, type DeliveryDetail } from '../../webhooks/attempt.tsx'
-import { isSuccess } from '../../webhooks/response-word.ts'
+import { Attempt, AttemptLine, outcomeOf, type DeliveryDetail } from '../../webhooks/attempt.tsx'
 import { curlOf } from './curl.ts'
 import { DeliveryStatus } from './delivery-table.tsx'
 import { CustomerFact } from '../customers/customer-fact.tsx'
@@ -54,7 +53,11 @@ export function DeliveryPage() {
       up={up}
       beside={<DeliveryStatus {...delivery} />}
       description={`Delivery ${delivery.id}`}
-      actions={<CopyButton text={() => curlOf(delivery, delivery.attempts.at(-1))}>Copy as curl</CopyButton>}
+      actions={
+        /^https?:/.test(delivery.subscriberUrl) && (
+          <CopyButton text={() => curlOf(delivery, delivery.attempts.at(-1))}>Copy as curl</CopyButton>
+        )
+      }
       primary={<Resend delivery={delivery} onSent={() => follow(delivery.attemptCount + 1)} />}
     >
       <ReadState {...query} />
@@ -138,6 +141,8 @@ function About({ delivery }: { delivery: DeliveryDetail }) {
   )
 }
 
+const dots = { delivered: 'bg-ok', cancelled: 'bg-strong', dead: 'bg-danger' }
+
 /** @param awaited the number of the attempt that the person asked for: it is opened when it is there */
 function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: number | undefined }) {
   const { attempt } = route.useSearch()
@@ -165,7 +170,7 @@ function Attempts({ delivery, awaited }: { delivery: DeliveryDetail; awaited: nu
             <li key={made.number} className="relative pb-4 pl-5 last:pb-0">
               <span
                 aria-hidden
-                className={`absolute top-2.5 -left-[7px] size-3 rounded-full ${isSuccess(made.status) ? 'bg-ok' : 'bg-danger'}`}
+                className={`absolute top-2.5 -left-[7px] size-3 rounded-full ${dots[outcomeOf(made)]}`}
               />
               <h3>
                 <button

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { words } from '../../language/words.ts'
 import { CheckField, Section, SelectField, TextArea, TextField, bindFields } from '../../ui/index.ts'
+import { TargetFields } from '../../webhooks/destination-fields.tsx'
 import { EventTypesField } from '../../webhooks/event-types-field.tsx'
 import { CredentialFields, RequestFields } from '../../webhooks/request-fields.tsx'
 import { conditionsHint, signings, type SettingsForm } from '../../webhooks/settings-form.ts'
@@ -22,14 +23,16 @@ export function EndpointFields({
   const more = (
     <>
       <HowItIsSent form={form} set={set} />
-      <Section
-        title="Credentials and certificates"
-        description={isNew ? undefined : 'Removed if the scheme, host or port of the URL changes.'}
-      >
-        <div className="grid max-w-3xl gap-4">
-          <CredentialFields form={form} set={set} />
-        </div>
-      </Section>
+      {form.destination === '' && (
+        <Section
+          title="Credentials and certificates"
+          description={isNew ? undefined : 'Removed if the scheme, host or port of the URL changes.'}
+        >
+          <div className="grid max-w-3xl gap-4">
+            <CredentialFields form={form} set={set} />
+          </div>
+        </Section>
+      )}
       <HowItIsSigned form={form} set={set} />
     </>
   )
@@ -59,15 +62,17 @@ function WhatItGets({
   return (
     <Section title="Events">
       <div className="grid max-w-3xl gap-4">
-        <TextField
-          label="URL"
-          type="url"
-          required
-          autoFocus={isNew}
-          placeholder="https://example.com/hooks"
-          hint={isNew ? undefined : 'Stored headers are removed if the scheme, host or port changes.'}
-          {...text('url')}
-        />
+        <TargetFields form={form} set={set} isNew={isNew}>
+          <TextField
+            label="URL"
+            type="url"
+            required
+            autoFocus={isNew}
+            placeholder="https://example.com/hooks"
+            hint={isNew ? undefined : 'Stored headers are removed if the scheme, host or port changes.'}
+            {...text('url')}
+          />
+        </TargetFields>
         <TextField label="Description" {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
         <TextArea label="Payload conditions" rows={3} hint={conditionsHint} {...text('conditions')} />
@@ -112,7 +117,7 @@ function HowItIsSent({ form, set }: Part) {
           placeholder={schedule === undefined ? undefined : `Default: ${schedule}`}
           {...text('retrySchedule')}
         />
-        <RequestFields form={form} set={set} />
+        {form.destination === '' && <RequestFields form={form} set={set} />}
         <div className="sm:col-span-2">
           <TextArea
             label="Additional headers"
@@ -139,11 +144,13 @@ function HowItIsSigned({ form, set }: Part) {
     <Section title="Signing">
       <div className="grid max-w-3xl gap-4">
         <SelectField label="Signatures" options={signings()} {...text('signing')} />
-        <CheckField
-          label="HTTP message signatures"
-          hint="Also sign with RFC 9421, using the same keys."
-          {...check('httpSignature')}
-        />
+        {form.destination === '' && (
+          <CheckField
+            label="HTTP message signatures"
+            hint="Also sign with RFC 9421, using the same keys."
+            {...check('httpSignature')}
+          />
+        )}
       </div>
     </Section>
   )

@@ -7,7 +7,6 @@ import { Button, ButtonLink, CheckField, Form, Notice, Page, TextField, type Fau
 import { SendEvent } from '../event-types/send-event.tsx'
 import { changeOf, newForm, type SettingsForm } from '../../webhooks/settings-form.ts'
 import { ShownOnce } from '../../webhooks/shown-once.tsx'
-import type { SubscriberChange } from '../../webhooks/types.ts'
 import { EndpointFields } from './endpoint-fields.tsx'
 
 const route = getRouteApi('/subscribers/new')
@@ -25,11 +24,11 @@ export function NewPage() {
   const set = (change: Partial<SettingsForm>): void => setForm({ ...form, ...change })
   const customer = owner.trim()
   const add = useMutation({
-    mutationFn: (settings: SubscriberChange) =>
+    mutationFn: (settings: ReturnType<typeof changeOf>['change']) =>
       api.post('/subscribers', {
         body: {
           ...settings,
-          url: form.url.trim(),
+          ...(form.destination === '' && { url: form.url.trim() }),
           ...(customer !== '' && { owner: customer }),
           sendTest,
         },

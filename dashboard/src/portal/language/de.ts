@@ -16,6 +16,9 @@ export const de: Words = {
     progress: '{label}: {count} von {total}',
     raw: 'Rohtext',
     request: 'Anfrage {id}',
+    sampleOf: 'Beispiel für {type}',
+    saved: 'Gespeichert',
+    save: 'Speichern',
     scrollsSideways: '{label}, seitlich scrollbar',
     showMore: 'Mehr anzeigen',
     stop: 'Anhalten',
@@ -85,6 +88,10 @@ export const de: Words = {
     successStatuses: 'Erfolgreiche Statuscodes',
     noRetryStatuses: 'Statuscodes ohne Wiederholung',
     statusesHint: 'Durch Kommas getrennt, zum Beispiel 202, 3xx. Leer lassen für den Standardwert.',
+    destination: 'Ziel',
+    http: 'HTTP-Endpunkt',
+    settings: 'Einstellungen',
+    settingsWrong: 'Die Einstellungen müssen ein JSON-Objekt sein.',
     gzip: 'Inhalt komprimieren (gzip)',
   },
   replays: {
@@ -233,6 +240,13 @@ export const de: Words = {
     'server-error':
       'Beim Empfänger oder einem Dienst, den er verwendet, ist ein Fehler aufgetreten. Prüfen Sie das Log Ihrer Anwendung zu dieser Zeit.',
     'address-refused': 'Verwenden Sie eine öffentliche Adresse und einen üblichen Port.',
+    'unexpected-status':
+      'Prüfen Sie, welche Statuscodes in den Einstellungen des Endpunkts als Erfolg gelten.',
+    'token-failed':
+      'Prüfen Sie Token-URL, Client-ID, Client-Secret und Scope sowie den Autorisierungsserver.',
+    'destination-failed': 'Prüfen Sie die Einstellungen des Endpunkts und ob das Ziel erreichbar ist.',
+    'destination-timeout':
+      'Das Ziel hat nicht rechtzeitig geantwortet. Das Ereignis kann trotzdem angekommen sein. Der nächste Versuch hat dieselbe ID.',
     other: 'Prüfen Sie das Log Ihrer Anwendung zu dieser Zeit.',
   },
   portal: {
@@ -263,7 +277,6 @@ export const de: Words = {
     editEndpoint: 'Endpunkt bearbeiten',
     allTypes: 'alle',
     catalogue: 'Ereignisse, die gesendet werden können.',
-    sampleOf: 'Beispiel für {type}',
     noSample: 'kein Beispiel',
     success: 'Erfolg',
     success24: 'Erfolg, 24 h',
@@ -277,8 +290,6 @@ export const de: Words = {
     headers: 'Header',
     headersOptional: 'Header (optional)',
     add: 'Hinzufügen',
-    save: 'Speichern',
-    saved: 'Gespeichert',
     newSecret: 'Das Secret Ihres Endpunkts',
     done: 'Fertig',
     overview: 'Übersicht',

@@ -27,7 +27,6 @@ const portal = {
   editEndpoint: 'Edit endpoint',
   allTypes: 'all',
   catalogue: 'The events that your endpoints can receive.',
-  sampleOf: 'Sample of {type}',
   noSample: 'no sample',
   success: 'Success',
   success24: 'Success (24 h)',
@@ -41,8 +40,6 @@ const portal = {
   headers: 'Headers',
   headersOptional: 'Headers (optional)',
   add: 'Add',
-  save: 'Save',
-  saved: 'Saved',
   newSecret: 'Your endpoint’s secret',
   done: 'Done',
   overview: 'Overview',
@@ -144,6 +141,10 @@ type Advised =
   | 'client-error'
   | 'server-error'
   | 'address-refused'
+  | 'unexpected-status'
+  | 'token-failed'
+  | 'destination-failed'
+  | 'destination-timeout'
   | 'other'
 
 /** The table of another language. In English the service's own messages are shown. */

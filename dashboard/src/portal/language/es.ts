@@ -16,6 +16,9 @@ export const es: Words = {
     progress: '{label}: {count} de {total}',
     raw: 'Sin formato',
     request: 'solicitud {id}',
+    sampleOf: 'Ejemplo de {type}',
+    saved: 'Guardado',
+    save: 'Guardar',
     scrollsSideways: '{label}, se desplaza en horizontal',
     showMore: 'Mostrar más',
     stop: 'Detener',
@@ -85,6 +88,10 @@ export const es: Words = {
     noRetryStatuses: 'Estados sin reintento',
     statusesHint:
       'Separados por comas, por ejemplo 202, 3xx. Déjelo vacío para usar el valor predeterminado.',
+    destination: 'Destino',
+    http: 'Punto de conexión HTTP',
+    settings: 'Configuración',
+    settingsWrong: 'La configuración debe ser un objeto JSON.',
     gzip: 'Comprimir el contenido (gzip)',
   },
   replays: {
@@ -228,6 +235,14 @@ export const es: Words = {
     'server-error':
       'Se produjo un error en el receptor o en un servicio que usa. Consulta el registro de tu aplicación a esa hora.',
     'address-refused': 'Usa una dirección pública y un puerto habitual.',
+    'unexpected-status':
+      'Compruebe qué códigos de estado cuentan como éxito en la configuración del punto de conexión.',
+    'token-failed':
+      'Compruebe la URL del token, el ID y el secreto del cliente, el scope y el servidor de autorización.',
+    'destination-failed':
+      'Compruebe la configuración del punto de conexión y que el destino esté disponible.',
+    'destination-timeout':
+      'El destino no respondió a tiempo. Es posible que el evento haya llegado; el siguiente intento lleva el mismo ID.',
     other: 'Consulta el registro de tu aplicación a esa hora.',
   },
   portal: {
@@ -256,7 +271,6 @@ export const es: Words = {
     editEndpoint: 'Editar punto de conexión',
     allTypes: 'todos',
     catalogue: 'Eventos que se pueden enviar.',
-    sampleOf: 'Ejemplo de {type}',
     noSample: 'sin ejemplo',
     success: 'Éxito',
     success24: 'Éxito, 24 h',
@@ -270,8 +284,6 @@ export const es: Words = {
     headers: 'Encabezados',
     headersOptional: 'Encabezados (opcional)',
     add: 'Añadir',
-    save: 'Guardar',
-    saved: 'Guardado',
     newSecret: 'El secreto de tu punto de conexión',
     done: 'Listo',
     overview: 'Resumen',

@@ -16,6 +16,9 @@ export const fr: Words = {
     progress: '{label} : {count} sur {total}',
     raw: 'Brut',
     request: 'requête {id}',
+    sampleOf: 'Exemple de {type}',
+    saved: 'Enregistré',
+    save: 'Enregistrer',
     scrollsSideways: '{label}, défilement horizontal',
     showMore: 'Afficher plus',
     stop: 'Arrêter',
@@ -84,6 +87,10 @@ export const fr: Words = {
     successStatuses: 'Statuts de réussite',
     noRetryStatuses: 'Statuts sans nouvelle tentative',
     statusesHint: 'Séparés par des virgules, par exemple 202, 3xx. Laissez vide pour la valeur par défaut.',
+    destination: 'Destination',
+    http: 'Point de terminaison HTTP',
+    settings: 'Paramètres',
+    settingsWrong: 'Les paramètres doivent être un objet JSON.',
     gzip: 'Compresser le contenu (gzip)',
   },
   replays: {
@@ -232,6 +239,14 @@ export const fr: Words = {
     'server-error':
       'Une erreur s’est produite chez le destinataire ou dans un service qu’il utilise. Consultez le journal de votre application à ce moment-là.',
     'address-refused': 'Utilisez une adresse publique et un port courant.',
+    'unexpected-status':
+      'Vérifiez quels codes de statut comptent comme un succès dans les paramètres du point de terminaison.',
+    'token-failed':
+      'Vérifiez l’URL du token, l’ID et le secret du client, le scope et le serveur d’autorisation.',
+    'destination-failed':
+      'Vérifiez les paramètres du point de terminaison et que la destination est disponible.',
+    'destination-timeout':
+      'La destination n’a pas répondu à temps. L’événement est peut-être arrivé ; la tentative suivante porte le même ID.',
     other: 'Consultez le journal de votre application à ce moment-là.',
   },
   portal: {
@@ -262,7 +277,6 @@ export const fr: Words = {
     editEndpoint: 'Modifier le point de terminaison',
     allTypes: 'tous',
     catalogue: 'Événements pouvant être envoyés.',
-    sampleOf: 'Exemple de {type}',
     noSample: 'aucun exemple',
     success: 'Réussite',
     success24: 'Réussite, 24 h',
@@ -276,8 +290,6 @@ export const fr: Words = {
     headers: 'En-têtes',
     headersOptional: 'En-têtes (facultatif)',
     add: 'Ajouter',
-    save: 'Enregistrer',
-    saved: 'Enregistré',
     newSecret: 'Secret de votre point de terminaison',
     done: 'OK',
     overview: 'Vue d’ensemble',

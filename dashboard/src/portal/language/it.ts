@@ -16,6 +16,9 @@ export const it: Words = {
     progress: '{label}: {count} di {total}',
     raw: 'Non elaborato',
     request: 'richiesta {id}',
+    sampleOf: 'Esempio di {type}',
+    saved: 'Salvato',
+    save: 'Salva',
     scrollsSideways: '{label}, scorre in orizzontale',
     showMore: 'Mostra altro',
     stop: 'Interrompi',
@@ -84,6 +87,10 @@ export const it: Words = {
     successStatuses: 'Stati di successo',
     noRetryStatuses: 'Stati senza nuovo tentativo',
     statusesHint: 'Separati da virgole, ad esempio 202, 3xx. Lascia vuoto per il valore predefinito.',
+    destination: 'Destinazione',
+    http: 'Endpoint HTTP',
+    settings: 'Impostazioni',
+    settingsWrong: 'Le impostazioni devono essere un oggetto JSON.',
     gzip: 'Comprimi il contenuto (gzip)',
   },
   replays: {
@@ -229,6 +236,13 @@ export const it: Words = {
     'server-error':
       'Si è verificato un errore nel destinatario o in un servizio che usa. Controlla il log della tua applicazione a quell’ora.',
     'address-refused': 'Usa un indirizzo pubblico e una porta comune.',
+    'unexpected-status':
+      'Verifica quali codici di stato contano come successo nelle impostazioni dell’endpoint.',
+    'token-failed':
+      'Verifica l’URL del token, l’ID e il secret del client, lo scope e il server di autorizzazione.',
+    'destination-failed': 'Verifica le impostazioni dell’endpoint e che la destinazione sia disponibile.',
+    'destination-timeout':
+      'La destinazione non ha risposto in tempo. L’evento potrebbe essere arrivato: il prossimo tentativo ha lo stesso ID.',
     other: 'Controlla il log della tua applicazione a quell’ora.',
   },
   portal: {
@@ -258,7 +272,6 @@ export const it: Words = {
     editEndpoint: 'Modifica endpoint',
     allTypes: 'tutti',
     catalogue: 'Eventi che possono essere inviati.',
-    sampleOf: 'Esempio di {type}',
     noSample: 'nessun esempio',
     success: 'Operazioni riuscite',
     success24: 'Riuscite, 24 h',
@@ -272,8 +285,6 @@ export const it: Words = {
     headers: 'Intestazioni',
     headersOptional: 'Intestazioni (facoltative)',
     add: 'Aggiungi',
-    save: 'Salva',
-    saved: 'Salvato',
     newSecret: 'Il secret del tuo endpoint',
     done: 'Fine',
     overview: 'Panoramica',

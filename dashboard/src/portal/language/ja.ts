@@ -16,6 +16,9 @@ export const ja: Words = {
     progress: '{label}: {count} / {total}',
     raw: '元データ',
     request: 'リクエスト {id}',
+    sampleOf: '{type} のサンプル',
+    saved: '保存しました',
+    save: '保存',
     scrollsSideways: '{label} (横にスクロールできます)',
     showMore: 'もっと見る',
     stop: '停止',
@@ -84,6 +87,10 @@ export const ja: Words = {
     successStatuses: '成功とするステータス',
     noRetryStatuses: '再試行しないステータス',
     statusesHint: '202, 3xx のようにカンマで区切ります。空欄の場合は既定値を使用します。',
+    destination: '送信先',
+    http: 'HTTP エンドポイント',
+    settings: '設定',
+    settingsWrong: '設定は JSON オブジェクトで入力してください。',
     gzip: '本文を圧縮する (gzip)',
   },
   replays: {
@@ -225,6 +232,12 @@ export const ja: Words = {
     'server-error':
       '受信側、またはそれが使用するサービスでエラーが発生しました。その時刻の受信アプリケーションのログを確認してください。',
     'address-refused': '公開アドレスと一般的なポートを使用してください。',
+    'unexpected-status': 'エンドポイントの設定で、成功とみなすステータスコードを確認してください。',
+    'token-failed':
+      'トークン URL、クライアント ID、クライアントシークレット、スコープ、認可サーバーを確認してください。',
+    'destination-failed': 'エンドポイントの設定と、送信先が利用可能であることを確認してください。',
+    'destination-timeout':
+      '送信先が時間内に応答しませんでした。イベントは届いている可能性があります。次の試行の ID は同じです。',
     other: 'その時刻の受信アプリケーションのログを確認してください。',
   },
   portal: {
@@ -255,7 +268,6 @@ export const ja: Words = {
     editEndpoint: 'エンドポイントを編集',
     allTypes: 'すべて',
     catalogue: '送信できるイベントです。',
-    sampleOf: '{type} のサンプル',
     noSample: 'サンプルなし',
     success: '成功率',
     success24: '成功率 (24 時間)',
@@ -269,8 +281,6 @@ export const ja: Words = {
     headers: 'ヘッダー',
     headersOptional: 'ヘッダー (任意)',
     add: '追加',
-    save: '保存',
-    saved: '保存しました',
     newSecret: 'エンドポイントのシークレット',
     done: '完了',
     overview: '概要',

@@ -16,6 +16,9 @@ export const nl: Words = {
     progress: '{label}: {count} van {total}',
     raw: 'Onbewerkt',
     request: 'verzoek {id}',
+    sampleOf: 'Voorbeeld van {type}',
+    saved: 'Opgeslagen',
+    save: 'Opslaan',
     scrollsSideways: '{label}, horizontaal scrollbaar',
     showMore: 'Meer tonen',
     stop: 'Stoppen',
@@ -84,6 +87,10 @@ export const nl: Words = {
     successStatuses: 'Statussen bij succes',
     noRetryStatuses: 'Statussen zonder nieuwe poging',
     statusesHint: 'Gescheiden door komma’s, bijvoorbeeld 202, 3xx. Laat leeg voor de standaardwaarde.',
+    destination: 'Bestemming',
+    http: 'HTTP-eindpunt',
+    settings: 'Instellingen',
+    settingsWrong: 'De instellingen moeten een JSON-object zijn.',
     gzip: 'Inhoud comprimeren (gzip)',
   },
   replays: {
@@ -228,6 +235,12 @@ export const nl: Words = {
     'server-error':
       'Er is een fout opgetreden bij de ontvanger of een service die deze gebruikt. Bekijk het logboek van je app op dat tijdstip.',
     'address-refused': 'Gebruik een openbaar adres en een gangbare poort.',
+    'unexpected-status':
+      'Controleer welke statuscodes in de instellingen van het eindpunt als geslaagd gelden.',
+    'token-failed': 'Controleer de token-URL, client-ID, client secret, scope en de autorisatieserver.',
+    'destination-failed': 'Controleer de instellingen van het eindpunt en of de bestemming beschikbaar is.',
+    'destination-timeout':
+      'De bestemming heeft niet op tijd gereageerd. De gebeurtenis kan toch zijn aangekomen: de volgende poging heeft dezelfde ID.',
     other: 'Bekijk het logboek van je app op dat tijdstip.',
   },
   portal: {
@@ -257,7 +270,6 @@ export const nl: Words = {
     editEndpoint: 'Eindpunt bewerken',
     allTypes: 'alle',
     catalogue: 'Gebeurtenissen die kunnen worden verzonden.',
-    sampleOf: 'Voorbeeld van {type}',
     noSample: 'geen voorbeeld',
     success: 'Geslaagd',
     success24: 'Geslaagd, 24 u',
@@ -271,8 +283,6 @@ export const nl: Words = {
     headers: 'Headers',
     headersOptional: 'Headers (optioneel)',
     add: 'Toevoegen',
-    save: 'Opslaan',
-    saved: 'Opgeslagen',
     newSecret: 'De secret van je eindpunt',
     done: 'Klaar',
     overview: 'Overzicht',

@@ -16,6 +16,9 @@ export const pl: Words = {
     progress: '{label}: {count} z {total}',
     raw: 'Nieprzetworzone',
     request: 'żądanie {id}',
+    sampleOf: 'Przykład: {type}',
+    saved: 'Zapisano',
+    save: 'Zapisz',
     scrollsSideways: '{label}, przewijanie w poziomie',
     showMore: 'Pokaż więcej',
     stop: 'Zatrzymaj',
@@ -85,6 +88,10 @@ export const pl: Words = {
     noRetryStatuses: 'Statusy bez ponowienia',
     statusesHint:
       'Oddzielone przecinkami, na przykład 202, 3xx. Pozostaw puste, aby użyć wartości domyślnej.',
+    destination: 'Miejsce docelowe',
+    http: 'Punkt końcowy HTTP',
+    settings: 'Ustawienia',
+    settingsWrong: 'Ustawienia muszą być obiektem JSON.',
     gzip: 'Kompresuj treść (gzip)',
   },
   replays: {
@@ -228,6 +235,11 @@ export const pl: Words = {
     'server-error':
       'Wystąpił błąd u odbiorcy lub w usłudze, z której korzysta. Sprawdź dziennik swojej aplikacji z tego czasu.',
     'address-refused': 'Użyj adresu publicznego i typowego portu.',
+    'unexpected-status': 'Sprawdź, które kody stanu są uznawane za sukces w ustawieniach punktu końcowego.',
+    'token-failed': 'Sprawdź adres URL tokena, ID i sekret klienta, scope oraz serwer autoryzacji.',
+    'destination-failed': 'Sprawdź ustawienia punktu końcowego i czy miejsce docelowe jest dostępne.',
+    'destination-timeout':
+      'Miejsce docelowe nie odpowiedziało na czas. Zdarzenie mogło mimo to dotrzeć: następna próba ma to samo ID.',
     other: 'Sprawdź dziennik swojej aplikacji z tego czasu.',
   },
   portal: {
@@ -257,7 +269,6 @@ export const pl: Words = {
     editEndpoint: 'Edytuj punkt końcowy',
     allTypes: 'wszystkie',
     catalogue: 'Zdarzenia, które mogą być wysyłane.',
-    sampleOf: 'Przykład: {type}',
     noSample: 'brak przykładu',
     success: 'Powodzenie',
     success24: 'Powodzenie, 24 godz.',
@@ -271,8 +282,6 @@ export const pl: Words = {
     headers: 'Nagłówki',
     headersOptional: 'Nagłówki (opcjonalnie)',
     add: 'Dodaj',
-    save: 'Zapisz',
-    saved: 'Zapisano',
     newSecret: 'Klucz tajny punktu końcowego',
     done: 'Gotowe',
     overview: 'Przegląd',

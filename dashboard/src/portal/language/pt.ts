@@ -17,6 +17,9 @@ export const pt: Words = {
     progress: '{label}: {count} de {total}',
     raw: 'Bruto',
     request: 'solicitação {id}',
+    sampleOf: 'Exemplo de {type}',
+    saved: 'Salvo',
+    save: 'Salvar',
     scrollsSideways: '{label}, com rolagem horizontal',
     showMore: 'Mostrar mais',
     stop: 'Parar',
@@ -85,6 +88,10 @@ export const pt: Words = {
     successStatuses: 'Status de sucesso',
     noRetryStatuses: 'Status sem nova tentativa',
     statusesHint: 'Separados por vírgulas, por exemplo 202, 3xx. Deixe vazio para usar o padrão.',
+    destination: 'Destino',
+    http: 'Endpoint HTTP',
+    settings: 'Configurações',
+    settingsWrong: 'As configurações devem ser um objeto JSON.',
     gzip: 'Compactar o conteúdo (gzip)',
   },
   replays: {
@@ -228,6 +235,13 @@ export const pt: Words = {
     'server-error':
       'Ocorreu um erro no destinatário ou em um serviço que ele usa. Consulte o log do seu aplicativo nesse horário.',
     'address-refused': 'Use um endereço público e uma porta comum.',
+    'unexpected-status':
+      'Verifique quais códigos de status contam como sucesso nas configurações do endpoint.',
+    'token-failed':
+      'Verifique a URL do token, o ID e o segredo do cliente, o scope e o servidor de autorização.',
+    'destination-failed': 'Verifique as configurações do endpoint e se o destino está disponível.',
+    'destination-timeout':
+      'O destino não respondeu a tempo. O evento pode ter chegado: a próxima tentativa tem o mesmo ID.',
     other: 'Consulte o log do seu aplicativo nesse horário.',
   },
   portal: {
@@ -257,7 +271,6 @@ export const pt: Words = {
     editEndpoint: 'Editar endpoint',
     allTypes: 'todos',
     catalogue: 'Eventos que podem ser enviados.',
-    sampleOf: 'Exemplo de {type}',
     noSample: 'sem exemplo',
     success: 'Sucesso',
     success24: 'Sucesso, 24 h',
@@ -271,8 +284,6 @@ export const pt: Words = {
     headers: 'Cabeçalhos',
     headersOptional: 'Cabeçalhos (opcional)',
     add: 'Adicionar',
-    save: 'Salvar',
-    saved: 'Salvo',
     newSecret: 'O segredo do seu endpoint',
     done: 'Concluir',
     overview: 'Visão geral',
