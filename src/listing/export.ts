@@ -16,12 +16,6 @@ export const exportFormats = {
 } as const
 export type ExportFormat = keyof typeof exportFormats
 
-interface ExportParts {
-  pages: Pages
-  presentation: Presentation
-  revision?: Revision | undefined
-}
-
 /**
  * Yields all rows of a query as text, batch by batch. Each batch is read after the client has received the one before, by a seek after
  * its last row, so that a slow client holds neither a transaction nor a database cursor open. Rows that change meanwhile may be
@@ -31,7 +25,11 @@ interface ExportParts {
 export async function* exportRows(
   query: Query,
   format: ExportFormat,
-  { pages, presentation, revision }: ExportParts,
+  {
+    pages,
+    presentation,
+    revision,
+  }: { pages: Pages; presentation: Presentation; revision?: Revision | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const columns = [...query.shown, ...query.expand.map(({ name }) => name)]

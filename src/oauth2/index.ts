@@ -8,7 +8,6 @@ import { basePathOf } from '../http/requests/base-path.ts'
 import { parseQueryString, rawQuery } from '../http/requests/parameters.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
 import type { ServiceModule } from '../http/service-module.ts'
-import { Cursors } from '../paging/cursor.ts'
 import type { Tx } from '../storage/database.ts'
 import { type AppRequest, isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
 import type { ClientConfig } from './clients/client-config.ts'
@@ -16,7 +15,7 @@ import { linkTo, type SharedReach, signingAlgorithms } from './clients/client.ts
 import { isScopeText, validateClients } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
 import { clientFinder, ClientList, clientRoutes } from './clients/client-routes.ts'
-import { clientSignInRoutes, ClientSignIns } from './clients/client-sign-in-routes.ts'
+import { clientSignInRoutes } from './clients/client-sign-in-routes.ts'
 import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
 import { registrationRoute } from './clients/registration-routes.ts'
 import { deleteEndedSecrets } from './clients/client-management.ts'
@@ -27,7 +26,7 @@ import { userinfoRoutes } from './userinfo-routes.ts'
 import { introspectionRoute } from './token/introspection.ts'
 import { revocationRoute } from './token/revocation.ts'
 import { tokenRoutes } from './token/token-routes.ts'
-import { AllowedApps, allowedAppsRoutes } from './consent/allowed-apps-routes.ts'
+import { allowedAppsRoutes } from './consent/allowed-apps-routes.ts'
 import { consentRoute } from './consent/consent-route.ts'
 import { authorizeRoutes } from './authorize/authorize-route.ts'
 import { pushRoute } from './authorize/push-route.ts'
@@ -87,7 +86,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   const services = createServices(parts)
   const { clients, database, configuration, accounts, codes, deviceCodes, requests, assertions } = services
   const { documents } = clients
-  const { signingKeys: keys, users, audit } = accounts
+  const { signingKeys: keys, audit } = accounts
   // Documents choose their algorithm when their app signs somebody in, which is too late to publish a key.
   keys.publish(
     documents ? signingAlgorithms : clients.declared().map(({ idTokenAlgorithm }) => idTokenAlgorithm),
@@ -99,11 +98,7 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     async routes(app) {
       await managementRoutes(app, services)
       await authorizeRoutes(app, services)
-      allowedAppsRoutes(
-        app,
-        new AllowedApps({ ...services, record }),
-        async (id) => (await users.find(database.reader, id)) !== undefined,
-      )
+      allowedAppsRoutes(app, services)
       await consentRoute(app, services)
       await pushRoute(app, services)
       await tokenRoutes(app, services)
@@ -151,14 +146,9 @@ function appSignIns({
 
 /** The calls with which administrators manage apps, and with which an app registers itself. */
 async function managementRoutes(app: App, services: OAuth2Services): Promise<void> {
-  const { clients, database, keyring, management, configuration, audit } = services
-  const cursors = new Cursors(keyring)
+  const { clients, database, cursors, management } = services
   clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
-  const { sessionIdle: idle } = configuration
-  clientSignInRoutes(
-    app,
-    new ClientSignIns({ ...services, cursors, clients: management, record: audit.record, idle }),
-  )
+  clientSignInRoutes(app, services)
   await registrationRoute(app, services)
 }
 

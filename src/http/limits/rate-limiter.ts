@@ -115,12 +115,6 @@ export interface Counted {
 /** Counts calls of each key; the results have the same order. @throws StorageUnavailable */
 export type CountCalls = (calls: readonly CallsToCount[], now: number) => Promise<readonly Counted[]>
 
-interface SharedRateLimiterParts {
-  count: CountCalls
-  clock: Clock
-  onError: (error: unknown) => void
-}
-
 /** Keys that one statement counts. */
 const mostAtOnce = 100
 /** Milliseconds that a refusal counts at most: the rest of this minute, and the next one. After the clock is set back, it would count for longer. */
@@ -138,7 +132,15 @@ export class SharedRateLimiter {
   readonly #known = new KnownKeys()
   readonly #shared: SharedLimit<{ key: string; max: number }, Taken>
 
-  constructor({ count, clock, onError }: SharedRateLimiterParts) {
+  constructor({
+    count,
+    clock,
+    onError,
+  }: {
+    count: CountCalls
+    clock: Clock
+    onError: (error: unknown) => void
+  }) {
     this.#clock = clock
     this.#shared = new SharedLimit({ ask: (calls, now) => countByKey(count, calls, now), clock, onError })
   }

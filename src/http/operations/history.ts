@@ -81,11 +81,6 @@ const History = Type.Object({
   ),
 })
 
-interface HistoryRouteParts {
-  recorder: Pick<Recorder, 'read'>
-  clock: Clock
-}
-
 interface Query {
   series?: string | undefined
   source?: string | undefined
@@ -95,7 +90,7 @@ interface Query {
 }
 
 /** Declares `GET /metrics/history`. */
-export function historyRoute(app: App, parts: HistoryRouteParts): void {
+export function historyRoute(app: App, parts: { recorder: Pick<Recorder, 'read'>; clock: Clock }): void {
   const answers = new SharedAnswers<Static<typeof History>>(parts.clock, cachedFor)
   app.get(
     '/metrics/history',

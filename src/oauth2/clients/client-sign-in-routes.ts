@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
@@ -8,10 +8,9 @@ import { type PageOfRows, type PageRequest, pageSchema, viewPage } from '../../p
 import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { deviceName } from '../../accounts/sessions/devices.ts'
-import { type Cursors, idScope } from '../../paging/cursor.ts'
-import { type ClientManagement, clientTarget } from './client-management.ts'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import { idScope } from '../../paging/cursor.ts'
+import { clientTarget } from './client-management.ts'
+import type { OAuth2Services } from '../services.ts'
 
 const tags = ['apps']
 
@@ -30,7 +29,7 @@ const SignIn = Type.Object({
 })
 
 /** /clients/{id}/sign-ins: who is signed in to an app, for admins. */
-export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
+export function clientSignInRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/clients/:id/sign-ins',
     {
@@ -43,7 +42,8 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
         response: { 200: pageSchema(SignIn) },
       },
     },
-    async ({ params: { id }, query }) => viewPage(await signIns.page(id, readPageRequest(query)), view),
+    async ({ params: { id }, query }) =>
+      viewPage(await signInsOf(services, id, readPageRequest(query)), view),
   )
   routes.delete(
     '/clients/:id/sign-ins/:signInId',
@@ -58,7 +58,7 @@ export function clientSignInRoutes(routes: App, signIns: ClientSignIns): void {
     },
     async (request, reply) => {
       const { id, signInId } = request.params
-      if (!isId(signInId) || !(await signIns.revoke(id, signInId, auditOrigin(request))))
+      if (!isId(signInId) || !(await revokeSignIn(services, id, signInId, auditOrigin(request))))
         throw new Problem('not-found')
       return reply.code(204).send(null)
     },
@@ -92,64 +92,53 @@ interface ClientSignIn {
   expiresAt: number
 }
 
-interface ClientSignInsParts
-  extends Pick<ModuleParts, 'database' | 'clock'>, Pick<AccountServices, 'tokenFamilies'> {
-  cursors: Cursors
-  clients: Pick<ClientManagement, 'get'>
-  record: RecordAudit
-  /** Milliseconds without use after which a sign-in expires. */
-  idle: number
+/** Newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
+async function signInsOf(
+  { database, clock, cursors, management, configuration }: OAuth2Services,
+  clientId: string,
+  request: PageRequest,
+): Promise<PageOfRows<ClientSignIn>> {
+  await management.get(clientId)
+  const now = clock.now()
+  const query = database.readerAside
+    .selectFrom('token_families as family')
+    .innerJoin('users', 'users.id', 'family.user_id')
+    .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])
+    .select(['family.user_agent', 'family.created_at as createdAt', 'family.last_seen_at as lastSeenAt'])
+    .select(['family.expires_at as expiresAt', 'users.email', 'users.name'])
+    .where('family.client_id', '=', clientId)
+    .where('family.revoked_at', 'is', null)
+    .where('family.expires_at', '>', now)
+    .where('family.last_seen_at', '>', now - configuration.sessionIdle)
+  const scope = idScope('client sign-ins', [clientId])
+  const { rows, nextCursor } = await cursors.readById(scope, request, (before, count) =>
+    query
+      .$if(before !== undefined, (all) => all.where('family.id', '<', before!))
+      .orderBy('family.id', 'desc')
+      .limit(count)
+      .execute(),
+  )
+  const signIns = rows.map(({ user_agent: agent, ...row }) =>
+    Object.assign(row, { device: deviceName(agent) }),
+  )
+  return { rows: signIns, nextCursor }
 }
 
-/** The sign-ins of one app. */
-export class ClientSignIns {
-  readonly #parts: ClientSignInsParts
-
-  constructor(parts: ClientSignInsParts) {
-    this.#parts = parts
-  }
-
-  /** Newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
-  async page(clientId: string, request: PageRequest): Promise<PageOfRows<ClientSignIn>> {
-    const { database, clock, cursors, clients, idle } = this.#parts
-    await clients.get(clientId)
-    const now = clock.now()
-    const query = database.readerAside
-      .selectFrom('token_families as family')
-      .innerJoin('users', 'users.id', 'family.user_id')
-      .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])
-      .select(['family.user_agent', 'family.created_at as createdAt', 'family.last_seen_at as lastSeenAt'])
-      .select(['family.expires_at as expiresAt', 'users.email', 'users.name'])
-      .where('family.client_id', '=', clientId)
-      .where('family.revoked_at', 'is', null)
-      .where('family.expires_at', '>', now)
-      .where('family.last_seen_at', '>', now - idle)
-    const scope = idScope('client sign-ins', [clientId])
-    const { rows, nextCursor } = await cursors.readById(scope, request, (before, count) =>
-      query
-        .$if(before !== undefined, (all) => all.where('family.id', '<', before!))
-        .orderBy('family.id', 'desc')
-        .limit(count)
-        .execute(),
-    )
-    const signIns = rows.map(({ user_agent: agent, ...row }) =>
-      Object.assign(row, { device: deviceName(agent) }),
-    )
-    return { rows: signIns, nextCursor }
-  }
-
-  /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
-  async revoke(clientId: string, id: string, origin: AuditOrigin): Promise<boolean> {
-    const { database, tokenFamilies, record } = this.#parts
-    const userId = await tokenFamilies.ownerOf(database.reader, id)
-    if (userId === undefined) return false
-    const detail = { signIn: id }
-    const target = clientTarget(clientId)
-    return tokenFamilies.revoke(
-      userId,
-      id,
-      (tx) => record(tx, { ...origin, action: 'tokens.revoked', userId, target, detail }),
-      { clientId },
-    )
-  }
+/** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
+async function revokeSignIn(
+  { database, tokenFamilies, audit }: OAuth2Services,
+  clientId: string,
+  id: string,
+  origin: AuditOrigin,
+): Promise<boolean> {
+  const userId = await tokenFamilies.ownerOf(database.reader, id)
+  if (userId === undefined) return false
+  const detail = { signIn: id }
+  const target = clientTarget(clientId)
+  return tokenFamilies.revoke(
+    userId,
+    id,
+    (tx) => audit.record(tx, { ...origin, action: 'tokens.revoked', userId, target, detail }),
+    { clientId },
+  )
 }

@@ -1,16 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { signedIn } from '../../accounts/routes.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import type { Clients } from '../clients/clients.ts'
-import type { Consents } from './consents.ts'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Services } from '../services.ts'
 
 const tags = ['sign-in']
 
@@ -27,10 +24,8 @@ const AppList = Type.Object({
   ),
 })
 
-type IsUser = (id: string) => Promise<boolean>
-
 /** /auth/apps and /users/{id}/apps: the apps that a user allowed, or in which the user is signed in. */
-export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser): void {
+export function allowedAppsRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/auth/apps',
     {
@@ -38,7 +33,7 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
       schema: { tags, summary: 'The apps that I allowed or am signed in to', response: { 200: AppList } },
     },
     async ({ principal }) => {
-      return { data: (await apps.list(userOf({ principal }))).map(view) }
+      return { data: (await listApps(services, userOf({ principal }))).map(view) }
     },
   )
   routes.get(
@@ -53,8 +48,9 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
       },
     },
     async ({ params: { id } }) => {
-      if (!isId(id) || !(await isUser(id))) throw new Problem('not-found')
-      return { data: (await apps.list(id)).map(view) }
+      const { users, database } = services
+      if (!isId(id) || !(await users.find(database.reader, id))) throw new Problem('not-found')
+      return { data: (await listApps(services, id)).map(view) }
     },
   )
   routes.delete(
@@ -71,7 +67,7 @@ export function allowedAppsRoutes(routes: App, apps: AllowedApps, isUser: IsUser
     async (request, reply) => {
       const userId = userOf(request)
       const { clientId } = request.params
-      if (!(await apps.remove(userId, clientId, auditOrigin(request)))) throw new Problem('not-found')
+      if (!(await removeApp(services, userId, clientId, auditOrigin(request)))) throw new Problem('not-found')
       return reply.code(204).send(null)
     },
   )
@@ -114,68 +110,59 @@ interface AllowedApp {
   lastUsedAt: number | null
 }
 
-interface AllowedAppsParts extends Pick<AccountServices, 'tokenFamilies'>, Pick<ModuleParts, 'database'> {
-  clients: Clients
-  consents: Consents
-  record: RecordAudit
+/** The most recently used app first, without apps that are no longer registered: their tokens are rejected. */
+async function listApps(
+  { clients, consents, tokenFamilies }: OAuth2Services,
+  userId: string,
+): Promise<AllowedApp[]> {
+  const [allowed, families] = await Promise.all([
+    consents.list(userId),
+    tokenFamilies.list(userId, mostFamilies),
+  ])
+  const uses = [
+    ...allowed.map(({ client_id: id, scope, granted_at: since }) => ({ id, scope, since, usedAt: null })),
+    ...families.map((row) => ({
+      id: row.client_id,
+      scope: row.scope,
+      since: row.created_at,
+      usedAt: row.last_seen_at,
+    })),
+  ]
+  const byApp = Map.groupBy(uses, ({ id }) => id)
+  const apps = await Promise.all(
+    [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
+      const client = await clients.find(id)
+      if (!client) return undefined
+      const scopes = rows.flatMap(({ scope }) => scope?.split(' ') ?? []).filter((scope) => scope !== '')
+      const used = rows.flatMap(({ usedAt }) => usedAt ?? [])
+      return {
+        id,
+        name: client.name,
+        firstParty: client.firstParty,
+        scopes: [...new Set(scopes)].toSorted(),
+        since: Math.min(...rows.map(({ since }) => since)),
+        lastUsedAt: used.length === 0 ? null : Math.max(...used),
+      }
+    }),
+  )
+  return apps
+    .filter((app) => app !== undefined)
+    .toSorted((a, b) => (b.lastUsedAt ?? b.since) - (a.lastUsedAt ?? a.since))
 }
 
-/** The apps under a user's account. */
-export class AllowedApps {
-  readonly #parts: AllowedAppsParts
-
-  constructor(parts: AllowedAppsParts) {
-    this.#parts = parts
-  }
-
-  /** The most recently used app first, without apps that are no longer registered: their tokens are rejected. */
-  async list(userId: string): Promise<AllowedApp[]> {
-    const { clients, consents, tokenFamilies } = this.#parts
-    const [allowed, families] = await Promise.all([
-      consents.list(userId),
-      tokenFamilies.list(userId, mostFamilies),
-    ])
-    const uses = [
-      ...allowed.map(({ client_id: id, scope, granted_at: since }) => ({ id, scope, since, usedAt: null })),
-      ...families.map((row) => ({
-        id: row.client_id,
-        scope: row.scope,
-        since: row.created_at,
-        usedAt: row.last_seen_at,
-      })),
-    ]
-    const byApp = Map.groupBy(uses, ({ id }) => id)
-    const apps = await Promise.all(
-      [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
-        const client = await clients.find(id)
-        if (!client) return undefined
-        const scopes = rows.flatMap(({ scope }) => scope?.split(' ') ?? []).filter((scope) => scope !== '')
-        const used = rows.flatMap(({ usedAt }) => usedAt ?? [])
-        return {
-          id,
-          name: client.name,
-          firstParty: client.firstParty,
-          scopes: [...new Set(scopes)].toSorted(),
-          since: Math.min(...rows.map(({ since }) => since)),
-          lastUsedAt: used.length === 0 ? null : Math.max(...used),
-        }
-      }),
-    )
-    return apps
-      .filter((app) => app !== undefined)
-      .toSorted((a, b) => (b.lastUsedAt ?? b.since) - (a.lastUsedAt ?? a.since))
-  }
-
-  /** Revokes the consent for an app and all of the user's sign-ins in it. False when there is neither. */
-  async remove(userId: string, clientId: string, origin: AuditOrigin): Promise<boolean> {
-    const { consents, tokenFamilies, database, record } = this.#parts
-    return database.transaction(async (tx) => {
-      const hadConsent = await consents.revoke(tx, userId, clientId)
-      const count = await tokenFamilies.revokeAll(tx, userId, { clientId })
-      if (!hadConsent && count === 0) return false
-      const detail = { consent: hadConsent, signIns: count }
-      await record(tx, { ...origin, action: 'app.removed', userId, target: `app:${clientId}`, detail })
-      return true
-    })
-  }
+/** Revokes the consent for an app and all of the user's sign-ins in it. False when there is neither. */
+async function removeApp(
+  { consents, tokenFamilies, database, audit }: OAuth2Services,
+  userId: string,
+  clientId: string,
+  origin: AuditOrigin,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const hadConsent = await consents.revoke(tx, userId, clientId)
+    const count = await tokenFamilies.revokeAll(tx, userId, { clientId })
+    if (!hadConsent && count === 0) return false
+    const detail = { consent: hadConsent, signIns: count }
+    await audit.record(tx, { ...origin, action: 'app.removed', userId, target: `app:${clientId}`, detail })
+    return true
+  })
 }

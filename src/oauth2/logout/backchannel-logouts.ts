@@ -14,7 +14,8 @@ import { randomUUID } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
-interface BackchannelLogoutsParts extends LogoutTokenParts, Pick<ModuleParts, 'database' | 'log'> {
+interface BackchannelLogoutsParts extends Pick<ModuleParts, 'database' | 'log' | 'clock' | 'baseUrl'> {
+  keys: SigningKeys
   clients: Clients
   record: RecordAudit
   allowPrivateNetwork: boolean
@@ -223,13 +224,9 @@ function dueLogouts(db: Database['reader'], now: number, busy: readonly string[]
 /** Seconds that a logout token is valid: recipients read it at once (section 2.4: preferably at most two minutes). */
 const lifetime = 120
 
-interface LogoutTokenParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
-  keys: SigningKeys
-}
-
 /** Signs the logout token of a sign-in that ended (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 function logoutToken(
-  { keys, clock, baseUrl }: LogoutTokenParts,
+  { keys, clock, baseUrl }: BackchannelLogoutsParts,
   client: Pick<Client, 'id' | 'idTokenAlgorithm'>,
   { user_id: userId, family_id: familyId }: Pick<BackchannelLogoutsTable, 'user_id' | 'family_id'>,
 ): Promise<string> {

@@ -108,15 +108,13 @@ const claimers: ClaimerList = {
 /** Milliseconds that the worker waits for an answer, so that it detects a silent path. */
 const answerWithin = 5_000
 
-interface PostgresEventQueueParts {
+/** PostgreSQL's side of the event queue. */
+export function postgresEventQueue(parts: {
   database: PostgresDatabase
   clock: Clock
   onError: (error: unknown) => void
   onDuplicate?: OnDuplicate | undefined
-}
-
-/** PostgreSQL's side of the event queue. */
-export function postgresEventQueue(parts: PostgresEventQueueParts): EventQueue {
+}): EventQueue {
   const { database, clock, onError, onDuplicate } = parts
   const { pool, claiming } = database
   const claimer = new Claimer({ open: openClaimSessions(claimers, claiming, pool), clock, onError })

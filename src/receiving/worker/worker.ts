@@ -247,14 +247,13 @@ export class HandlerWorker implements Worker {
 /** The most queries for reading all kinds. */
 const mostPages = 100
 
-interface LagParts {
-  store: EventQueue
-  clock: Clock
-  planOf: PlanOf
-}
-
 /** Measures how long due events have waited, by group. */
-function measureLag({ metrics, clock, store, planOf }: LagParts & { metrics: Metrics }): void {
+function measureLag({
+  metrics,
+  clock,
+  store,
+  planOf,
+}: { store: EventQueue; clock: Clock; planOf: PlanOf } & { metrics: Metrics }): void {
   metrics.gauge(
     'postern_handler_lag_seconds',
     'Age of the oldest event that is due, by source and handler',
@@ -274,7 +273,7 @@ async function oldestWaiting({
   clock,
   planOf,
   pauses,
-}: LagParts & { pauses: Pauses }): Promise<number | undefined> {
+}: { store: EventQueue; clock: Clock; planOf: PlanOf } & { pauses: Pauses }): Promise<number | undefined> {
   await pauses.refresh()
   const isPaused = (plan: Plan): boolean => pauses.isPaused(plan)
   const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isPaused })
