@@ -267,6 +267,12 @@ onEachEngine('proofs', (engine) => {
             token: { body: true },
             id: { body: 'event_id' },
           }),
+          undeclared: jwt({
+            issuer: base,
+            jwks: `${base}/jwks`,
+            token: { body: true },
+            id: { body: 'event_id' },
+          }),
           grid: eventGrid({
             issuer: base,
             audience: 'https://a.example',
@@ -387,6 +393,41 @@ onEachEngine('proofs', (engine) => {
     assert.equal(await send('kinde', {}, token({ claims, by: rsa2.privateKey })), rejected)
     assert.equal(await send('kinde', {}, body), rejected)
     assert.match(await send('kinde', {}, token()), /^400 /, 'a token of another use has no event_id')
+  })
+
+  test('jwt: without an audience, a token that is the body must not have one, as of Kinde', async () => {
+    // The fields of https://github.com/kinde-oss/webhook: it has no `iss`, `aud`, `iat` and `exp`.
+    const event = {
+      event_id: 'event_2',
+      source: 'admin',
+      timestamp: '2024-03-07T21:57:21.133279+11:00',
+      type: 'user.created',
+      data: { user: { id: 'kp_1', email: 'ada@a.example' } },
+    }
+    const none = { iss: undefined, aud: undefined, exp: undefined, iat: undefined, email: undefined }
+    const send2 = (claims: object, by = rsa.privateKey) =>
+      send(
+        'undeclared',
+        { 'content-type': 'application/jwt' },
+        token({ claims: { ...none, ...event, ...claims }, by }),
+      )
+    assert.equal(await send2({}), accepted)
+    assert.equal(await send2({ aud: [], event_id: 'event_3' }), accepted)
+    for (const claims of [
+      { aud: 'https://a.example' },
+      { aud: base },
+      { aud: [base] },
+      { iss: 'https://evil.example' },
+    ])
+      assert.equal(await send2(claims), rejected, JSON.stringify(claims))
+    assert.equal(await send2({}, rsa2.privateKey), rejected)
+    assert.match(await send2({ event_id: undefined }), /^400 /)
+    assert.equal(
+      await send('kinde', {}, token({ claims: { ...none, ...event } })),
+      rejected,
+      'a declared audience',
+    )
+    assert.equal(jwt({ issuer: base }).hasSecret, false)
   })
 
   test('eventGrid: tokens of the issuer authenticate events and the validation, and nothing else does', async () => {

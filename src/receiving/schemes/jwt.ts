@@ -17,8 +17,11 @@ import {
 export interface JwtOptions extends CommonOptions, PlacedOptions {
   /** `iss` of the tokens. Its keys are found by OpenID Connect discovery, unless `jwks` names them. */
   issuer: string
-  /** `aud` of the tokens, such as the URL of the source. Several as of `secret` of other sources. */
-  audience: Secret
+  /**
+   * `aud` of the tokens, such as the URL of the source. Several as of `secret` of other sources. May be left out only with `{ body: true }`; then
+   * the token must not have one.
+   */
+  audience?: Secret
   /** The address of the issuer's JWK set. */
   jwks?: string
   /** Claims that must have these values: for Google Pub/Sub `{ email: '…', email_verified: true }`. */
@@ -34,7 +37,7 @@ const google = 'https://accounts.google.com'
  * A sender that sends a JWT of an issuer: Google Pub/Sub push, Okta, Kinde. The signature is verified with the issuer's keys, and `iss`,
  * `aud`, `exp`, `nbf` and `claims` are checked. In a header it does not cover the body, so a token that leaks can send any body until it
  * expires. With `{ body: true }` the body is the token, and its claims are the event's payload; then `aud` and `exp` are checked if the
- * token has them, and `aud` must be there if it is declared. The id and the type are read as by `hmac()`.
+ * token has them, and `aud` must be there if it is declared, and only then. The id and the type are read as by `hmac()`.
  * https://docs.cloud.google.com/pubsub/docs/authenticate-push-subscriptions
  * https://docs.kinde.com/integrate/webhooks/add-manage-webhooks/
  */
@@ -45,7 +48,7 @@ export function jwt(options: JwtOptions): Scheme {
   const header = inBody ? undefined : token.header.toLowerCase()
   return createScheme({
     name: 'jwt',
-    options: { ...options, secret: audience },
+    options: { ...options, secret: audience ?? (inBody ? [issuer] : undefined) },
     isPublic: true,
     mediaTypes: mediaTypes ?? (inBody ? ['application/jwt', 'text/plain', 'application/json'] : undefined),
     ...(header !== undefined && { signatureHeader: header }),
@@ -81,8 +84,10 @@ export function jwtCheck(options: JwtOptions): (audiences: readonly string[]) =>
     if (!sent) return refuse('there is no token', 'signature-missing')
     const fault = faultOfClaims(sent.claims, delivery.now, { issuer, claims, isEvent })
     if (fault) return fault
-    const named = new Set([sent.claims['aud']].flat())
-    const secret = audiences.find((one) => named.has(one))
+    const named = new Set([sent.claims['aud'] ?? []].flat())
+    // Without a declared audience, the only secret is the issuer.
+    const isUndeclared = isEvent && options.audience === undefined
+    const secret = audiences.find((one) => (isUndeclared ? named.size === 0 : named.has(one)))
     if (secret === undefined) return refuse('aud does not match')
     const verified = keys.verify(sent, delivery.now)
     return verified === true ? { secret } : verified
