@@ -37,6 +37,16 @@ test('stripe: accepts signatures of the official package, with any of several se
   assert.equal(verify(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
 })
 
+test('stripe: events of connected accounts verify with the secret of their own endpoint alone', () => {
+  const event = '{"id":"evt_2","object":"event","account":"acct_1","livemode":false,"type":"account.updated"}'
+  const header = stripeHeader(seconds, 'whsec_connect', event)
+  const connect = stripe({ secret: 'whsec_connect' })
+  assert.equal(verify(connect, event, header), 'evt_2 account.updated')
+  assert.equal(verify(stripe({ secret: 'whsec_test' }), event, header), 'signature')
+  assert.equal(verify(connect, event.replace('acct_1', 'acct_2'), header), 'signature')
+  assert.equal(verify(connect, text, stripeHeader(seconds)), 'signature')
+})
+
 test('stripe: during a rotation the header has one v1 for each secret', () => {
   const [, old] = stripeHeader(seconds, 'whsec_old')['stripe-signature'].split(',')
   const both = { 'stripe-signature': `${stripeHeader(seconds)['stripe-signature']},${old}` }
