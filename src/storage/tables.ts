@@ -1,58 +1,13 @@
 import type { ColumnType, Generated } from 'kysely'
-import type { ApiKeysTable, IdentitiesTable, SessionsTable, UsersTable } from './tables/accounts.ts'
-import type {
-  AuthorizationCodesTable,
-  FlowsTable,
-  ProviderTokensTable,
-  RefreshTokensTable,
-  SigningKeysTable,
-  TokenFamiliesTable,
-} from './tables/login.ts'
-import type {
-  AuthorizationRequestsTable,
-  BackchannelLogoutsTable,
-  ConsentsTable,
-  DeviceCodesTable,
-} from './tables/oauth2.ts'
-import type {
-  ClientAssertionsTable,
-  ClientOriginsTable,
-  ClientSecretsTable,
-  ClientsTable,
-} from './tables/clients.ts'
-import type { AuditExportsTable, AuditLogTable } from './tables/audit.ts'
-import type {
-  AlertDestinationsTable,
-  AlertRoundsTable,
-  AlertSendingsTable,
-  AlertStatesTable,
-} from './tables/alerts.ts'
-import type { EventsTable, JobsTable } from './tables/events.ts'
-import type {
-  EventQueueClaimersTable,
-  EventQueueTable,
-  FailureGroupsTable,
-  HandlerFailuresTable,
-  PausedHandlersTable,
-  ReceivingActivityTable,
-  RejectedCountsTable,
-  RejectedWebhooksTable,
-} from './tables/receiving.ts'
-import type {
-  AttemptsTable,
-  DeliveriesTable,
-  DispatchersTable,
-  IdempotencyKeysTable,
-  ScheduledEventsTable,
-  OwnerBrandsTable,
-  OwnerNamesTable,
-  PortalLinksTable,
-  PortalSessionsTable,
-  QueueOwnersTable,
-  SubscriberHoursTable,
-  SubscriberSecretsTable,
-  SubscribersTable,
-} from './tables/emitting.ts'
+import type { AccountTables } from './tables/accounts.ts'
+import type { LoginTables } from './tables/login.ts'
+import type { ClientTables } from './tables/clients.ts'
+import type { OAuth2Tables } from './tables/oauth2.ts'
+import type { AuditTables } from './tables/audit.ts'
+import type { EventTables } from './tables/events.ts'
+import type { ReceivingTables } from './tables/receiving.ts'
+import type { EmittingTables } from './tables/emitting.ts'
+import type { AlertTables } from './tables/alerts.ts'
 
 export type * from './tables/accounts.ts'
 export type * from './tables/clients.ts'
@@ -68,81 +23,30 @@ export type * from './tables/emitting.ts'
  * The rows of every table, with the same types on both engines. Times are whole milliseconds since 1970 unless a comment says
  * otherwise; flags are 0 or 1; JSON is text (docs/adr/0002). migrations/ has their indexes and foreign keys.
  */
-export interface Tables {
-  users: UsersTable
-  identities: IdentitiesTable
-  sessions: SessionsTable
-  api_keys: ApiKeysTable
-
-  flows: FlowsTable
-  token_families: TokenFamiliesTable
-  authorization_requests: AuthorizationRequestsTable
-  authorization_codes: AuthorizationCodesTable
-  refresh_tokens: RefreshTokensTable
-  signing_keys: SigningKeysTable
-  provider_tokens: ProviderTokensTable
-
-  clients: ClientsTable
-  client_secrets: ClientSecretsTable
-  client_origins: ClientOriginsTable
-  client_assertions: ClientAssertionsTable
-
-  consents: ConsentsTable
-  device_codes: DeviceCodesTable
-  backchannel_logouts: BackchannelLogoutsTable
-
+export interface Tables
+  extends
+    AccountTables,
+    LoginTables,
+    ClientTables,
+    OAuth2Tables,
+    AuditTables,
+    EventTables,
+    ReceivingTables,
+    EmittingTables,
+    AlertTables {
   host_sessions: HostSessionsTable
   host_codes: HostCodesTable
-
-  audit_log: AuditLogTable
-  audit_exports: AuditExportsTable
-
-  events: EventsTable
-  jobs: JobsTable
-
-  event_queue: EventQueueTable
-  event_queue_claimers: EventQueueClaimersTable
-  handler_failures: HandlerFailuresTable
-  rejected_webhooks: RejectedWebhooksTable
-  rejected_counts: RejectedCountsTable
-  failure_groups: FailureGroupsTable
-  paused_handlers: PausedHandlersTable
-  receiving_activity: ReceivingActivityTable
-
-  idempotency_keys: IdempotencyKeysTable
-  scheduled_events: ScheduledEventsTable
-  subscribers: SubscribersTable
-  subscriber_secrets: SubscriberSecretsTable
-  deliveries: DeliveriesTable
-  attempts: AttemptsTable
-  subscriber_hours: SubscriberHoursTable
-  dispatchers: DispatchersTable
-  queue_owners: QueueOwnersTable
-  owner_brands: OwnerBrandsTable
-  owner_names: OwnerNamesTable
-  portal_links: PortalLinksTable
-  portal_sessions: PortalSessionsTable
-
-  alert_destinations: AlertDestinationsTable
-  alert_states: AlertStatesTable
-  alert_sendings: AlertSendingsTable
-  alert_rounds: AlertRoundsTable
-
   products: ProductsTable
   posts: PostsTable
   postern_users_total: CountsTotalTable
   postern_users_buckets: CountsBucketsTable
   postern_users_changes: CountsChangesTable
-
   allowances: AllowancesTable
   handler_slots: HandlerSlotsTable
   source_rates: SourceRatesTable
   call_counts: CallCountsTable
-
   continuity: ContinuityTable
-
   metric_history: MetricHistoryTable
-
   migrations: MigrationsTable
 }
 

@@ -45,20 +45,22 @@ function declaredColumns(): string[] {
   const text = ['tables.ts', ...files].map((file) => readFileSync(join(storage, file), 'utf8')).join('\n')
   type Field = { field: string; type: string }
   const interfaces = new Map<string, Field[]>()
-  const inherited = new Map<string, string | undefined>()
+  const inherited = new Map<string, string[]>()
   for (const [, name, base, body] of text.matchAll(
-    /^(?:export )?interface (\w+) (?:extends (\w+) )?\{\n(.*?)^\}/gms,
+    /^(?:export )?interface (\w+)\s+(?:extends\s+([\w,\s]+?) )?\{\n(.*?)^\}/gms,
   )) {
     const own = [...body!.matchAll(/^ {2}(\w+): (.*)$/gm)]
     interfaces.set(
       name!,
       own.map(([, field, type]) => ({ field: field!, type: type! })),
     )
-    inherited.set(name!, base)
+    inherited.set(name!, base?.match(/\w+/g) ?? [])
   }
-  const fieldsOf = (name: string | undefined): Field[] =>
-    name === undefined ? [] : [...fieldsOf(inherited.get(name)), ...interfaces.get(name)!]
-  return interfaces
-    .get('Tables')!
-    .flatMap(({ field: table, type }) => fieldsOf(type).map(({ field }) => `${table}.${field}`))
+  const fieldsOf = (name: string): Field[] => [
+    ...inherited.get(name)!.flatMap(fieldsOf),
+    ...interfaces.get(name)!,
+  ]
+  return fieldsOf('Tables').flatMap(({ field: table, type }) =>
+    fieldsOf(type).map(({ field }) => `${table}.${field}`),
+  )
 }

@@ -1,5 +1,12 @@
 import type { Generated } from 'kysely'
 
+export interface AccountTables {
+  users: UsersTable
+  identities: IdentitiesTable
+  sessions: SessionsTable
+  api_keys: ApiKeysTable
+}
+
 export type Role = 'user' | 'admin'
 
 export interface UsersTable {

@@ -1,5 +1,12 @@
 import type { Generated } from 'kysely'
 
+export interface AlertTables {
+  alert_destinations: AlertDestinationsTable
+  alert_states: AlertStatesTable
+  alert_sendings: AlertSendingsTable
+  alert_rounds: AlertRoundsTable
+}
+
 /** A person or room that alerts go to. */
 export interface AlertDestinationsTable {
   id: string

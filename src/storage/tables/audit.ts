@@ -1,5 +1,10 @@
 import type { Generated } from 'kysely'
 
+export interface AuditTables {
+  audit_log: AuditLogTable
+  audit_exports: AuditExportsTable
+}
+
 /** An action on an account. Rows are never updated, and outlive the account. */
 export interface AuditLogTable {
   /** Grows with each entry: the position of a reader that follows the log. */

@@ -1,3 +1,10 @@
+export interface ClientTables {
+  clients: ClientsTable
+  client_secrets: ClientSecretsTable
+  client_origins: ClientOriginsTable
+  client_assertions: ClientAssertionsTable
+}
+
 /** An application of the product that is not declared in the configuration module. */
 export interface ClientsTable {
   /** `app_` and a UUID version 7. */

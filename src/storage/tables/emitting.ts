@@ -1,5 +1,21 @@
 import type { ColumnType, Generated } from 'kysely'
 
+export interface EmittingTables {
+  idempotency_keys: IdempotencyKeysTable
+  scheduled_events: ScheduledEventsTable
+  subscribers: SubscribersTable
+  subscriber_secrets: SubscriberSecretsTable
+  deliveries: DeliveriesTable
+  attempts: AttemptsTable
+  subscriber_hours: SubscriberHoursTable
+  dispatchers: DispatchersTable
+  queue_owners: QueueOwnersTable
+  owner_brands: OwnerBrandsTable
+  owner_names: OwnerNamesTable
+  portal_links: PortalLinksTable
+  portal_sessions: PortalSessionsTable
+}
+
 /** One row per emitted event id, which makes a repeated call the same event. */
 export interface IdempotencyKeysTable {
   event: number

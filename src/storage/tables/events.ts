@@ -1,5 +1,10 @@
 import type { Generated } from 'kysely'
 
+export interface EventTables {
+  events: EventsTable
+  jobs: JobsTable
+}
+
 /** The log of received and emitted events. Rows are never updated. */
 export interface EventsTable {
   /** Grows with each event; a reader that follows it misses none (docs/adr/0004). */

@@ -1,6 +1,15 @@
 import type { Generated } from 'kysely'
 import type { AuthenticationProof, SignInColumns } from './accounts.ts'
 
+export interface LoginTables {
+  flows: FlowsTable
+  token_families: TokenFamiliesTable
+  authorization_codes: AuthorizationCodesTable
+  refresh_tokens: RefreshTokensTable
+  signing_keys: SigningKeysTable
+  provider_tokens: ProviderTokensTable
+}
+
 /** A sign-in in progress: one row per `state`, used by one atomic statement. */
 export interface FlowsTable {
   state_hash: Uint8Array

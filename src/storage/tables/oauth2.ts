@@ -1,6 +1,13 @@
 import type { Generated } from 'kysely'
 import type { AuthenticationProof } from './accounts.ts'
 
+export interface OAuth2Tables {
+  authorization_requests: AuthorizationRequestsTable
+  consents: ConsentsTable
+  device_codes: DeviceCodesTable
+  backchannel_logouts: BackchannelLogoutsTable
+}
+
 /** An authorization request that waits for its user. */
 export interface AuthorizationRequestsTable {
   /** SHA-256 of the random part of its `request_uri`. */

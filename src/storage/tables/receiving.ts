@@ -1,5 +1,16 @@
 import type { Generated } from 'kysely'
 
+export interface ReceivingTables {
+  event_queue: EventQueueTable
+  event_queue_claimers: EventQueueClaimersTable
+  handler_failures: HandlerFailuresTable
+  rejected_webhooks: RejectedWebhooksTable
+  rejected_counts: RejectedCountsTable
+  failure_groups: FailureGroupsTable
+  paused_handlers: PausedHandlersTable
+  receiving_activity: ReceivingActivityTable
+}
+
 /**
  * `blocked`: an earlier event of the same order key is not processed yet. `processed` without an attempt: no handler takes the event,
  * and lists show it as `unhandled`.
