@@ -18,8 +18,7 @@ import type { Log } from './telemetry/log.ts'
 import { Recorder } from './telemetry/history/recorder.ts'
 import { HistoryStore } from './telemetry/history/store.ts'
 import { Metrics } from './telemetry/metrics.ts'
-import type { Worker } from './runtime/worker.ts'
-import { periodicWorker } from './runtime/periodic-worker.ts'
+import { type Worker, periodicWorker } from './runtime/worker.ts'
 import { analyzeChanged } from './storage/postgres/statistics.ts'
 
 export interface ServiceParts extends AppParts {

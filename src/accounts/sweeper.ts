@@ -1,6 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import type { Worker } from '../runtime/worker.ts'
-import { periodicWorker } from '../runtime/periodic-worker.ts'
+import { type Worker, periodicWorker } from '../runtime/worker.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /** Milliseconds between two rounds. Expired rows are never used, so sweeping only keeps tables small. */

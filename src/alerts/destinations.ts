@@ -3,7 +3,7 @@ import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
 import { type Cursors, idScope } from '../paging/cursor.ts'
-import type { PageOfRows, PageRequest } from '../paging/page.ts'
+import type { PageOfRows, PageRequest } from '../paging/parameters.ts'
 import type { AttentionKind } from '../http/attention.ts'
 import type { AlertDestinationsTable, AlertSendingsTable } from '../storage/tables.ts'
 import {

@@ -11,8 +11,7 @@ import {
   noContent,
   nullable,
 } from '../http/schemas/schemas.ts'
-import { pageSchema, viewPage } from '../paging/page.ts'
-import { pageParameters, readPageRequest } from '../paging/parameters.ts'
+import { pageSchema, viewPage, pageParameters, readPageRequest } from '../paging/parameters.ts'
 import { type Destination, type Destinations, noSuchDestination, type SendingRow } from './destinations.ts'
 import { attentionKinds } from '../http/attention.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'

@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/pool/connection-limit.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-shares.ts'
 import { checkContents } from '../diagnostics/contents.ts'
 import { checkDatabase, checkStandby } from '../diagnostics/database.ts'
 import { ok } from '../diagnostics/finding.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { readTextFile } from '../runtime/text-file.ts'
-import { fileFault } from '../diagnostics/file-fault.ts'
+import { fileFault } from '../diagnostics/finding.ts'
 import { CommandFailure } from './command-failure.ts'
 
 /** The file that a variable was read from, by its name. */

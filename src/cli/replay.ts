@@ -1,6 +1,6 @@
 import { type AuditOrigin, createRecordAudit } from '../accounts/audit/audit.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
-import { type DeliveryFilter, readDeliveryFilter } from '../emitting/deliveries/delivery-filter.ts'
+import { type DeliveryFilter, readDeliveryFilter } from '../emitting/deliveries/delivery-log.ts'
 import { cancelJobs } from '../emitting/deliveries/jobs.ts'
 import { Replay } from '../emitting/deliveries/replay.ts'
 import { Problem } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { leastConnections } from '../storage/postgres/pool/connection-limit.ts'
+import { leastConnections } from '../storage/postgres/pool/connection-shares.ts'
 import * as readAddress from './address-readers.ts'
 import * as read from './readers.ts'
 import * as readSecret from './secret-readers.ts'

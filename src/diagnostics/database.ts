@@ -11,7 +11,7 @@ import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
 import { describeError } from './describe-error.ts'
 import { fault, type Finding, ok, warning } from './finding.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
+import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
 import type { Configuration } from '../config/environment.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
 

@@ -3,10 +3,10 @@ import { NewerDatabase, OccupiedDatabase, UnreleasedDatabase } from '../storage/
 import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
-import { adviceWithoutRoom } from '../storage/postgres/pool/connection-limit.ts'
+import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
 import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
-import { fileFault } from './file-fault.ts'
+import { fileFault } from './finding.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */
 export function describeError(error: unknown, env = process.env): string {

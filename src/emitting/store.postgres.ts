@@ -20,7 +20,7 @@ import {
   type ReadRequest,
   subscribersPerScan,
 } from './store.ts'
-import { poolRows } from '../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../storage/postgres/pool/connection-shares.ts'
 import { type Column, encodeArrays } from '../storage/postgres/driver/array-encoder.ts'
 import { queryArrays } from '../storage/postgres/driver/queries.ts'
 import { anyForeignMigration } from '../storage/schema-watch.ts'

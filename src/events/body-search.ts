@@ -6,15 +6,13 @@ import { columns, type EventRow, readStoredHeaders } from './store.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
-import { readLimit } from '../paging/limit.ts'
-import { limitParameter } from '../paging/parameters.ts'
+import { readLimit, limitParameter, readText } from '../paging/parameters.ts'
 import { isoTimeOrNull } from '../runtime/iso-time.ts'
 import { presentEvent, readEventCursor } from './present.ts'
 import type { EventLog } from './log.ts'
 import { isForm, readFormBody } from '../http/requests/parameters.ts'
 import { redactPayload } from './redact-payload.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
-import { readText } from '../paging/filter-parameters.ts'
 
 /** Events that one search examines. */
 const mostExamined = 10_000

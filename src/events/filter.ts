@@ -1,4 +1,4 @@
-import { readChoice, readText, readTimeParameter } from '../paging/filter-parameters.ts'
+import { readChoice, readText, readTimeParameter } from '../paging/parameters.ts'
 import { typeCondition } from './type-pattern.ts'
 import { type EventStatus, statusExpression } from './store.ts'
 import { optionalText } from '../http/schemas/schemas.ts'

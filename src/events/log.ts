@@ -1,6 +1,6 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../storage/database.ts'
 import { columns, type EventRow, type EventStore, pageLimits } from './store.ts'
-import { poolRows } from '../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../storage/postgres/pool/connection-shares.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 
 export interface EventPage {

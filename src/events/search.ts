@@ -1,6 +1,6 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Database } from '../storage/database.ts'
-import { poolRows } from '../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../storage/postgres/pool/connection-shares.ts'
 import { conditionsOf, type EventFilter, idAtTimeSql, kindConditions, statusDirections } from './filter.ts'
 import { columns, type EventRow, isRetried } from './store.ts'
 import type { Engine } from '../storage/query-runner.ts'

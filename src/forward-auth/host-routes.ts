@@ -20,7 +20,7 @@ import type { AccountServices } from '../accounts/services.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import type { SessionToken } from '../accounts/sessions/sessions.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
-import { deleteExpired } from '../storage/delete-expired.ts'
+import { deleteExpired } from '../storage/sql-text.ts'
 
 interface HostRoutesParts
   extends Pick<AccountServices, 'sessions' | 'sessionCookie' | 'noteRefusal'>, Pick<ModuleParts, 'baseUrl'> {

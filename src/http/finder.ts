@@ -1,7 +1,7 @@
 import { type Scope, holdsScope } from './access/principal.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
-import { readText } from '../paging/filter-parameters.ts'
+import { readText } from '../paging/parameters.ts'
 import type { App } from './app.ts'
 import { NullableText, optionalText } from './schemas/schemas.ts'
 

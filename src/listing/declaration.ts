@@ -3,7 +3,7 @@ import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } 
 import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
-import { keysetTypes } from './pages/keyset-pager.ts'
+import { keysetTypes } from './pages/page.ts'
 
 /**
  * Reads the lists of the configuration module and fills in all defaults.

@@ -16,7 +16,7 @@ import { oneOf } from './filters.ts'
 import { type Item, presenter } from './items.ts'
 import { storedValue } from './field-types.ts'
 import type { Query } from './query.ts'
-import type { ListReader, Row } from './reader.ts'
+import type { ListReader, Row } from './standby-reader.ts'
 
 /** Values in one statement in which each value has a seek of its own. */
 const seeksPerStatement = 128

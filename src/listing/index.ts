@@ -16,8 +16,7 @@ import { Pages } from './pages/pages.ts'
 import { posts, products } from './resources/products-and-posts.ts'
 import { usersList, usersRevision } from './resources/users.ts'
 import { listRoute } from './routes.ts'
-import { openStandbyReader } from './standby-reader.ts'
-import { createListReader } from './reader.ts'
+import { openStandbyReader, createListReader } from './standby-reader.ts'
 import { writeRoutes } from './writing/routes.ts'
 
 interface ListingParts extends ModuleParts {

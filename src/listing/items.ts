@@ -1,7 +1,7 @@
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { fieldTypes, type TypeRules } from './field-types.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
-import type { Row } from './reader.ts'
+import type { Row } from './standby-reader.ts'
 
 export type Item = Record<string, unknown>
 

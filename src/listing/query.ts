@@ -1,6 +1,6 @@
 import type { CursorScope } from '../paging/cursor.ts'
 import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
-import { readLimit } from '../paging/limit.ts'
+import { readLimit } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
 import { readFilters } from './filters.ts'
 import {

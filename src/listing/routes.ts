@@ -20,8 +20,7 @@ import type { Pages } from './pages/pages.ts'
 import { type Parameters, queriesOf, type Query, readQuery } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { Item, Revision } from './items.ts'
-import type { StandbyReader } from './standby-reader.ts'
-import type { Row } from './reader.ts'
+import type { StandbyReader, Row } from './standby-reader.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 
 interface ListRouteParts {

@@ -3,7 +3,7 @@ import type { PostgresDatabase } from '../storage/database.ts'
 import type { RowValue } from '../storage/postgres/driver/queries.ts'
 import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
-import type { ListReader } from './reader.ts'
+import type { ListReader } from './standby-reader.ts'
 
 /** Milliseconds. The statements of a quick plan take less on average. Event-loop delays of a busy process count, too. */
 const quick = 50

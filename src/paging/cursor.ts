@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-import type { PageOfRows, PageRequest } from './page.ts'
+import type { PageOfRows, PageRequest } from './parameters.ts'
 import { readValue, writeValue, type CursorKey, type KeyValue } from './cursor-values.ts'
 
 /** The query that a cursor is bound to. Another query refuses it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { WakeUps } from './wake-ups.ts'
+import { WakeUps } from './repeated-pass.ts'
 
 /** A worker whose passes end when the test says so. */
 function worker() {

@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely'
 import { type Clock, sleep } from '../runtime/clock.ts'
 import { keyIdInSql, type Keyring, type SealedColumn, allSealedColumns } from '../crypto/keyring.ts'
 import type { Database, Tx } from './database.ts'
-import { poolRows } from './postgres/pool/connection-limit.ts'
+import { poolRows } from './postgres/pool/connection-shares.ts'
 
 /** Values in one transaction. On SQLite other writers wait for it, on PostgreSQL for its rows. */
 const batchSize = 200

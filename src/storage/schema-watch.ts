@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import { type PeriodicWorker, periodicWorker } from '../runtime/periodic-worker.ts'
+import { type PeriodicWorker, periodicWorker } from '../runtime/worker.ts'
 import type { Database } from './database.ts'
 import { breakingOf, selectUnknownBreaking, NewerDatabase } from './migrate.ts'
 import { migrations as all } from './migrations/index.ts'

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Engine } from './query-runner.ts'
+import type { Database } from './database.ts'
 
 /**
  * SQL for whether a column has one of many values, as one parameter: a parameter for each makes a statement of thousands of
@@ -56,4 +57,16 @@ export function isStorableText(text: string): boolean {
 /** Removes U+0000, replaces lone surrogates, and cuts the text to `longest` UTF-16 code units. */
 export function storableText(text: string, longest = Number.POSITIVE_INFINITY): string {
   return text.replaceAll('\0', '').slice(0, longest).toWellFormed()
+}
+
+/** Deletes the rows of a table that expired until a time. */
+export async function deleteExpired(
+  database: Database,
+  table: 'client_assertions' | 'device_codes' | 'flows' | 'host_codes',
+  until: number,
+): Promise<void> {
+  await database.transaction(
+    (tx) => sql`delete from ${sql.table(table)} where expires_at <= ${until}`.execute(tx),
+    { priority: 'work' },
+  )
 }

@@ -1,7 +1,7 @@
 // A tenant writes into alerts, through the description of a subscriber: links and lines that operators take for those of the service.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { conditionOf } from '../../src/alerts/conditions.ts'
+import { conditionOf } from '../../src/alerts/index.ts'
 import { mailOf, webhookFormats, type Message, subjectOf } from '../../src/alerts/deliver.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
 import { onEachEngine } from '../harness/engines.ts'

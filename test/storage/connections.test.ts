@@ -9,7 +9,7 @@ import { startReceiver } from '../harness/receiver.ts'
 import { startTestService, type TestServiceOptions } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, writeEffect } from '../receiving/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { leastConnections } from '../../src/storage/postgres/pool/connection-limit.ts'
+import { leastConnections } from '../../src/storage/postgres/pool/connection-shares.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 type Handlers = NonNullable<NonNullable<NonNullable<TestServiceOptions['config']>['receiving']>['handlers']>

@@ -3,7 +3,7 @@ import type { Database } from '../../storage/database.ts'
 import { type AuditRow, readSubjectNames } from './audit-log.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { type PageOfRows, viewPage } from '../../paging/page.ts'
+import { type PageOfRows, viewPage } from '../../paging/parameters.ts'
 
 /** An entry in the API for admins. */
 export function presentEntry(row: AuditRow) {

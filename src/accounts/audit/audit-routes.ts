@@ -1,8 +1,13 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
-import { pageSchema, viewPage } from '../../paging/page.ts'
-import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import {
+  pageSchema,
+  viewPage,
+  pageParameters,
+  readPageRequest,
+  readTimeParameter,
+} from '../../paging/parameters.ts'
 import {
   entryLine,
   presentEntry,
@@ -17,7 +22,6 @@ import { optionalText, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { Readable } from 'node:stream'
 import { closedSignal } from '../../http/connections/closing.ts'
 import { acceptedCoding, encodeStream } from '../../http/caching/tagged-answer.ts'
-import { readTimeParameter } from '../../paging/filter-parameters.ts'
 import { auditActions } from './audit.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */

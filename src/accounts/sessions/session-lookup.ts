@@ -2,7 +2,7 @@ import type { CompiledQuery } from 'kysely'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { AuthenticationProof, Role } from '../../storage/tables.ts'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { roleExpression, type AdminRule } from '../users/roles.ts'
 
 /**

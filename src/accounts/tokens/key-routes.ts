@@ -12,8 +12,7 @@ import {
   noContent,
   nullable,
 } from '../../http/schemas/schemas.ts'
-import { pageSchema, viewPage } from '../../paging/page.ts'
-import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { KeyRow } from './api-keys.ts'
 import { auditOrigin } from '../audit/audit.ts'

@@ -15,8 +15,7 @@ import {
   NullableText,
 } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import { readPageRequest } from '../../paging/parameters.ts'
-import { pageSchema } from '../../paging/page.ts'
+import { readPageRequest, pageSchema } from '../../paging/parameters.ts'
 import { parseAuditFilter } from '../audit/audit-log.ts'
 import { auditPaging, Entry } from '../audit/audit-routes.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readDeliveryFilter } from './delivery-filter.ts'
+import { readDeliveryFilter } from './delivery-log.ts'
 
 test('times need an offset, and an unescaped plus is accepted', () => {
   const noon = Date.UTC(2026, 0, 31, 12)

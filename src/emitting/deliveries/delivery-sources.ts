@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
-import type { DeliverySearch } from './delivery-filter.ts'
+import type { DeliverySearch } from './delivery-log.ts'
 import { idsBelow, type IdStream, type OpenStatus } from './id-streams.ts'
 import { idAtTime } from '../../events/filter.ts'
 

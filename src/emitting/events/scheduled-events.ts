@@ -1,7 +1,7 @@
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { WakeUps } from '../../runtime/wake-ups.ts'
+import { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { FanOut, LoggedEvent } from './fan-out.ts'

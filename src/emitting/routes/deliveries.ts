@@ -1,20 +1,20 @@
 import { type Static, Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import { pageSchema, viewPage } from '../../paging/page.ts'
-import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import {
   deliveryStatuses,
   readDeliveryFilter,
   readDeliverySearch,
   responseClasses,
-} from '../deliveries/delivery-filter.ts'
+  type DeliveryEntry,
+  pastSignatures,
+} from '../deliveries/delivery-log.ts'
 import { adminArea, type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'
-import { type DeliveryEntry, pastSignatures } from '../deliveries/delivery-log.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'

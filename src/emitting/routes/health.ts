@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
-import { readDeliveryFilter } from '../deliveries/delivery-filter.ts'
+import { readDeliveryFilter } from '../deliveries/delivery-log.ts'
 import { byHour, hour, summarize } from '../subscribers/health.ts'
 import { type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'

@@ -2,7 +2,7 @@ import { type AuditOrigin, byService, type RecordAudit } from '../../accounts/au
 import { newId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Egress } from '../../network/egress.ts'
-import type { PageOfRows, PageRequest } from '../../paging/page.ts'
+import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/audience.ts'

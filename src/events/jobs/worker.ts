@@ -1,4 +1,4 @@
-import { WakeUps } from '../../runtime/wake-ups.ts'
+import { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'

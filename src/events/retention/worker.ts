@@ -1,6 +1,5 @@
 import { sleep } from '../../runtime/clock.ts'
-import { periodicWorker, type PeriodicWorker } from '../../runtime/periodic-worker.ts'
-import type { Worker } from '../../runtime/worker.ts'
+import { periodicWorker, type PeriodicWorker, type Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import { postgresRetention } from './store.postgres.ts'
 import { sqliteRetention } from './store.sqlite.ts'

@@ -3,7 +3,7 @@ import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { SharedLimit } from '../../runtime/shared-limit.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 
 /** The period of a limit, in milliseconds. */
 const window = 60_000

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Problem } from '../../errors.ts'
-import { readChoice, readTimeParameter } from '../../paging/filter-parameters.ts'
+import { readChoice, readTimeParameter } from '../../paging/parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { quantiles } from '../../telemetry/history/durations.ts'
 import {

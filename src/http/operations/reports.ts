@@ -12,7 +12,7 @@ import { sql } from 'kysely'
 import { pendingMigrations } from '../../storage/migrate.ts'
 import { version } from '../../runtime/version.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { readChoice } from '../../paging/filter-parameters.ts'
+import { readChoice } from '../../paging/parameters.ts'
 
 interface QueueParts extends ReadinessParts {
   configuration: Configuration

@@ -1,5 +1,5 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { quoteTable } from '../../storage/sql-text.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 

@@ -1,7 +1,7 @@
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import type { ListDeclaration, SortKey } from '../list.ts'
-import type { ListReader } from '../reader.ts'
+import type { ListReader } from '../standby-reader.ts'
 import { orderTerms } from '../../storage/maintained-counts/counted-order.ts'
 import { planOf } from '../plan.ts'
 import { countedOrderOf, readKeys, changesByBucketSql, totalSql } from './list-order.ts'

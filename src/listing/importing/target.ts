@@ -1,6 +1,6 @@
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { isDecimal } from '../../paging/limit.ts'
+import { isDecimal } from '../../paging/parameters.ts'
 import type { Tx } from '../../storage/database.ts'
 
 /** A table that files are imported into. */

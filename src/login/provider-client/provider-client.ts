@@ -7,7 +7,7 @@ import type {
 import type { Authentication } from '../../accounts/sessions/sessions.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
-import { authorizationParameters, type AuthorizationRequest } from '../flow/authorization-request.ts'
+import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
 import { issuedTokens, type IssuedTokens, TokenResponseCache } from './token-response-cache.ts'
 import {
   mergeProfiles,
@@ -30,8 +30,7 @@ import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-er
 import { ProviderApi } from './provider-api.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
-import { refusalOf } from './admission.ts'
-import { mapGroups, readGroups } from './groups.ts'
+import { refusalOf, mapGroups, readGroups } from './groups.ts'
 import type { ProfileSource } from '../providers/preset.ts'
 
 interface CodeToExchange {

@@ -12,8 +12,13 @@ import {
 } from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
-import { type Admission, faultOfDomains } from '../provider-client/admission.ts'
-import { defaultClaim, type GroupMapping, maxGroupCharacters } from '../provider-client/groups.ts'
+import {
+  type Admission,
+  faultOfDomains,
+  defaultClaim,
+  type GroupMapping,
+  maxGroupCharacters,
+} from '../provider-client/groups.ts'
 
 /**
  * Merges settings with their preset. An issuer means OpenID Connect; three endpoints without an issuer mean plain OAuth 2.0,

@@ -1,6 +1,5 @@
 import type { TokenAuth } from '../../config/providers.ts'
-import type { Admission } from '../provider-client/admission.ts'
-import type { GroupMapping } from '../provider-client/groups.ts'
+import type { Admission, GroupMapping } from '../provider-client/groups.ts'
 import type { ReadPresetSetting, Quirks } from './preset.ts'
 
 /** The fields of both protocols. */

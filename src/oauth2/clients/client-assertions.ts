@@ -3,7 +3,7 @@ import { hashToken } from '../../crypto/tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
-import { deleteExpired } from '../../storage/delete-expired.ts'
+import { deleteExpired } from '../../storage/sql-text.ts'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 
 /** The value of `client_assertion_type` (RFC 7523, section 2.2). */

@@ -5,8 +5,14 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { pageSchema, viewPage, type PageOfRows, type PageRequest } from '../../paging/page.ts'
-import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import {
+  pageSchema,
+  viewPage,
+  type PageOfRows,
+  type PageRequest,
+  pageParameters,
+  readPageRequest,
+} from '../../paging/parameters.ts'
 import type { ClientCaller, ClientManagement, GivenSettings, ListedSecret } from './client-management.ts'
 import {
   closedObject,

@@ -4,8 +4,14 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
-import { type PageOfRows, type PageRequest, pageSchema, viewPage } from '../../paging/page.ts'
-import { pageParameters, readPageRequest } from '../../paging/parameters.ts'
+import {
+  type PageOfRows,
+  type PageRequest,
+  pageSchema,
+  viewPage,
+  pageParameters,
+  readPageRequest,
+} from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { deviceName } from '../../accounts/sessions/devices.ts'
 import { idScope } from '../../paging/cursor.ts'

@@ -8,7 +8,7 @@ import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { ClientsTable } from '../../storage/tables.ts'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 

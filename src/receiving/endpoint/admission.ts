@@ -6,7 +6,7 @@ import { Period } from '../../runtime/period.ts'
 import { SharedLimit } from '../../runtime/shared-limit.ts'
 import { burstOf, TokenBucket } from '../../runtime/token-bucket.ts'
 import type { Pool } from 'pg'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 
 /** Why a verified event is rejected now. */
 export type NotAdmitted = 'limited' | 'backlogged'

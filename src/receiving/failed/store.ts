@@ -5,7 +5,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
 import { receivedStatus } from '../../events/store.ts'
 import { isPattern, typeCondition } from '../../events/type-pattern.ts'
-import { readChoice, readText, readTimeParameter } from '../../paging/filter-parameters.ts'
+import { readChoice, readText, readTimeParameter } from '../../paging/parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The events of a declared handler. */

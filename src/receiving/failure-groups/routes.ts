@@ -12,10 +12,7 @@ import {
   optionalText,
 } from '../../http/schemas/schemas.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
-import { readText } from '../../paging/filter-parameters.ts'
-import { readLimit } from '../../paging/limit.ts'
-import { pageSchema, viewPage } from '../../paging/page.ts'
-import { pageParameters } from '../../paging/parameters.ts'
+import { readText, readLimit, pageParameters, pageSchema, viewPage } from '../../paging/parameters.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { ReceivingRouteParts } from '../routes.ts'

@@ -6,7 +6,7 @@ import { type ClaimerList, openClaimSessions } from '../../storage/postgres/sess
 import { Claimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
-import { poolRows } from '../../storage/postgres/pool/connection-limit.ts'
+import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { translated } from '../../storage/unavailable.ts'
 import {
   type ClaimedEvent,

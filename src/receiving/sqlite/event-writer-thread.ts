@@ -1,7 +1,6 @@
 // The thread that stores received events on SQLite.
 import { workerData } from 'node:worker_threads'
-import { finish, tryBegin } from '../../storage/sqlite/begin.ts'
-import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import { finish, tryBegin, SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
 import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { finish } from '../../storage/sqlite/begin.ts'
-import { SqliteConnection } from '../../storage/sqlite/connection.ts'
+import { finish, SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { eventColumns, type IncomingEvent, toRow } from '../queue/store.ts'
 
 /** Bytes that the file may hold by default. */

@@ -9,7 +9,7 @@ import type { EventRunner } from './event-runner.ts'
 import { gather, pauseAfterError, pollInterval } from './timing.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Rounds in a row that take nothing, before the worker waits for the next wake-up. */

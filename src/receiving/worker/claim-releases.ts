@@ -4,7 +4,7 @@ import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
 import { releaseEvents } from './held-events.ts'
 import { gather, leaseMargin } from './timing.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 export interface ClaimReleasesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {

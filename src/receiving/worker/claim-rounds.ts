@@ -9,7 +9,7 @@ import { leaseMargin, pollInterval } from './timing.ts'
 import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Events that one claim takes at most. */

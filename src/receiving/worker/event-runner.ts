@@ -5,7 +5,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
-import type { Queued } from './concurrency-group.ts'
+import type { Queued, ConcurrencyGroups } from './concurrency-groups.ts'
 import { extendLease } from './held-events.ts'
 import {
   ClaimLost,
@@ -17,10 +17,9 @@ import {
 import type { RestoredClaims, ClaimReleases } from './claim-releases.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
-import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The most handlers that run at once in one process. */

@@ -10,7 +10,7 @@ import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
 import type { Suspects } from './suspects.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
 const mostTime = 1_000

@@ -11,7 +11,7 @@ import { ownWork } from './held-events.ts'
 import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
 import type { Unsettled } from './unsettled.ts'
-import type { WakeUps } from '../../runtime/wake-ups.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Suspects that one query reads. */

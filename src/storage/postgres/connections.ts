@@ -5,7 +5,7 @@ import {
   divideConnections,
   leastConnections,
   ConnectionLimitNotice,
-} from './pool/connection-limit.ts'
+} from './pool/connection-shares.ts'
 import { Connector } from './pool/connector.ts'
 import { openPool, type OpenPool } from './pool/open-pool.ts'
 import { requireSessions, requireTransactions } from './pool/pooler-check.ts'

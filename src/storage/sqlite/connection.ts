@@ -1,9 +1,10 @@
 import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { translateError } from '../unavailable.ts'
+import { translateError, StorageUnavailable } from '../unavailable.ts'
 import { existing, FileInPlace, type OpenFile } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { CompiledQuery, QueryResult } from 'kysely'
 
 /** Values of parameters. Without `undefined`, which would silently become NULL. */
 export type SqlValue = null | number | bigint | string | Uint8Array
@@ -188,4 +189,63 @@ const parts =
  */
 export function hideLimitParameter(sql: string): string {
   return sql.replace(parts, (part, limit?: string) => (limit === undefined ? part : `${part}0 + `))
+}
+
+/**
+ * Begins a writing transaction; false if another process holds the write lock of the file.
+ * @throws StorageUnavailable, also if the file was removed or replaced
+ */
+export function tryBegin(connection: SqliteConnection): boolean {
+  connection.checkInPlace()
+  try {
+    connection.exec('begin immediate')
+    return true
+  } catch (error) {
+    if (isBusy(error)) return false
+    throw error
+  }
+}
+
+/** Does the work of a transaction that has begun, and commits; rolls back if either fails. */
+export function finish<T>(connection: SqliteConnection, work: () => T): T {
+  try {
+    const result = work()
+    connection.exec('commit')
+    return result
+  } catch (error) {
+    rollBack(connection)
+    throw error
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  const cause = error instanceof StorageUnavailable ? (error.cause as { errcode?: number }) : undefined
+  return cause?.errcode !== undefined && (cause.errcode & 0xff) === 5
+}
+
+/** Runs one compiled query on a connection. */
+export function execute(connection: SqliteConnection, query: CompiledQuery): QueryResult<unknown> {
+  const parameters = query.parameters as readonly SqlValue[]
+  if (connection.returnsRows(query.sql)) return { rows: connection.all(query.sql, parameters) }
+  const { changes, lastId } = connection.run(query.sql, parameters)
+  return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastId) }
+}
+
+/** Ends the transaction, unless an error such as a full disk has ended it already. Never throws. */
+export function rollBack(connection: SqliteConnection): void {
+  if (!connection.inTransaction) return
+  try {
+    connection.exec('rollback')
+  } catch {
+    // SQLite ends the transaction also when ROLLBACK reports an error. The next statement reports what is wrong with the file.
+  }
+}
+
+/** Temporary tables last as long as the connection: the next user of the connection would find them. */
+export function dropTemporary(connection: SqliteConnection): void {
+  const objects = connection.all<{ type: string; name: string }>(
+    `select type, name from sqlite_temp_schema where type in ('table', 'view', 'trigger') and name not like 'sqlite_%'`,
+  )
+  for (const { type, name } of objects)
+    connection.run(`drop ${type} if exists temp."${name.replaceAll('"', '""')}"`)
 }

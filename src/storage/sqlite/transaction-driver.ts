@@ -5,8 +5,7 @@ import {
   type OpenTransaction,
   type TransactionDriver,
 } from '../sharing/transaction-driver.ts'
-import type { SqliteConnection } from './connection.ts'
-import { dropTemporary, execute, rollBack } from './execute.ts'
+import { type SqliteConnection, dropTemporary, execute, rollBack } from './connection.ts'
 import { kindOf } from '../statement-kinds.ts'
 import type { WriteGate } from './gate.ts'
 

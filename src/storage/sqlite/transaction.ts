@@ -6,8 +6,7 @@ import { insideTransaction } from '../../runtime/call-context.ts'
 import { makeLendable } from '../lent-transactions.ts'
 import { TransactionEndedByStatement } from '../sharing/transaction-driver.ts'
 import { transactionOver } from '../query-runner.ts'
-import type { SqliteConnection } from './connection.ts'
-import { dropTemporary, execute, rollBack } from './execute.ts'
+import { type SqliteConnection, dropTemporary, execute, rollBack } from './connection.ts'
 import type { WriteGate } from './gate.ts'
 
 interface Parts {

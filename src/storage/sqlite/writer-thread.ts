@@ -1,7 +1,6 @@
 // The thread that runs statements which are known beforehand.
 import { workerData } from 'node:worker_threads'
-import { finish, tryBegin } from './begin.ts'
-import { SqliteConnection, type SqlValue } from './connection.ts'
+import { finish, tryBegin, SqliteConnection, type SqlValue } from './connection.ts'
 import type { OpenFile } from './file-in-place.ts'
 import { unpackRows, type PackedRows } from './packed-rows.ts'
 import { serveTasks } from './thread-server.ts'

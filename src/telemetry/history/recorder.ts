@@ -1,6 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { periodicWorker } from '../../runtime/periodic-worker.ts'
-import type { Worker } from '../../runtime/worker.ts'
+import { periodicWorker, type Worker } from '../../runtime/worker.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
 import { Durations } from './durations.ts'

@@ -1,11 +1,10 @@
 import { WriteGate } from '../../../src/storage/sqlite/gate.ts'
 import { sqliteTransactions } from '../../../src/storage/sqlite/transaction-driver.ts'
 import { SqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
-import { finish } from '../../../src/storage/sqlite/begin.ts'
+import { finish, type SqliteConnection, type SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
-import type { SqliteConnection, SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import type {
   Signal,
   SqliteDatabase,

@@ -1,5 +1,5 @@
 import type { SchemaPart } from './dialect.ts'
-import { publishFloor } from './publish-floor.ts'
+import { publishFloor } from './servers.ts'
 
 /**
  * The log of events, and jobs that run over many of them.

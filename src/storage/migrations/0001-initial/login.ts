@@ -79,3 +79,89 @@ export const login: SchemaPart = {
     create index provider_tokens_refresh_token_master_key on provider_tokens (substr(refresh_token, 2, 4));
   `,
 }
+
+/** The applications of the product that are not declared in the configuration module. */
+export const clients: SchemaPart = {
+  tables: ({ time, bytes, sortedText, strict, strictByKey }) => `
+    -- One row for each client. An admin, an API key or a registration inserts it.
+    create table clients (
+      id ${sortedText} primary key, name text not null, confidential integer not null, origin text not null,
+      settings text not null, created_at ${time} not null, updated_at ${time} not null, registered_from text
+    ) ${strict};
+    -- For the sweeper, which deletes registered clients that were never used.
+    create index clients_registered on clients (created_at) where origin = 'registration';
+    -- For each registration, which counts the unused ones of its address.
+    create index clients_registered_from on clients (registered_from, created_at) where registered_from is not null;
+
+    -- One row for each secret of a confidential client, two at most. A rotation inserts one and ends the older one.
+    create table client_secrets (
+      id ${sortedText} primary key, client_id ${sortedText} not null references clients (id) on delete cascade,
+      prefix text not null, secret_hash ${bytes} not null, created_at ${time} not null, expires_at ${time}
+    ) ${strict};
+    -- For each authentication of the client, and for the cascade.
+    create index client_secrets_of_client on client_secrets (client_id);
+    -- For the sweeper.
+    create index client_secrets_by_end on client_secrets (expires_at) where expires_at is not null;
+
+    -- One row for each origin of a client's redirect URIs. Written with the client. Calls of pages find it by their origin.
+    create table client_origins (
+      origin ${sortedText} not null, client_id ${sortedText} not null references clients (id) on delete cascade,
+      primary key (origin, client_id)
+    ) ${strictByKey};
+    -- For changes of the client, and for the cascade.
+    create index client_origins_of_client on client_origins (client_id);
+
+    -- One row for each client assertion that was used. No foreign key: declared clients have no row.
+    create table client_assertions (
+      client_id ${sortedText} not null, jti_hash ${bytes} not null, expires_at ${time} not null,
+      primary key (client_id, jti_hash)
+    ) ${strictByKey};
+    -- For the sweeper.
+    create index client_assertions_by_end on client_assertions (expires_at);
+  `,
+}
+
+/** What the OpenID Provider stores besides tokens: waiting requests, consents, device codes, and notices of ended sign-ins. */
+export const oauth2: SchemaPart = {
+  tables: ({ time, bytes, bigint, sortedText, strict, strictByKey }) => `
+    -- One row for each authorization request that waits for its user: pushed by the client, or parked during a sign-in.
+    create table authorization_requests (
+      request_hash ${bytes} primary key, client_id text not null, parameters text not null, pushed integer not null,
+      browser_hash ${bytes}, created_at ${time} not null, expires_at ${time} not null, used_at ${time}, outcome text
+    ) ${strict};
+    -- For the sweeper.
+    create index authorization_requests_by_end on authorization_requests (expires_at);
+
+    -- One row for each app that a user allowed. The consent page inserts it. No foreign key: apps may be in the configuration.
+    create table consents (
+      user_id ${sortedText} not null references users (id) on delete cascade, client_id ${sortedText} not null,
+      scope text not null, resource text not null, granted_at ${time} not null, updated_at ${time} not null,
+      primary key (user_id, client_id)
+    ) ${strictByKey};
+    -- For the end of a client.
+    create index consents_of_client on consents (client_id);
+
+    -- One row for each device that asks for a sign-in (RFC 8628). The device inserts it and polls it; a user approves it.
+    create table device_codes (
+      device_code_hash ${bytes} primary key, user_code_hash ${bytes} not null unique, client_id text not null,
+      scope text not null, resource text, address text, user_agent text, status text not null,
+      user_id ${sortedText} references users (id) on delete cascade, provider text,
+      authenticated_at ${time}, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
+      poll_interval ${bigint} not null, polled_at ${time}, created_at ${time} not null, expires_at ${time} not null
+    ) ${strict};
+    -- For the sweeper.
+    create index device_codes_by_end on device_codes (expires_at);
+    -- For the cascade.
+    create index device_codes_of_user on device_codes (user_id) where user_id is not null;
+
+    -- One row for each sign-in of an app that ended, until the app is told (OpenID Connect Back-Channel Logout).
+    -- The transaction that ends the sign-in inserts it. No foreign keys: it outlives the token family.
+    create table backchannel_logouts (
+      family_id ${sortedText} primary key, user_id ${sortedText} not null, client_id text not null,
+      attempts ${bigint} not null default 0, due_at ${time} not null, claimed_until ${time}, created_at ${time} not null,
+      uri text, algorithm text
+    ) ${strictByKey};
+    -- For the worker that sends them.
+    create index backchannel_logouts_due on backchannel_logouts (due_at);
+  `,
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { divideConnections, leastConnections } from './connection-limit.ts'
+import { divideConnections, leastConnections } from './connection-shares.ts'
 
 test('each kind of work has connections that no other kind can take, even with the fewest connections', () => {
   for (let connections = leastConnections; connections <= 200; connections += 1) {

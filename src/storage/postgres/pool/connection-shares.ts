@@ -1,3 +1,6 @@
+import { isWithoutRoom, translated } from '../../unavailable.ts'
+import type { Pool, QueryConfig, QueryResultRow } from 'pg'
+
 interface Waiter {
   readonly share: string
   readonly enter: () => void
@@ -66,4 +69,74 @@ export class ConnectionShares {
       if (next >= 0) this.#waiting.splice(next, 1)[0]!.enter()
     }
   }
+}
+
+/** Runs a statement of its own on a pool and returns the rows. @throws StorageUnavailable */
+export async function poolRows<Row>(pool: Pool, statement: QueryConfig): Promise<Row[]> {
+  return (await translated(pool.query<Row & QueryResultRow>(statement))).rows
+}
+
+/** Milliseconds between two notices. */
+const noticeEvery = 60_000
+
+/** Reports that the server has no room for another connection, at most once a minute. */
+export class ConnectionLimitNotice {
+  readonly #notify: (notice: string) => void
+  readonly #connections: number
+  #notifiedAt = Number.NEGATIVE_INFINITY
+
+  /** @param connections that this process may have at most */
+  constructor(connections: number, notify: (notice: string) => void) {
+    this.#connections = connections
+    this.#notify = notify
+  }
+
+  /** Returns whether this is such an error. */
+  report(error: Error): boolean {
+    if (!isWithoutRoom(error)) return false
+    const now = performance.now()
+    if (now - this.#notifiedAt >= noticeEvery) {
+      this.#notifiedAt = now
+      this.#notify(
+        `PostgreSQL has no free connection slot (${error.message}). ${adviceWithoutRoom} This process can use up to ${this.#connections}; it continues with the ones that it has, and tries again for more.`,
+      )
+    }
+    return true
+  }
+}
+
+export const adviceWithoutRoom =
+  'Lower DATABASE_CONNECTIONS or the number of processes, or raise max_connections of the server (or the limit of the role or the database).'
+
+/** Connections beside the pool: one listens, one holds the claims of this process, and one has the settings for seeks. */
+const ofSessions = 3
+
+/** With fewer connections, some kind of work could get none while others hold theirs. */
+export const leastConnections = 8
+
+/** How many connections of the pool each kind of work may have at once. */
+export interface ConnectionCounts {
+  /** All connections of the pool. */
+  pool: number
+  /** For handlers, which may hold theirs as long as they run. */
+  handlers: number
+  /** For statements of lists, which may be slow. */
+  lists: number
+  /** For statements of lists while their plans are quick: also all but one of those that are reserved for short statements. */
+  quickLists: number
+}
+
+/**
+ * Divides the connections of a process. A third of the pool, at least two, is reserved for short statements: acknowledgements,
+ * claims, outcomes, sign-in.
+ * @param connections at most, including those beside the pool; at least `leastConnections`
+ */
+export function divideConnections(connections: number): ConnectionCounts {
+  if (connections < leastConnections)
+    throw new RangeError(`a process needs at least ${leastConnections} connections, not ${connections}`)
+  const pool = connections - ofSessions
+  const reserved = Math.max(2, Math.floor(pool / 3))
+  const divided = pool - reserved
+  const lists = Math.floor(divided / 3)
+  return { pool, lists, quickLists: lists + reserved - 1, handlers: divided - lists }
 }
