@@ -13,6 +13,7 @@ declare module '@nats-io/transport-node' {
   }
   export interface MsgHdrs {
     get(name: string): string
+    keys(): string[]
     set(name: string, value: string): void
   }
   export interface NatsConnection {
@@ -53,7 +54,7 @@ declare module '@nats-io/jetstream' {
       subject: string,
       data: Uint8Array,
       options?: { msgID?: string; timeout?: number; headers?: MsgHdrs },
-    ): Promise<unknown>
+    ): Promise<{ stream: string; seq: number; duplicate: boolean }>
     consumers: { get(stream: string, name: string): Promise<Consumer> }
   }
   export interface StreamConfig {
@@ -70,9 +71,16 @@ declare module '@nats-io/jetstream' {
   }
   export interface StreamInfo {
     config: StreamConfig
-    state: { messages: number; bytes: number; subjects?: Record<string, number> }
+    state: {
+      messages: number
+      bytes: number
+      first_seq: number
+      last_seq: number
+      subjects?: Record<string, number>
+    }
   }
   export interface StoredMsg {
+    readonly subject: string
     readonly data: Uint8Array
     readonly header: MsgHdrs
     readonly time: Date
@@ -85,7 +93,7 @@ declare module '@nats-io/jetstream' {
       update(name: string, config: Partial<StreamConfig>): Promise<StreamInfo>
       getMessage(
         stream: string,
-        query: { seq: number; next_by_subj: string } | { last_by_subj: string },
+        query: { seq: number; next_by_subj?: string } | { last_by_subj: string },
       ): Promise<StoredMsg | null>
     }
     consumers: {
@@ -102,6 +110,7 @@ declare module '@nats-io/jetstream' {
       ): Promise<unknown>
     }
   }
+  export function jetstream(connection: NatsConnection): JetStreamClient
   export function jetstreamManager(
     connection: NatsConnection,
     options?: { timeout: number },
