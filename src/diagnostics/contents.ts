@@ -26,8 +26,13 @@ import { Keyring } from '../crypto/keyring.ts'
 import { checkSealedValues } from '../storage/reseal.ts'
 import { sql } from 'kysely'
 import { isHeld } from '../events/retention/store.ts'
-import { type Count, countQueues } from '../storage/queue-counts.ts'
-import { type DatabaseSize, readDatabaseSize, readTableSizes } from '../storage/sizes.ts'
+import {
+  type Count,
+  countQueues,
+  type DatabaseSize,
+  readDatabaseSize,
+  readTableSizes,
+} from '../storage/sizes.ts'
 
 /** Checks what the database holds. It skips what checkDatabase reports: no database, no answer, missing migrations. */
 export async function* checkContents(

@@ -11,7 +11,7 @@ import {
   type AppliedFilter,
 } from './list.ts'
 import { readOrder, writeOrder } from './order.ts'
-import { readRowAccess } from './row-access.ts'
+import { readRowAccess } from './items.ts'
 import type { Caller } from './config.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 

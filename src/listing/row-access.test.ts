@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { list, type RowAccess } from './config.ts'
 import { readLists } from './declaration.ts'
-import { readRowAccess } from './row-access.ts'
+import { readRowAccess } from './items.ts'
 
 const readBy = (where: () => unknown) => {
   const fields = { id: { type: 'integer' }, owner: { type: 'text' } } as const

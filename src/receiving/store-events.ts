@@ -1,7 +1,7 @@
 import type { Activity } from './activity.ts'
 import { createAcceptor, type InsertEvents } from './endpoint/endpoint.ts'
 import { Fallback, measureSpool } from './spool/fallback.ts'
-import { type Clock, systemClock } from '../runtime/clock.ts'
+import { type Clock, systemClock, Period } from '../runtime/clock.ts'
 import { BlockedLoop } from './worker/blocked-loop.ts'
 import { AbortBroadcast } from '../runtime/abort-broadcast.ts'
 import {
@@ -13,7 +13,6 @@ import {
   type ProcessedMarker,
 } from './queue/store.ts'
 import type { ReceivingParts } from './plan-handling.ts'
-import { Period } from '../runtime/period.ts'
 import { isUnwritable } from '../storage/unavailable.ts'
 import type { Database } from '../storage/database.ts'
 import { postgresEventQueue } from './postgres/store.ts'

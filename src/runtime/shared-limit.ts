@@ -1,5 +1,4 @@
-import type { Clock } from './clock.ts'
-import { Period } from './period.ts'
+import { type Clock, Period } from './clock.ts'
 
 /** Milliseconds that a statement may take, and without statements after a late or failed one. */
 const maxWait = 1_000

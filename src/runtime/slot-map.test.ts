@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SlotMap } from './slot-map.ts'
+import { SlotMap } from './abort-broadcast.ts'
 
 test('a removed item is gone, and its slot is reused', () => {
   const slots = new SlotMap<{ name: string }>()

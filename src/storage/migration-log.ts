@@ -6,7 +6,7 @@ import { bounded } from './postgres/driver/statement.ts'
 import type { Engine } from './query-runner.ts'
 import type { SqlValue } from './sqlite/connection.ts'
 import { poolTransaction } from './postgres/pool/pool-transaction.ts'
-import { sessionReset } from './postgres/transaction/session-reset.ts'
+import { sessionReset } from './postgres/transaction/transaction.ts'
 import { rejectBeyondMigration } from './statement-kinds.ts'
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */

@@ -106,3 +106,15 @@ export function mayRunAgain(error: unknown): boolean {
     if (repeatable.has((cause as { code?: unknown }).code)) return true
   return false
 }
+
+/** SQLSTATE classes: data exception, integrity constraint violation. */
+const refusedClasses = new Set(['22', '23'])
+/** SQLite result codes (https://sqlite.org/rescode.html): too big, constraint, mismatch. */
+const refusedCodes = new Set([18, 19, 20])
+
+/** Whether a database refused a statement because of its values, so that a retry would fail too. */
+export function isRefusedValue(error: unknown): boolean {
+  const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
+  if (typeof errcode === 'number') return refusedCodes.has(errcode & 0xff)
+  return typeof code === 'string' && code.length === 5 && refusedClasses.has(code.slice(0, 2))
+}

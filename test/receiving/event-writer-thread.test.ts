@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type IncomingEvent, packEvents } from '../../src/receiving/queue/store.ts'
-import { isRefusedValue } from '../../src/storage/refused-value.ts'
+import { isRefusedValue } from '../../src/storage/unavailable.ts'
 import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { samples, type SignedSample } from '../../src/receiving/samples/index.ts'
 import { withStored } from '../../src/cli/local-source.ts'
 import { redactPayload } from '../../src/events/redact-payload.ts'
-import { headersToStore } from '../../src/receiving/endpoint/stored-headers.ts'
+import { headersToStore } from '../../src/receiving/endpoint/evaluate.ts'
 import {
   adyen,
   auth0,

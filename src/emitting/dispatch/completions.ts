@@ -1,8 +1,7 @@
 import { sleep, type Scheduler } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
-import { isRefusedValue } from '../../storage/refused-value.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
+import { isRefusedValue, StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Completion, DeliveryStore } from '../store.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 

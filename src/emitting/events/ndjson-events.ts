@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Clock } from '../../runtime/clock.ts'
-import { Period } from '../../runtime/period.ts'
+import { type Clock, Period } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { BodyBudget } from '../../http/body/budget.ts'
 import { CountedBody } from '../../http/body/counted-body.ts'

@@ -1,5 +1,5 @@
 import { fieldOf, type Filter, type ListDeclaration, type SortKey } from '../list.ts'
-import { areConditions } from '../row-access.ts'
+import { areConditions } from '../items.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { indexName } from '../names.ts'

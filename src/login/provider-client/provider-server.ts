@@ -1,6 +1,5 @@
 import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth, CustomFetch } from 'openid-client'
-import type { Clock } from '../../runtime/clock.ts'
-import { Period } from '../../runtime/period.ts'
+import { type Clock, Period } from '../../runtime/clock.ts'
 import { clockTolerance } from './authentication-claims.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { TokenResponseCache } from './token-response-cache.ts'

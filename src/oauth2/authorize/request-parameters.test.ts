@@ -10,7 +10,7 @@ import { clientOf } from '../clients/client-config.ts'
 import { AuthorizationError } from '../oauth-error.ts'
 import type { Parameters } from './authorization-requests.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
-import { answerParameters } from './responses.ts'
+import { answerParameters } from './authorize-route.ts'
 
 const callback = 'https://app.example.com/callback'
 const registered = [callback, 'https://app.example.com/q?a=1', 'http://127.0.0.1/cb', 'com.example.app:/cb']

@@ -18,7 +18,7 @@ import {
   askToContinuePage,
   formPostPage,
   formPostPolicy,
-} from '../authorize/responses.ts'
+} from '../authorize/authorize-route.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'

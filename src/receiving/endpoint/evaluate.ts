@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { Problem } from '../../errors.ts'
-import type { Verification } from '../../events/store.ts'
+import { type Verification, verifiedName } from '../../events/store.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Admission, type Admitted, type SharedSourceRateParts } from './admission.ts'
 import type { Backlog } from './backlog.ts'
 import type { IncomingEvent } from '../queue/store.ts'
-import { headersToStore } from './stored-headers.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
 import type {
@@ -28,6 +27,7 @@ import { find } from '../schemes/placed.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { BlockList, isIP } from 'node:net'
 import type { ModuleParts } from '../../http/service-module.ts'
+import { isSensitiveHeader } from '../../telemetry/redaction.ts'
 
 export interface Delivered {
   readonly rawBody: Buffer
@@ -364,4 +364,43 @@ function unreadableAs(scheme: Pick<Scheme, 'mediaTypes'>, headers: IncomingHttpH
   if (type !== undefined && /^multipart\//i.test(type) && !takesMediaType(scheme, type))
     return `Content-Type: ${type.split(';', 1)[0]!}. Its parts, such as attachments, are not read.`
   return undefined
+}
+
+/** Names of headers about the connection. */
+const connection =
+  /^(?:host|connection|keep-alive|content-length|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding)$/
+
+/** Whether a header is stored, by its name. Senders choose the names, so the size is bounded. */
+const known = new Map<string, boolean>()
+
+/**
+ * Returns the headers to store with an event, as JSON without credentials.
+ * @param signatureHeader another header with a signature
+ * @param verified stored under a name that no header can have, see events/store.ts
+ */
+export function headersToStore(
+  headers: IncomingHttpHeaders,
+  signatureHeader?: string,
+  verified?: Verification,
+): string {
+  const stored: Record<string, unknown> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (typeof value === 'string' && name !== signatureHeader && isStored(name)) stored[name] = value
+  }
+  if (verified) stored[verifiedName] = verified
+  return JSON.stringify(stored)
+}
+
+export function isAboutConnection(name: string): boolean {
+  return connection.test(name)
+}
+
+function isStored(name: string): boolean {
+  let stored = known.get(name)
+  if (stored === undefined) {
+    stored = !isSensitiveHeader(name) && !isAboutConnection(name)
+    if (known.size < 1_000) known.set(name, stored)
+  }
+  return stored
 }

@@ -10,7 +10,7 @@ import { type Activity, type Companion, laterOf } from '../activity.ts'
 import { isUtf8 } from 'node:buffer'
 import { redactText } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../telemetry/redaction.ts'
-import { isAboutConnection } from '../endpoint/stored-headers.ts'
+import { isAboutConnection } from '../endpoint/evaluate.ts'
 
 /** Stored refusals of one source and reason at most, so that a flood of one kind does not push out the others. */
 export const longestLog = 10

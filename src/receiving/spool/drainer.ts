@@ -1,5 +1,5 @@
 import { sleep } from '../../runtime/clock.ts'
-import { isRefusedValue } from '../../storage/refused-value.ts'
+import { isRefusedValue } from '../../storage/unavailable.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { Spool, SpoolEntry } from './spool.ts'
 import type { ModuleParts } from '../../http/service-module.ts'

@@ -1,6 +1,6 @@
 import type { HandlerCall } from '../../runtime/call-context.ts'
 import type { Scheduler } from '../../runtime/clock.ts'
-import { SlotMap } from '../../runtime/slot-map.ts'
+import { SlotMap } from '../../runtime/abort-broadcast.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** Milliseconds without a turn of the event loop that are logged: meanwhile the process answers no request. */

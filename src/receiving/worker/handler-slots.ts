@@ -1,8 +1,7 @@
-import type { Clock } from '../../runtime/clock.ts'
+import { type Clock, Period } from '../../runtime/clock.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { SlotRequest, SlotsShared, SlotStore } from '../queue/store.ts'
-import { Period } from '../../runtime/period.ts'
 
 /** Milliseconds for which a share is valid without a renewal. */
 const validFor = 5_000

@@ -1,4 +1,4 @@
-import { Period } from '../../runtime/period.ts'
+import { Period } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import {
   releaseClaimOfEvents,

@@ -8,8 +8,7 @@ import { queryBatch } from '../driver/queries.ts'
 import { closeConnection } from '../driver/session-client.ts'
 import type { ConnectionShares } from '../pool/connection-shares.ts'
 import { bounded, nameOf, toResult, usersStatement } from '../driver/statement.ts'
-import { commitOn } from './commit.ts'
-import { releaseLocks, sessionReset } from './session-reset.ts'
+import { commitOn, releaseLocks, sessionReset } from './transaction.ts'
 
 /** The share of the connections for transactions that several scopes share. */
 export const sharedByAll = 'shared'

@@ -1,5 +1,5 @@
 import type { QueryResult } from 'kysely'
-import type { Pool, PoolClient, QueryConfig } from 'pg'
+import type { Pool, PoolClient, QueryConfig, Client, QueryResult as DriverResult } from 'pg'
 import { systemClock, type Clock } from '../../../runtime/clock.ts'
 import { ClosingStatement, TransactionOver } from '../../transaction-over.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../../database.ts'
@@ -7,8 +7,6 @@ import { transactionOver } from '../../query-runner.ts'
 import { StorageUnavailable, translated, translateError } from '../../unavailable.ts'
 import { makeLendable } from '../../lent-transactions.ts'
 import { toResult, toStatement, usersStatement } from '../driver/statement.ts'
-import { commitOn } from './commit.ts'
-import { releaseLocks, sessionReset } from './session-reset.ts'
 
 /** A transaction that takes its connection at its first query. At its time limit, its statement is canceled, and the connection closed. */
 export class PostgresTransaction implements LazyTransaction {
@@ -150,3 +148,55 @@ const isAborted = (error: unknown): boolean => (error as { code?: string }).code
 /** query_canceled: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const isCancelled = (error: unknown): boolean =>
   error instanceof StorageUnavailable && (error.cause as { code?: string }).code === '57014'
+
+/**
+ * Commits in one round trip with the closing statement, if any.
+ * @param send sends the closing statement
+ * @throws the error of the closing statement, or of the commit
+ */
+export async function commitOn(
+  client: Client,
+  commit: QueryConfig,
+  closing?: ClosingStatement,
+  send?: () => Promise<DriverResult>,
+): Promise<void> {
+  const failure = closing && settle(closing, send!())
+  failure?.catch(() => undefined)
+  const { command } = await client.query(commit)
+  // If a statement of the transaction failed, the server answers COMMIT with ROLLBACK instead of an error.
+  if (command === 'COMMIT') return
+  await failure
+  throw new Error('a statement in the transaction failed, so it was rolled back')
+}
+
+async function settle(closing: ClosingStatement, answer: Promise<DriverResult>): Promise<void> {
+  try {
+    closing.succeed(toResult(await answer))
+  } catch (error) {
+    throw closing.fail(translateError(error))
+  }
+}
+
+// A type only: loading the class would load the driver, which migrations of SQLite do not need.
+import type { SessionClient } from '../driver/session-client.ts'
+
+/** A rollback undoes the settings and the temporary tables of its transaction, but not its session's locks. */
+export const releaseLocks = 'select pg_advisory_unlock_all()'
+
+/**
+ * The statements that end what the user's code changed in its session. As DISCARD ALL, without the plans and statements that the service
+ * prepared, and within the transaction: behind a pooler, the session of the next one may be another.
+ */
+export function sessionReset(client: PoolClient): string[] {
+  const { settings = [] } = client as Partial<Pick<SessionClient, 'settings'>>
+  return [
+    'set session authorization default',
+    'reset role',
+    'reset all',
+    'close all',
+    'discard temp',
+    'unlisten *',
+    releaseLocks,
+    ...settings,
+  ]
+}
