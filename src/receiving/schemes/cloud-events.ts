@@ -15,7 +15,7 @@ import {
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { comparedCheck, repeatsCredential } from './credentials.ts'
-import { jwtCheck, type JwtOptions, repeatsToken } from './jwt.ts'
+import { jwtCheck, type JwtOptions, tokenCaution } from './jwt.ts'
 import {
   type Accepted,
   answerJson,
@@ -57,6 +57,7 @@ export function eventGrid(options: CloudEventsOptions): Scheme {
 
 function make(name: string, mediaTypes: string[] | undefined, options: CloudEventsOptions): Scheme {
   const isIssued = 'issuer' in options
+  const isGrid = name === 'event-grid'
   return createScheme({
     name,
     options: isIssued ? { ...options, secret: options.audience } : options,
@@ -65,9 +66,9 @@ function make(name: string, mediaTypes: string[] | undefined, options: CloudEven
     allowsOrigins: true,
     caution: !isIssued
       ? repeatsCredential
-      : options.claims === undefined
-        ? 'accepts tokens of every application of the issuer: set `claims`, such as `{ appid: … }`'
-        : repeatsToken,
+      : isGrid && options.claims === undefined
+        ? 'accepts tokens of every application of the tenant: set `claims`, such as `{ appid: … }`'
+        : tokenCaution(options),
     check: isIssued
       ? jwtCheck(options)
       : comparedCheck(
@@ -76,7 +77,7 @@ function make(name: string, mediaTypes: string[] | undefined, options: CloudEven
             /^bearer +(\S+)$/i.exec(headerOf(headers, 'authorization') ?? '')?.[1] ??
             queryParameter(url, 'access_token'),
         ),
-    read: (delivery) => readRequest(delivery, name === 'event-grid'),
+    read: (delivery) => readRequest(delivery, isGrid),
   })
 }
 

@@ -42,7 +42,7 @@ const google = 'https://accounts.google.com'
  * https://docs.kinde.com/integrate/webhooks/add-manage-webhooks/
  */
 export function jwt(options: JwtOptions): Scheme {
-  const { issuer, audience, claims = {}, token = { header: 'authorization' }, mediaTypes } = options
+  const { issuer, audience, token = { header: 'authorization' }, mediaTypes } = options
   const inBody = 'body' in token
   const read = placedReader(options)
   const header = inBody ? undefined : token.header.toLowerCase()
@@ -53,11 +53,7 @@ export function jwt(options: JwtOptions): Scheme {
     mediaTypes: mediaTypes ?? (inBody ? ['application/jwt', 'text/plain', 'application/json'] : undefined),
     ...(header !== undefined && { signatureHeader: header }),
     signs: `sends a JWT of \`${issuer}\` ${inBody ? 'as the body' : `in the header \`${header}\``}`,
-    caution: inBody
-      ? undefined
-      : issuer === google && claims['email'] === undefined
-        ? 'accepts tokens of every Google service account: set `claims: { email, email_verified: true }`'
-        : repeatsToken,
+    caution: inBody ? undefined : tokenCaution(options),
     check: jwtCheck(options),
     read(delivery) {
       if (!inBody) return read(delivery)
@@ -68,9 +64,12 @@ export function jwt(options: JwtOptions): Scheme {
   })
 }
 
-/** What is weak about tokens in a header. */
-export const repeatsToken =
-  'gets a token that does not cover the body: anyone who sees one request can send others until the token expires'
+/** What is weak about tokens in a header, as the caution of a scheme. */
+export function tokenCaution({ issuer, claims = {} }: Pick<JwtOptions, 'issuer' | 'claims'>): string {
+  return issuer === google && claims['email'] === undefined
+    ? 'accepts tokens of every Google service account: set `claims: { email, email_verified: true }`'
+    : 'gets a token that does not cover the body: anyone who sees one request can send others until the token expires'
+}
 
 /** Makes the check of a token of the issuer; its secrets are the audiences. */
 export function jwtCheck(options: JwtOptions): (audiences: readonly string[]) => Check {
