@@ -1,6 +1,7 @@
 // The worst requests that anybody may send: for every route that needs no credential, and every source. What a route reads is taken from
 // the service's own table of routes and its OpenAPI document, so that a new route is covered without a change here.
 import { request, type Agent } from 'node:http'
+import { paypal, sns } from '../../src/index.ts'
 import { sources } from '../fuzz/sources.ts'
 
 export interface WorstRequest {
@@ -110,7 +111,8 @@ const signatures =
   x-hubspot-request-timestamp linear-signature paddle-signature x-twilio-email-event-webhook-signature
   x-twilio-email-event-webhook-timestamp x-shopify-hmac-sha256 x-slack-signature x-slack-request-timestamp x-square-hmacsha256-signature
   stripe-signature x-twilio-signature typeform-signature x-wc-webhook-signature x-twitter-webhooks-signature x-zendesk-webhook-signature
-  x-zendesk-webhook-signature-timestamp x-zm-signature x-zm-request-timestamp`.split(/\s+/)
+  x-zendesk-webhook-signature-timestamp x-zm-signature x-zm-request-timestamp hmacsignature paypal-transmission-id paypal-transmission-time paypal-transmission-sig
+  paypal-cert-url paypal-auth-algo`.split(/\s+/)
 
 /** Values that let a check go on to the body: of the right form, and wrong. */
 const plausible: Readonly<Record<string, string>> = {
@@ -124,6 +126,11 @@ const plausible: Readonly<Record<string, string>> = {
   'webhook-id': 'a',
   'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}`,
   'x-shopify-hmac-sha256': Buffer.alloc(32).toString('base64'),
+  'paypal-transmission-id': 'a',
+  'paypal-transmission-time': '2026-03-01T12:00:00Z',
+  'paypal-transmission-sig': Buffer.alloc(256).toString('base64'),
+  'paypal-cert-url': 'https://api.paypal.com/v1/notifications/certs/a',
+  'paypal-auth-algo': 'SHA256withRSA',
 }
 
 const json = 'application/json'
@@ -203,6 +210,8 @@ function bodies(route: string, method: string, path: string): WorstRequest[] {
   return [...of(form, 'form', forms), ...of(json, 'JSON', documents)]
 }
 
+const signedItem = `{"NotificationRequestItem":{"additionalData":{"hmacSignature":"${'A'.repeat(43)}="}}}`
+
 function webhooks(route: string, path: string): WorstRequest[] {
   const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
@@ -223,7 +232,14 @@ function webhooks(route: string, path: string): WorstRequest[] {
       (bytes) => `{"signature":{"timestamp":"1","token":"a"},"value":${text(bytes - 60)}}`,
     ]),
   )
-  return [...of(form, 'form', forms), ...of(json, 'JSON', { ...documents, ...inside })]
+  /** Items of which the first looks signed. */
+  const items = Object.fromEntries(
+    Object.entries(documents).map(([name, text]): [string, (bytes: number) => string] => [
+      `${name}, items`,
+      (bytes) => `{"notificationItems":[${signedItem},${text(bytes - signedItem.length - 30)}]}`,
+    ]),
+  )
+  return [...of(form, 'form', forms), ...of(json, 'JSON', { ...documents, ...inside, ...items })]
 }
 
 export interface Answered {
@@ -268,7 +284,13 @@ export const exposed = {
     CORS_ORIGINS: 'https://pages.example.com',
   },
   config: {
-    receiving: { sources: Object.fromEntries(sources.map(({ name, scheme }) => [name, scheme])) },
+    receiving: {
+      sources: {
+        ...Object.fromEntries(sources.map(({ name, scheme }) => [name, scheme])),
+        paypal: paypal({ webhookId: 'w' }),
+        sns: sns({ topicArn: 'arn:aws:sns:eu-central-1:123456789012:T' }),
+      },
+    },
     login: {
       clients: [
         { id: 'shop', secret: 'shop-secret-0123456789', redirectUris: ['https://app.example.com/callback'] },

@@ -215,6 +215,13 @@ const cases: Record<string, Case[]> = {
       { body: whatsapp([{ id: 'wamid.2', text: 'a' }], 1) },
     ],
     [
+      'WhatsApp messages that come together, and again in another batch',
+      3,
+      { body: whatsapp([{ id: 'wamid.4' }, { id: 'wamid.5' }], 4) },
+      { body: whatsapp([{ id: 'wamid.5' }, { id: 'wamid.6' }], 5, { contacts: [] }) },
+      { body: whatsapp([{ id: 'wamid.6' }], 6) },
+    ],
+    [
       'WhatsApp messages that come together, and states of one message',
       4,
       { body: whatsapp([{ id: 'wamid.1' }, { id: 'wamid.3' }], 3) },

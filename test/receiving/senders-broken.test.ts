@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { hmac, type Scheme } from '../../src/index.ts'
+import { hmac, paypal, sns, type Scheme } from '../../src/index.ts'
 import { secretPresets } from '../harness/presets.ts'
 
 const now = 1_700_000_000_000
@@ -24,6 +24,8 @@ const schemes: [name: string, scheme: Scheme][] = [
     'hmac',
     hmac({ header: 'x-signature', secret: 's', signed: '{url}{header:x-a}{body}', id: { body: 'a.0.b' } }),
   ],
+  ['paypal', paypal({ webhookId: 'w' })],
+  ['sns', sns({ topicArn: 'arn:aws:sns:eu-central-1:123456789012:T' })],
   ...Object.entries(presets).map(([name, preset]): [string, Scheme] => [
     name,
     preset({ secret: secrets[name] ?? 's'.repeat(32), header: 'x-signature' }),
@@ -38,6 +40,7 @@ const headerNames = `
   x-twilio-email-event-webhook-signature x-twilio-email-event-webhook-timestamp
   calendly-webhook-signature x-zendesk-webhook-signature x-zendesk-webhook-signature-timestamp
   x-shopify-hmac-sha256 x-docusign-signature-1 x-notion-signature x-pagerduty-signature sentry-hook-signature hmacsignature
+  paypal-transmission-id paypal-transmission-time paypal-transmission-sig paypal-cert-url paypal-auth-algo
 `
   .trim()
   .split(/\s+/)
@@ -71,6 +74,8 @@ const headers = fc.record(
   { requiredKeys: [] },
 )
 const fields = [
+  'Signature',
+  'TopicArn',
   'notificationItems',
   'NotificationRequestItem',
   'type',
@@ -185,6 +190,7 @@ describe('senders that sign what is in the body: large bodies are rejected befor
     ['twilio', formHeaders, manyNames, /more than 1,000 fields/],
     ['mailgun', formHeaders, manyNames, /more than 1,000 fields/],
     ['mailgun', jsonHeaders, `{"signature":${'['.repeat(200)}`, /more than 100 levels/],
+    ['sns', jsonHeaders, `{"Message":${'['.repeat(200)}`, /more than 100 levels/],
     ['adyen', jsonHeaders, `{"notificationItems":${'['.repeat(200)}`, /more than 100 levels/],
     ['adyen', jsonHeaders, `{"notificationItems":[${'{},'.repeat(200)}{}]}`, /more than 100 items/],
     ['microsoftGraph', jsonHeaders, `{"value":${'['.repeat(200)}`, /more than 100 levels/],

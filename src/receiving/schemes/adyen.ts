@@ -2,6 +2,7 @@ import { HmacKey } from '../../crypto/hmac.ts'
 import { parseExactly } from '../../json/exact.ts'
 import {
   bodyDigest,
+  eventsOf,
   fromObject,
   identify,
   type JsonObject,
@@ -138,15 +139,15 @@ function readItems(rawBody: Buffer): VerificationResult {
   if ('rejected' in body) return body
   const items = itemsOf(body.value as JsonObject)
   if ('rejected' in items) return items
-  const events: Accepted[] = []
-  for (const { wrapper, item } of items) {
-    const [reference, , , , , , code, success] = signedValues(item) ?? []
-    const event = identify(reference && `${reference}:${code}:${success}`, code, accepted)
-    if ('rejected' in event) return event
-    const text = JSON.stringify({ ...(body.value as JsonObject), notificationItems: [wrapper] })
-    const content = { bytes: Buffer.from(text), type: 'application/json' }
-    events.push(items.length === 1 ? event : { ...event, content })
-  }
-  const [first, ...others] = events
-  return { ...first!, ...(others.length > 0 && { others }) }
+  if (items.length === 1) return readItem(body.value)
+  // Other fields would be copied for each item.
+  const live = valueAt(body.value, 'live') === 'true' ? 'true' : 'false'
+  const bodies = items.map(({ wrapper }) => ({ live, notificationItems: [wrapper] }))
+  return eventsOf(bodies, readItem)
+}
+
+function readItem(body: unknown): Accepted | Rejected {
+  const values = signedValues(valueAt(body, 'notificationItems.0.NotificationRequestItem'))
+  const [reference, , , , , , code, success] = values ?? []
+  return identify(reference && `${reference}:${code}:${success}`, code, accepted)
 }

@@ -1,7 +1,24 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { bodyDigest, fromObject, identify, isObject, type JsonObject, valueAt } from './body.ts'
+import { parseExactly } from '../../json/exact.ts'
+import {
+  bodyDigest,
+  eventsOf,
+  fromObject,
+  identify,
+  isObject,
+  type JsonObject,
+  readJson,
+  valueAt,
+} from './body.ts'
 import { hmacCheck } from './hmac-check.ts'
-import { answerText, refuse, type Scheme, type SourceOptions } from './scheme.ts'
+import {
+  type Accepted,
+  answerText,
+  refuse,
+  type Rejected,
+  type Scheme,
+  type SourceOptions,
+} from './scheme.ts'
 import { createScheme } from './create-scheme.ts'
 
 export interface MetaOptions extends SourceOptions {
@@ -12,9 +29,9 @@ export interface MetaOptions extends SourceOptions {
 /**
  * Meta, for Facebook, Instagram, Messenger and WhatsApp: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body with
  * the app secret. Its GET with `hub.challenge` is answered if `hub.verify_token` matches. The type is `object`, with the
- * field if all changes have the same one: `whatsapp_business_account.messages`. The id of a WhatsApp message that comes alone is that
- * of the message (`wamid.…`), because Meta repeats messages within other bodies. All other bodies have no id, so theirs is the
- * digest, which covers the times of the entries. No time is signed.
+ * field if all changes have the same one: `whatsapp_business_account.messages`. Each WhatsApp message of
+ * a body that has nothing else is an event of its own, and its id that of the message (`wamid.…`), because Meta repeats messages within
+ * other bodies. All other bodies have no id, so theirs is the digest, which covers the times of the entries. No time is signed.
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
  */
 export function meta(options: MetaOptions): Scheme {
@@ -33,28 +50,51 @@ export function meta(options: MetaOptions): Scheme {
         return answerText(query.get('hub.challenge') ?? '')
       },
     read: fromObject((body, { rawBody }) => {
-      const { object, entry } = body
-      const field = commonField(entry)
-      return identify(
-        messageId(body) ?? bodyDigest(rawBody),
-        field === undefined ? object : `${String(object)}.${field}`,
-      )
+      const alone = messagesOf(body)
+      if (alone.length < 2) return readBody(body, rawBody)
+      const exact = readJson(rawBody, parseExactly)
+      return 'rejected' in exact
+        ? exact
+        : eventsOf(messagesOf(exact.value as JsonObject), (one) => readBody(one, rawBody))
     }),
   })
 }
 
-/** The id of a WhatsApp message, if the body contains one message and nothing else. */
-function messageId({ object, entry }: JsonObject): string | undefined {
-  if (object !== 'whatsapp_business_account') return undefined
-  const change = only(valueAt(only(entry), 'changes'))
-  if (valueAt(change, 'field') !== 'messages' || valueAt(change, 'value.statuses') !== undefined)
-    return undefined
-  const id = valueAt(only(valueAt(change, 'value.messages')), 'id')
-  return typeof id === 'string' && id !== '' ? id : undefined
+function readBody(body: unknown, rawBody: Buffer): Accepted | Rejected {
+  const [object, entry] = [valueAt(body, 'object'), valueAt(body, 'entry')]
+  const field = commonField(entry)
+  const message = messagesOf(body as JsonObject)[0]
+  return identify(
+    valueAt(message, messagePath) ?? bodyDigest(rawBody),
+    field === undefined ? object : `${String(object)}.${field}`,
+  )
 }
 
-function only(list: unknown): unknown {
-  return Array.isArray(list) && list.length === 1 ? list[0] : undefined
+const messagePath = 'entry.0.changes.0.value.messages.0.id'
+
+/** Messages that are separated at most: each gets a copy of what the body has beside them. */
+const mostMessages = 50
+
+/** The WhatsApp messages of a body, each in a body of its own. None if the body contains anything else. */
+function messagesOf({ object, entry: entries, ...rest }: JsonObject): JsonObject[] {
+  if (object !== 'whatsapp_business_account') return []
+  const found: JsonObject[] = []
+  for (const entry of listOf(entries))
+    for (const change of listOf(valueAt(entry, 'changes'))) {
+      const value = valueAt(change, 'value')
+      const messages = listOf(valueAt(value, 'messages'))
+      const isOther = valueAt(change, 'field') !== 'messages' || valueAt(value, 'statuses') !== undefined
+      if (isOther || messages.length === 0 || found.length + messages.length > mostMessages) return []
+      for (const message of messages) {
+        const alone = { ...(change as JsonObject), value: { ...(value as JsonObject), messages: [message] } }
+        found.push({ ...rest, object, entry: [{ ...(entry as JsonObject), changes: [alone] }] })
+      }
+    }
+  return found.every((one) => typeof valueAt(one, messagePath) === 'string') ? found : []
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
 }
 
 function commonField(entries: unknown): string | undefined {

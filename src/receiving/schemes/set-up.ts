@@ -426,7 +426,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
 }
 
 /** Where schemes without a `secret` have their credential. */
-const options: Readonly<Record<string, string>> = {
+export const credentialOptions: Readonly<Record<string, string>> = {
   basic: 'password',
   bearer: 'token',
   'api-key': 'key',
@@ -438,7 +438,7 @@ const options: Readonly<Record<string, string>> = {
 
 /** The steps of a source, with its own secret and header. */
 export function stepsOf(name: string, scheme: Scheme): string[] {
-  const option = `receiving.sources.${name}.${options[scheme.name] ?? 'secret'}`
+  const option = `receiving.sources.${name}.${credentialOptions[scheme.name] ?? 'secret'}`
   const { secretFrom = `\`${option}\` of the configuration module`, signs } = scheme
   return stepsWith(scheme.name, secretFrom, signs)
 }

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 // The presets' own data: a copy would differ from them some day.
-import { setUps } from '../../../../src/receiving/schemes/set-up.ts'
+import { credentialOptions, setUps } from '../../../../src/receiving/schemes/set-up.ts'
 import { addressOf } from '../../api/client.ts'
 import { CodeBlock, Dialog, SelectField, TextField, WithCode } from '../../ui/index.ts'
 
@@ -9,8 +9,13 @@ const senders = Object.entries(setUps)
   .toSorted((one, other) => one.label.localeCompare(other.label))
 /** What a preset needs beside its secret. */
 const moreOptions: Readonly<Record<string, string>> = {
+  'api-key': "header: 'x-api-key', ",
+  basic: "user: 'sender', ",
   hmac: "header: 'x-signature', ",
+  jwt: "issuer: 'https://accounts.google.com', claims: { email_verified: true }, ",
   meta: "verifyToken: process.env['META_VERIFY_TOKEN'] ?? '', ",
+  plaid: "clientId: process.env['PLAID_CLIENT_ID'] ?? '', ",
+  'public-key': "algorithm: 'ed25519', header: 'x-signature', ",
 }
 
 /** The text to add to the configuration, and what to do at the sender. */
@@ -19,7 +24,9 @@ export default function AddSourceDialog({ onClose }: { onClose: () => void }) {
   const [typed, setTyped] = useState('')
   const name = typed.trim() || sender
   const preset = sender.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase())
-  const variable = `${name.toUpperCase().replaceAll(/[^A-Z\d]+/g, '_')}_WEBHOOK_SECRET`
+  const option = sender === 'jwt' ? 'audience' : (credentialOptions[sender] ?? 'secret')
+  const suffix = option === 'secret' ? 'WEBHOOK_SECRET' : option.replaceAll(/(?=[A-Z])/g, '_').toUpperCase()
+  const variable = `${name.toUpperCase().replaceAll(/[^A-Z\d]+/g, '_')}_${suffix}`
   const key = /^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name)
   const code = `// postern.config.ts
 import { defineConfig, ${preset} } from 'postern'
@@ -27,7 +34,7 @@ import { defineConfig, ${preset} } from 'postern'
 export default defineConfig({
   receiving: {
     sources: {
-      ${key}: ${preset}({ ${moreOptions[sender] ?? ''}secret: process.env['${variable}'] ?? '' }),
+      ${key}: ${preset}({ ${moreOptions[sender] ?? ''}${option}: process.env['${variable}'] ?? '' }),
     },
   },
 })`
@@ -60,7 +67,7 @@ export default defineConfig({
           <CodeBlock code={code} label="Configuration" />
         </li>
         <li>
-          <p className="mb-1">Set its secret in the environment or in the .env file, and restart.</p>
+          <p className="mb-1">Set this variable in the environment or in the .env file, and restart.</p>
           <CodeBlock code={`${variable}=…`} label="Environment" />
         </li>
         <li>
