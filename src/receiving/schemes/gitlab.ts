@@ -1,4 +1,3 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
 import {
   fromObject,
   headerOf,
@@ -10,8 +9,8 @@ import {
   withDigest,
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
-import { repeatsCredential } from './credentials.ts'
-import { type Check, refuse, type Scheme, type TimedOptions } from './scheme.ts'
+import { credentialCheck, repeatsCredential } from './credentials.ts'
+import { type Check, type Scheme, type TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
 
 /**
@@ -50,13 +49,12 @@ function gitlabCheck(secrets: readonly string[], tolerance: number | undefined):
   const signing = secrets.filter(isSigning)
   const isSigned = signing.length > 0 ? standardCheck(signing, tolerance) : undefined
   const tokens = secrets.filter((secret) => !isSigning(secret))
+  const isToken = credentialCheck('x-gitlab-token')(tokens)
   return (delivery) => {
     if (isSigned && delivery.headers['webhook-signature'] !== undefined) {
       const found = isSigned(delivery)
       if ('secret' in found || tokens.length === 0) return found
     }
-    const sent = Buffer.from(headerOf(delivery.headers, 'x-gitlab-token') ?? '')
-    const secret = tokens.find((token) => equalBytes(Buffer.from(token), sent))
-    return secret === undefined ? refuse('x-gitlab-token does not match') : { secret }
+    return isToken(delivery)
   }
 }

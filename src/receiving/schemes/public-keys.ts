@@ -1,21 +1,18 @@
-import { bodyDigest, headerOf, identify, readJson, readObject, valueAt } from './body.ts'
-import { decodeDigest, ed25519Key, type Encoding } from './digest.ts'
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { bodyDigest, identify, readJson, readObject, valueAt } from './body.ts'
+import { createScheme } from './create-scheme.ts'
+import { decodeDigest, ed25519Key } from './digest.ts'
+import { type Signed, signedCheck } from './hmac-check.ts'
+import { type SignatureAlgorithm, verifies } from './public-key.ts'
 import {
   answerEmpty,
   answerJson,
-  type Check,
-  checkTime,
-  defaultTolerance,
   malformed,
-  refuse,
   type Reply,
   type Scheme,
-  shownAt,
   type TimedOptions,
   type VerificationResult,
 } from './scheme.ts'
-import { createScheme } from './create-scheme.ts'
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 
 const noContent: Reply = { status: 204, body: '' }
 const reply = (type: number): Reply => ({
@@ -50,10 +47,10 @@ export function discord(options: TimedOptions): Scheme {
         header: 'x-signature-ed25519',
         timestampHeader: 'x-signature-timestamp',
         encoding: 'hex',
-        algorithm: null,
-        readKey: discordKey,
+        tolerance: options.tolerance,
       },
-      options,
+      'ed25519',
+      discordKey,
     ),
     read({ rawBody }): VerificationResult {
       const body = readObject(rawBody)
@@ -96,10 +93,10 @@ export function sendgrid(options: TimedOptions): Scheme {
         header: 'x-twilio-email-event-webhook-signature',
         timestampHeader: 'x-twilio-email-event-webhook-timestamp',
         encoding: 'base64',
-        algorithm: 'sha256',
-        readKey: sendgridKey,
+        tolerance: options.tolerance,
       },
-      options,
+      'ecdsa-sha256',
+      sendgridKey,
     ),
     read({ rawBody }) {
       const body = readJson(rawBody)
@@ -119,32 +116,13 @@ function sendgridKey(secret: string): KeyObject {
   }
 }
 
-interface KeyPair {
-  header: string
-  timestampHeader: string
-  encoding: Encoding
-  /** Null for ed25519. */
-  algorithm: 'sha256' | null
-  /** @throws TypeError for an invalid secret */
-  readKey: (secret: string) => KeyObject
-}
-
 /** The check of a signature over the time and the body, made with the private half of a secret. */
-function keyPairCheck(
-  { header, timestampHeader, encoding, algorithm, readKey }: KeyPair,
-  { tolerance = defaultTolerance }: TimedOptions,
-): (secrets: readonly string[]) => Check {
-  return (secrets) => {
-    const keys = secrets.map((secret) => ({ secret, key: readKey(secret) }))
-    return ({ rawBody, headers, now }) => {
-      const signature = decodeDigest(headerOf(headers, header) ?? '', encoding)
-      const timestamp = headerOf(headers, timestampHeader)
-      if (!signature || timestamp === undefined)
-        return refuse(`${header} or its timestamp is missing`, 'signature-missing')
-      const message = Buffer.concat([Buffer.from(timestamp), rawBody])
-      const found = keys.find(({ key }) => verify(algorithm, message, key, signature))
-      if (!found) return refuse(`${header} does not match`)
-      return shownAt(found.secret, checkTime(timestamp, now, tolerance))
+function keyPairCheck(signed: Signed, algorithm: SignatureAlgorithm, readKey: (secret: string) => KeyObject) {
+  return signedCheck({ template: '{timestamp}{body}', ...signed }, (secrets) => {
+    const keys = secrets.map(readKey)
+    return (parts, signatures) => {
+      const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
+      return keys.findIndex((key) => signatures.some((one) => verifies(algorithm, key, message, one)))
     }
-  }
+  })
 }
