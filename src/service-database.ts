@@ -10,13 +10,6 @@ import { checkSealedValues } from './storage/reseal.ts'
 import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
 import type { Log } from './telemetry/log.ts'
 
-interface DatabaseParts {
-  configuration: Configuration
-  log: Log
-  /** Milliseconds that a handler may take. */
-  handlerTimeout: number
-}
-
 /** Milliseconds that PostgreSQL may take for a statement of the service; then the connection is given up. */
 const databaseAnswersWithin = 10_000
 
@@ -25,7 +18,12 @@ export async function openServiceDatabase({
   configuration,
   log,
   handlerTimeout,
-}: DatabaseParts): Promise<Database> {
+}: {
+  configuration: Configuration
+  log: Log
+  /** Milliseconds that a handler may take. */
+  handlerTimeout: number
+}): Promise<Database> {
   const database = await openDatabase(configuration, {
     connections: configuration.databaseConnections,
     onError: (error) => log.warn({ err: error }, 'the database failed in the background'),
@@ -51,17 +49,18 @@ export async function openServiceDatabase({
   return database
 }
 
-interface PreparationParts {
-  configuration: Configuration
-  log: Log
-  /** Whether to bring the database to this version. Default true. */
-  migrate?: boolean
-  /** The folder with the migrations of the product's own tables. */
-  migrationsFolder?: string | undefined
-}
-
 /** Checks that this process may use the database, and applies the migrations. */
-export async function prepareDatabase(database: Database, parts: PreparationParts): Promise<void> {
+export async function prepareDatabase(
+  database: Database,
+  parts: {
+    configuration: Configuration
+    log: Log
+    /** Whether to bring the database to this version. Default true. */
+    migrate?: boolean
+    /** The folder with the migrations of the product's own tables. */
+    migrationsFolder?: string | undefined
+  },
+): Promise<void> {
   const { configuration, log } = parts
   if (database.engine === 'sqlite') {
     database.own()

@@ -35,19 +35,19 @@ export interface AccountBasis {
   lastSeen: LastSeenWriter
 }
 
-interface UserServicesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
-  configuration: Pick<
-    Configuration,
-    'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]
-  >
-  /** The groups at providers whose members are admins: of the environment and of the configuration module. */
-  adminGroups: readonly AdminGroup[]
-  /** See Administration. */
-  mayRemoveLastAdmin: boolean
-}
-
 /** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
-export function createUserServices(parts: UserServicesParts) {
+export function createUserServices(
+  parts: Pick<ModuleParts, 'database' | 'clock' | 'log'> & {
+    configuration: Pick<
+      Configuration,
+      'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]
+    >
+    /** The groups at providers whose members are admins: of the environment and of the configuration module. */
+    adminGroups: readonly AdminGroup[]
+    /** See Administration. */
+    mayRemoveLastAdmin: boolean
+  },
+) {
   const { configuration, database, clock, log, mayRemoveLastAdmin } = parts
   const { auditRetention: retention, adminApiKey: adminKey } = configuration
   const admins: readonly AdminRule[] = [...configuration.adminIdentities, ...parts.adminGroups]

@@ -29,13 +29,13 @@ import type { Queryable, Tx } from '../storage/database.ts'
 import type { AlertDestinationsTable, AlertStatesTable } from '../storage/tables.ts'
 import { printable } from '../telemetry/printable.ts'
 
-interface AlertParts extends ModuleParts {
-  /** What needs a person now. */
-  attention: () => Promise<readonly Attention[]>
-}
-
 /** Notifies people of problems, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
-export function createAlerts(parts: AlertParts): ServiceModule {
+export function createAlerts(
+  parts: ModuleParts & {
+    /** What needs a person now. */
+    attention: () => Promise<readonly Attention[]>
+  },
+): ServiceModule {
   const { configuration, database, keyring, clock } = parts
   // Admins choose the addresses, as those of subscribers without an owner.
   const rules = {

@@ -11,13 +11,13 @@ import type { Database } from '../storage/database.ts'
 import { searchEvents } from './search.ts'
 import type { EventRow } from './store.ts'
 
-interface EventsParts extends ModuleParts {
-  /** Checks the credentials of live connections again. */
-  authenticate: Authenticate
-}
-
 /** The event log, to which receiving and emitting append and which `GET /events` reads, and its retention. */
-export function createEvents(parts: EventsParts): ServiceModule {
+export function createEvents(
+  parts: ModuleParts & {
+    /** Checks the credentials of live connections again. */
+    authenticate: Authenticate
+  },
+): ServiceModule {
   const { configuration, database, clock, log, metrics, authenticate } = parts
   const events = openEventLog(database)
   const hub = new LiveHub({ database, log: events, clock, logger: log })

@@ -17,19 +17,16 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { forwardPath } from './forwarded-request.ts'
 
-interface ForwardAuthParts extends Pick<
-  ModuleParts,
-  'configuration' | 'database' | 'clock' | 'log' | 'metrics' | 'baseUrl'
-> {
-  config: ForwardAuthConfig
-  accounts: Accounts
-}
-
 /**
  * Forward authentication: reverse proxies ask whether a request may reach an application, and tell the application who the person is.
  * @throws ConfigurationError with all errors of the configuration
  */
-export function createForwardAuth(parts: ForwardAuthParts): ServiceModule {
+export function createForwardAuth(
+  parts: Pick<ModuleParts, 'configuration' | 'database' | 'clock' | 'log' | 'metrics' | 'baseUrl'> & {
+    config: ForwardAuthConfig
+    accounts: Accounts
+  },
+): ServiceModule {
   const { configuration, config, database, clock, log, metrics, baseUrl, accounts } = parts
   const faults = validateForwardAuth(config, configuration.trustedProxies)
   if (faults.length > 0) throw new ConfigurationError(faults)

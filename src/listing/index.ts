@@ -19,20 +19,20 @@ import { listRoute } from './routes.ts'
 import { openStandbyReader, createListReader } from './standby-reader.ts'
 import { writeRoutes } from './writing/routes.ts'
 
-interface ListingParts extends ModuleParts {
-  config: ListingConfig | undefined
-  /** What makes a user an admin beside the role of the row. */
-  admins: readonly AdminRule[]
-  /** The ids of the users that the settings make admins, whatever role their row has. */
-  listedAdmins: () => Promise<ReadonlySet<string>>
-}
-
 /**
  * Creates the lists, and the calls that write products and posts.
  * @throws ConfigurationError for invalid declarations. `routes`, which must run after those of all other rooms, throws it for
  * declarations that do not fit the database, and for paths that are taken.
  */
-export function createListing(parts: ListingParts): ServiceModule {
+export function createListing(
+  parts: ModuleParts & {
+    config: ListingConfig | undefined
+    /** What makes a user an admin beside the role of the row. */
+    admins: readonly AdminRule[]
+    /** The ids of the users that the settings make admins, whatever role their row has. */
+    listedAdmins: () => Promise<ReadonlySet<string>>
+  },
+): ServiceModule {
   const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
   const users = usersList(parts.admins)

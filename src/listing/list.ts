@@ -43,25 +43,23 @@ export interface AppliedFilter {
 /** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
 type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
 
-interface ConditionParts {
-  /** The quoted column. */
-  column: string
-  /** Returns the placeholder of the next value, converted to the field's type. */
-  value: () => string
-  /** Compares the column with a value. */
-  compare: (operator: string, value: string) => string
-  /** Returns the bare placeholder of the next value. */
-  plain: () => string
-  engine: Engine
-  list: ListDeclaration
-  applied: AppliedFilter
-}
-
 /** What a filter does: how its text is read, and its condition. */
 export interface KindRules {
   /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
   read(text: string, field: Field, parameter: string): FilterEffect
-  sql(parts: ConditionParts): string
+  sql(parts: {
+    /** The quoted column. */
+    column: string
+    /** Returns the placeholder of the next value, converted to the field's type. */
+    value: () => string
+    /** Compares the column with a value. */
+    compare: (operator: string, value: string) => string
+    /** Returns the bare placeholder of the next value. */
+    plain: () => string
+    engine: Engine
+    list: ListDeclaration
+    applied: AppliedFilter
+  }): string
 }
 
 /** An expansion, complete. */

@@ -126,7 +126,12 @@ export function attemptParts(
   }
 }
 
-interface EventQueueParts {
+/**
+ * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
+ * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain. Events that the
+ * insert has claimed wake nobody.
+ */
+export function openEventQueue(parts: {
   database: Database
   clock: Clock
   /** On SQLite, called when spooled events could not be moved. */
@@ -134,14 +139,7 @@ interface EventQueueParts {
   /** Called for errors of the session that holds this process's claims. */
   onClaimerError: (error: unknown) => void
   onDuplicate?: OnDuplicate | undefined
-}
-
-/**
- * Opens the event queue on the database's engine. An insert wakes the worker of its own process, which wakes the others if it cannot
- * process everything; a process without a worker wakes the others. Waking all would make all but one of them poll in vain. Events that the
- * insert has claimed wake nobody.
- */
-export function openEventQueue(parts: EventQueueParts): EventQueue {
+}): EventQueue {
   const { database, clock, onError, onClaimerError, onDuplicate } = parts
   const wake = (): void => {
     if (!database.signalHere('event_queue')) database.signal('event_queue')

@@ -13,7 +13,8 @@ import { commitOn, releaseLocks, sessionReset } from './transaction.ts'
 /** The share of the connections for transactions that several scopes share. */
 export const sharedByAll = 'shared'
 
-interface TransactionDriverParts {
+/** Opens transactions on a pool of pipelined connections. */
+export function postgresTransactions(parts: {
   /** Its connections are pipelined: a statement is sent before the previous one is answered, so a savepoint costs no round trip. */
   pool: { connect(): Promise<PoolClient> }
   shares: ConnectionShares
@@ -21,10 +22,7 @@ interface TransactionDriverParts {
   answerWithin: number
   /** Runs one statement with several lists of values. Default `queryBatch`. */
   together?: typeof queryBatch
-}
-
-/** Opens transactions on a pool of pipelined connections. */
-export function postgresTransactions(parts: TransactionDriverParts): OpenTransaction {
+}): OpenTransaction {
   const { pool, shares } = parts
   const statements = { within: parts.answerWithin, together: parts.together ?? queryBatch }
   return async (share, signal) => {
