@@ -7,14 +7,14 @@ import type { SpoolStatus } from '../service-module.ts'
 import { readReadiness, type ReadinessParts } from './readiness.ts'
 
 const app = { closing: { begun: false }, outage: {} } as App
-const database = { ping: () => Promise.resolve() } as ReadinessParts['database']
+const common = {
+  database: { ping: () => Promise.resolve() },
+  workers: [],
+  clock: new ManualClock(),
+} as Partial<ReadinessParts> as ReadinessParts
 
 const forWebhooks = async (spool: SpoolStatus): Promise<[number, string]> => {
-  const { code, body } = await readReadiness(
-    app,
-    { database, workers: [], clock: new ManualClock(), spool },
-    true,
-  )
+  const { code, body } = await readReadiness(app, { ...common, spool }, true)
   return [code, body.status]
 }
 

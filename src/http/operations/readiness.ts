@@ -39,7 +39,7 @@ export async function spoolReport(spool: SpoolStatus, clock: Clock): Promise<Sta
   }
 }
 
-export interface ReadinessParts extends Pick<ModuleParts, 'database' | 'clock'> {
+export interface ReadinessParts extends Pick<ModuleParts, 'database' | 'clock' | 'configuration'> {
   workers: readonly Worker[]
   /** Stores webhooks while the database is away. */
   spool?: SpoolStatus | undefined

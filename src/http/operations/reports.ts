@@ -1,5 +1,4 @@
 import { type Static, type TSchema, Type } from 'typebox'
-import type { Configuration } from '../../config/environment.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { countQueues, mostCounted, readDatabaseSize, readTableSizes } from '../../storage/sizes.ts'
 import type { Database } from '../../storage/database.ts'
@@ -12,10 +11,6 @@ import { pendingMigrations } from '../../storage/migrate.ts'
 import { version } from '../../runtime/version.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { readChoice } from '../../paging/parameters.ts'
-
-interface QueueParts extends ReadinessParts {
-  configuration: Configuration
-}
 
 const Count = closedObject({
   count: Type.Integer({ description: `${mostCounted} at most` }),
@@ -61,7 +56,7 @@ const Queues = closedObject({
 })
 
 /** GET /queues: what waits, how old it is, and how large the database is. A few short reads by index. */
-export function queuesRoute(app: App, parts: QueueParts): void {
+export function queuesRoute(app: App, parts: ReadinessParts): void {
   app.get(
     '/queues',
     report('operate', 'Waiting events and deliveries, the spool, retention and table sizes', Queues),
@@ -69,7 +64,7 @@ export function queuesRoute(app: App, parts: QueueParts): void {
   )
 }
 
-async function readQueues(parts: QueueParts): Promise<Static<typeof Queues>> {
+async function readQueues(parts: ReadinessParts): Promise<Static<typeof Queues>> {
   const { database, clock, spool } = parts
   const [counts, size, tables, retention] = await Promise.all([
     countQueues(database, clock.now()),
@@ -93,7 +88,7 @@ async function readQueues(parts: QueueParts): Promise<Static<typeof Queues>> {
   }
 }
 
-async function workerOf({ workers, clock }: QueueParts, name: 'handlers' | 'deliveries') {
+async function workerOf({ workers, clock }: ReadinessParts, name: 'handlers' | 'deliveries') {
   const worker = workers.find((one) => one.name === name)
   const round = worker?.sinceRound?.()
   return {
@@ -102,7 +97,7 @@ async function workerOf({ workers, clock }: QueueParts, name: 'handlers' | 'deli
   }
 }
 
-async function readRetention({ database, configuration }: QueueParts) {
+async function readRetention({ database, configuration }: ReadinessParts) {
   const { payloadRetention, markerRetention, rejectedRetention, auditRetention } = configuration
   const [event, rejected, audit] = await oldestRows(database)
   const row = (what: string, setting: string, period: number, oldest: number | null | undefined) => ({

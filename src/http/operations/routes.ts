@@ -18,7 +18,7 @@ import { historyRoute } from './history.ts'
 import { oldestDue, Readiness, type ReadinessParts, readReadiness } from './readiness.ts'
 import type { ModuleParts } from '../service-module.ts'
 
-interface OperationsParts extends ReadinessParts, Pick<ModuleParts, 'metrics' | 'configuration'> {
+interface OperationsParts extends ReadinessParts, Pick<ModuleParts, 'metrics'> {
   history: HistoryStore
   recorder: Recorder
   /** What the modules find. */

@@ -20,14 +20,13 @@ import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
 
 /** The most handlers that run at once in one process. */
 const mostRunning = 192
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
 
-export interface EventRunnerParts extends AttemptParts, AttemptFailuresParts {
+export interface EventRunnerParts extends AttemptParts, FailureParts {
   metrics: Metrics
   /** Called for each run of a handler without an error, with its milliseconds. */
   onHandled?: ((handler: string, duration: number) => void) | undefined
@@ -289,11 +288,6 @@ function attributesOf({ source, eventId, type, event, attempts }: ClaimedEvent):
 /** Errors that the handler did not cause: such an attempt does not count. */
 const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
-interface AttemptFailuresParts extends FailureParts, Pick<ModuleParts, 'clock' | 'log'> {
-  /** Called for each recorded failure of a handler. */
-  onFailed?: ((handler: string) => void) | undefined
-}
-
 interface AttemptFailuresState {
   groups: ConcurrencyGroups
   releases: ClaimReleases
@@ -312,11 +306,11 @@ interface FailedAttempt {
 
 /** Decides what follows a failed attempt: the event is given back, or its failure is recorded, now or later. */
 class AttemptFailures {
-  readonly #parts: AttemptFailuresParts & AttemptFailuresState
+  readonly #parts: FailureParts & AttemptFailuresState
   readonly #countLate: (outcome: string) => void
 
   /** @param countLate called with an outcome that could not be recorded at once */
-  constructor(parts: AttemptFailuresParts & AttemptFailuresState, countLate: (outcome: string) => void) {
+  constructor(parts: FailureParts & AttemptFailuresState, countLate: (outcome: string) => void) {
     this.#parts = parts
     this.#countLate = countLate
   }

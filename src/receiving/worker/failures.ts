@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { endStackAtHandler } from '../../telemetry/handler-stack.ts'
 import type { Random } from '../../runtime/clock.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { longestRetryAfter, nextDelay } from '../../runtime/retry-schedule.ts'
 import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { EventLoop } from '../../events/passed-on.ts'
@@ -10,6 +10,7 @@ import { askedToWait } from '../forward.ts'
 import type { FailureTally, Fingerprint } from '../failure-groups/tally.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { ownWork } from './held-events.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Bytes of an error's text that are stored. */
 const longestError = 8 * 1024
@@ -23,12 +24,13 @@ export interface Failure {
   handler: string
 }
 
-export interface FailureParts {
-  database: Database
+export interface FailureParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   random: Random
   failureGroups: FailureTally
+  /** Called for each recorded failure of a handler. */
+  onFailed?: ((handler: string) => void) | undefined
 }
 
 /** How often the process may end while it runs only this event. Then the event is `failed`. */

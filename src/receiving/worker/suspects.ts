@@ -12,7 +12,6 @@ import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
 import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Suspects that one query reads. */
 const perPage = 100
@@ -30,7 +29,7 @@ interface Suspect {
   readonly aloneAt: number | null
 }
 
-export interface SuspectsParts extends FailureParts, Pick<ModuleParts, 'clock' | 'database' | 'log'> {
+export interface SuspectsParts extends FailureParts {
   store: Pick<EventQueue, 'newClaim'>
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'startAlone' | 'isIdle'>
@@ -40,7 +39,6 @@ export interface SuspectsParts extends FailureParts, Pick<ModuleParts, 'clock' |
   releases: Pick<ClaimReleases, 'releaseSoon'>
   unsettled: Pick<Unsettled, 'claimUnanswered'>
   wakeUps: Pick<WakeUps, 'now' | 'in'>
-  onFailed?: ((handler: string) => void) | undefined
   /** Releases all queued events. Returns whether an insert in flight may still claim some. */
   withdrawAll: () => boolean
   /** Whether handlers may be started: false once the worker stops. */
