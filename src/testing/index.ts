@@ -44,12 +44,34 @@ export interface TestKit {
    * @throws Error if the source is not configured, or the kit cannot sign for its sender.
    */
   receive(source: string, webhook: TestWebhook): Promise<TestResult>
+  /**
+   * Sends an event to an endpoint with a destination of the configuration. Resolves when its only attempt has ended.
+   * @throws Error if the settings are rejected, with the reason
+   */
+  deliver(destination: string, sent: TestDelivery): Promise<TestDelivered>
   /** Stops the service, and deletes its database. */
   close(): Promise<void>
 }
 
-/** Each handler runs once, so that a test sees its first failure. */
-const once = { HANDLER_RETRY_SCHEDULE: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }
+export interface TestDelivery {
+  settings?: Readonly<Record<string, unknown>>
+  secrets?: Readonly<Record<string, string>>
+  type: string
+  data?: unknown
+  id?: string
+}
+
+export interface TestDelivered {
+  readonly status: 'delivered' | 'failed'
+  readonly error: string | undefined
+  /** What `deliver` returned, as the attempt shows it. */
+  readonly returned: string | undefined
+  /** The signing secret of the endpoint. */
+  readonly secret: string
+}
+
+/** Each handler runs once, so that a test sees its first failure; so do deliveries. */
+const once = { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'fatal' }
 
 /**
  * Starts the service on an SQLite database in a temporary folder, with a generated secret for all sources.
@@ -78,6 +100,7 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
       WEBHOOK_SECRET: secret,
       ...once,
       ...options.env,
+      ADMIN_API_KEY: secret,
     }),
     config: { ...config, receiving: { ...config.receiving, sources: Object.fromEntries(sources) } },
     log: createLog('fatal'),
@@ -86,11 +109,10 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
     rmSync(folder, { recursive: true, force: true })
     throw error
   })
-  const { database } = service
+  const { database, baseUrl } = service
   const db = database.reader as unknown as Kysely<AnyTables>
   if (options.setUp) await database.transaction((tx) => options.setUp!(tx as unknown as Kysely<AnyTables>))
 
-  const sign = signer(config, secret, service.baseUrl)
   return {
     db,
     secret,
@@ -99,8 +121,8 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
         .selectFrom('events')
         .select((eb) => eb.fn.max('id').as('id'))
         .executeTakeFirst()
-      const { headers, body } = 'body' in webhook ? webhook : sign(source, webhook)
-      const response = await fetch(`${service.baseUrl}/webhooks/${source}`, { method: 'POST', headers, body })
+      const { headers, body } = 'body' in webhook ? webhook : signer(config, secret, baseUrl)(source, webhook)
+      const response = await fetch(`${baseUrl}/webhooks/${source}`, { method: 'POST', headers, body })
       const answer = await response.text()
       if (!response.ok) {
         const error = response.status === 401 ? (rejection ?? answer) : answer
@@ -108,11 +130,47 @@ export async function startTestKit(config: PosternConfig, options: TestKitOption
       }
       return { httpStatus: response.status, ...(await outcomeOf(database.reader, source, last?.id ?? 0)) }
     },
+    deliver: (...given) => deliver(baseUrl, secret, ...given),
     async close() {
       await service.stop(5_000)
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function deliver(
+  baseUrl: string,
+  adminKey: string,
+  destination: string,
+  { settings, secrets, ...event }: TestDelivery,
+): Promise<TestDelivered> {
+  const call = async <T>(method: string, path: string, body?: object): Promise<T> => {
+    const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' }
+    const given = { method, headers: body ? headers : { authorization: headers.authorization } }
+    const response = await fetch(baseUrl + path, { ...given, ...(body && { body: JSON.stringify(body) }) })
+    const answer = response.status === 204 ? {} : ((await response.json()) as { detail?: string })
+    if (!response.ok) throw new Error(answer.detail ?? `HTTP ${response.status}`)
+    return answer as T
+  }
+  const endpoint = { destination, settings, secrets, eventTypes: [event.type] }
+  const { id, secret } = await call<{ id: string; secret: string }>('POST', '/subscribers', endpoint)
+  const log = `/subscribers/${id}/deliveries`
+  await call('POST', '/events', { data: {}, ...event })
+  let ended: { id: number; status: string } | undefined
+  while (ended === undefined) {
+    const { data } = await call<{ data: { id: number; status: string }[] }>('GET', log)
+    ended = data.find(({ status }) => status !== 'pending')
+    await wait(2)
+  }
+  const { attempts } = await call<{ attempts: { error: string | null; responseBody: string | null }[] }>(
+    'GET',
+    `/deliveries/${ended.id}`,
+  )
+  // Events of later calls are not for this endpoint.
+  await call('DELETE', `/subscribers/${id}`)
+  const { error, responseBody } = attempts[0]!
+  const status = error === null ? 'delivered' : 'failed'
+  return { status, error: error ?? undefined, returned: responseBody ?? undefined, secret }
 }
 
 /** Signs webhooks as the senders of the sources do. */

@@ -188,6 +188,7 @@ async function statementsOf(
       phases: null,
       requestHeaders: '{}',
       responseHeaders: null,
+      requestBody: undefined,
       responseBody: null,
     },
   })

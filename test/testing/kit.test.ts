@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { sql } from 'kysely'
-import { defineConfig, github, hmac, stripe } from '../../src/index.ts'
+import { defineConfig, github, hmac, type PosternConfig, stripe } from '../../src/index.ts'
 import { startTestKit } from '../../src/testing/index.ts'
 import { scoped } from '../harness/scoped.ts'
 
@@ -101,4 +101,31 @@ test('a duplicate runs no handler; every source verifies its own sample, and ref
     { status: 'refused', httpStatus: 401 },
   )
   await assert.rejects(kit.receive('nobody', { type: 'a' }), /the configuration has no source nobody/)
+})
+
+test('delivers an event to a destination, and says why it failed', async () => {
+  const got: string[] = []
+  const destinations: NonNullable<PosternConfig['emitting']>['destinations'] = {
+    queue: {
+      validate: ({ name }) => (name === 'orders' ? undefined : 'There is no such queue.'),
+      deliver({ id, payload, headers }, { secrets }) {
+        if (secrets['token'] !== 'right') throw new Error('wrong token')
+        got.push(id, headers['webhook-signature']!, payload.toString())
+        return { messageId: 7 }
+      },
+    },
+  }
+  await using kit = scoped(await startTestKit({ ...config, emitting: { destinations } }))
+  const sent = { settings: { name: 'orders' }, secrets: { token: 'right' }, type: 'order.paid', id: 'one' }
+  const delivered = await kit.deliver('queue', { ...sent, data: { total: 1 } })
+  assert.deepEqual(
+    [delivered.status, delivered.error, delivered.returned],
+    ['delivered', undefined, '{"messageId":7}'],
+  )
+  assert.equal(got[0], 'one')
+  assert.match(got[1]!, /^v1,/)
+  const failed = await kit.deliver('queue', { ...sent, secrets: { token: 'old' }, id: 'two' })
+  assert.deepEqual([failed.status, failed.error], ['failed', 'wrong token'])
+  await assert.rejects(kit.deliver('queue', { ...sent, settings: {} }), /There is no such queue\./)
+  assert.equal(got.length, 3, 'an endpoint of an earlier call gets nothing')
 })
