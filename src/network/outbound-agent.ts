@@ -1,4 +1,4 @@
-import { Exchange, type ExchangeRequest } from './exchange.ts'
+import { Exchange, type ExchangeRequest, NotSent } from './exchange.ts'
 import type { ConnectorOptions } from './guarded-connector.ts'
 import type { PooledAgent } from './pooled-agent.ts'
 
@@ -9,7 +9,10 @@ export interface AgentOptions extends ConnectorOptions {
 
 /** Makes requests over its own pool of connections. */
 export interface OutboundAgent {
-  /** Sends one request. Its response is read into memory, limited in size, and each part is timed. */
+  /**
+   * Sends one request. Its response is read into memory, limited in size, and each part is timed. After `close` or `destroy` it fails
+   * with NotSent.
+   */
   exchange(request: ExchangeRequest): Exchange
   /** Waits for the requests in flight, then closes the connections. */
   close(): Promise<void>
@@ -28,13 +31,14 @@ export function createOutboundAgent({ proxy, ...options }: AgentOptions): Outbou
   let closed = false
   const open = async (): Promise<PooledAgent> => {
     const { openPooledAgent } = await import('./pooled-agent.ts')
-    if (closed) throw new Error('the agent is closed')
+    if (closed) throw new NotSent()
     return (agent = openPooledAgent(options, proxy))
   }
   return {
     exchange(request) {
       const exchange = new Exchange(request)
-      if (agent) exchange.start(agent, request)
+      if (closed) exchange.fail(new NotSent())
+      else if (agent) exchange.start(agent, request)
       else
         (opening ??= open()).then(
           (opened) => exchange.start(opened, request),

@@ -8,7 +8,15 @@ import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
 import { onEachEngine } from '../harness/engines.ts'
-import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
+import {
+  emit,
+  expectJson,
+  settled,
+  startEmitting,
+  subscribe,
+  type SubscriberAnswer,
+  until,
+} from './harness.ts'
 
 interface Seen {
   method: string
@@ -40,11 +48,17 @@ async function serve(
   }
   const server = tls ? createHttps(tls, listener) : createServer(listener)
   server.on('tlsClientError', () => undefined)
+  const sockets = new Set<Socket>()
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
     seen,
+    sockets,
     port,
     url: `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${port}/`,
     async [Symbol.asyncDispose]() {
@@ -220,6 +234,30 @@ onEachEngine('endpoints that ask for more', (engine) => {
       assert.ok((await response.text()).includes('/auth/tokenUrl'))
     }
     await subscribe(service, { url, auth: { ...oauth, tokenUrl: 'http://127.0.0.1:9000/' } })
+  })
+
+  test('a change of the endpoint and a stop close the connections with its certificates', async () => {
+    const server = selfSigned('localhost')
+    // Clients may hold these connections for a minute.
+    const headers = { 'keep-alive': 'timeout=60' }
+    await using receiver = await serve(() => [200, '', headers], { ...server, keepAliveTimeout: 60_000 })
+    await using service = await startEmitting(engine)
+    const given = { tls: { ca: server.cert } }
+    const { id } = await subscribe(service, { url: receiver.url, ...given })
+    const send = async (): Promise<void> => {
+      const before = receiver.seen.length
+      await emit(service, { type: 'a', data: 1 })
+      await until(async () => receiver.seen.length > before && receiver.sockets.size > 0, 'it is delivered')
+    }
+    await send()
+    const [first] = receiver.sockets
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { description: 'x' } })
+    await send()
+    await until(async () => first!.destroyed && receiver.sockets.size === 1, 'one connection is left')
+    const began = Date.now()
+    await service.close()
+    await until(async () => receiver.sockets.size === 0, 'no connection is left')
+    assert.ok(Date.now() - began < 30_000)
   })
 
   test('an endpoint of its own authority that requires a client certificate', async () => {

@@ -372,12 +372,17 @@ export function openEgress(settings: EgressSettings): SubscriberEgress {
     owned: createOutboundAgent({ ...owned, proxy }),
     ownerless: createOutboundAgent({ ...ownerless, proxy }),
   }
+  const open = new Set<OutboundAgent>([agents.owned, agents.ownerless])
   return {
     of: (owner) => (owner === null ? checks.ownerless : checks.owned),
     agents,
-    withTls: (owner, tls) => createOutboundAgent({ ...(owner === null ? ownerless : owned), proxy, tls }),
+    withTls(owner, tls) {
+      const agent = createOutboundAgent({ ...(owner === null ? ownerless : owned), proxy, tls })
+      open.add(agent)
+      return { ...agent, close: () => agent.close().finally(() => open.delete(agent)) }
+    },
     async close() {
-      await Promise.all([agents.owned.destroy(), agents.ownerless.destroy()])
+      await Promise.all(Array.from(open, (agent) => agent.destroy()))
     },
   }
 }

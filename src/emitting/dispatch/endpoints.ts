@@ -41,6 +41,18 @@ const defaultConcurrency = 10
 /** Subscribers in the cache. */
 const most = 10_000
 
+/** Endpoints by their ids. One that leaves it closes its own connections after its attempts in flight. */
+class EndpointCache extends BoundedCache<string, { updatedAt: number; endpoint: Endpoint }> {
+  override delete(id: string): boolean {
+    void this.get(id)?.endpoint.target.special?.agent?.close()
+    return super.delete(id)
+  }
+
+  override clear(): void {
+    for (const id of this.keys()) this.delete(id)
+  }
+}
+
 interface EndpointsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
   secrets: SubscriberSecrets
   egress: Pick<SubscriberEgress, 'agents' | 'withTls'>
@@ -54,7 +66,7 @@ interface EndpointsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clo
  */
 export class Endpoints {
   readonly #parts: EndpointsParts
-  readonly #cache = new BoundedCache<string, { updatedAt: number; endpoint: Endpoint }>(most)
+  readonly #cache = new EndpointCache(most)
 
   constructor(parts: EndpointsParts) {
     this.#parts = parts
@@ -83,6 +95,7 @@ export class Endpoints {
       warnedAt: row.warned_at,
       keysAt: (now) => keys.filter((key) => signsAt(key, now)).map(({ signing }) => signing),
     }
+    this.#cache.delete(row.id)
     this.#cache.set(row.id, { updatedAt: row.updated_at, endpoint })
     return endpoint
   }
