@@ -11,7 +11,7 @@ const common = {
   database: { ping: () => Promise.resolve() },
   workers: [],
   clock: new ManualClock(),
-} as Partial<ReadinessParts> as ReadinessParts
+} as unknown as ReadinessParts
 
 const forWebhooks = async (spool: SpoolStatus): Promise<[number, string]> => {
   const { code, body } = await readReadiness(app, { ...common, spool }, true)
