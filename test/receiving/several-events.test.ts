@@ -1,12 +1,14 @@
 // One request with several events: all are stored before the answer or none is, and each is processed once by its own id.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { adyen, type Scheme } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
+import { openLink } from '../harness/link.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { eventually } from './harness.ts'
+import { MemorySpool } from './memory-spool.ts'
 
 const key = 'ab'.repeat(32)
 const other = 'cd'.repeat(32)
@@ -220,5 +222,47 @@ onEachEngine('several events of one request', (engine) => {
       itemOf({ reference: 'r2', merchantReference: 'shop.b' }),
     )
     assert.deepEqual(await stored('routed'), ['r1:AUTHORISATION:true shop.a', 'r2:AUTHORISATION:true shop.b'])
+  })
+})
+
+describe('several events of one request in a spool', onPostgres, () => {
+  test('all are acknowledged while the database is away, and each is stored once when it is back', async () => {
+    const home = await postgres!.createMigratedDatabase()
+    const link = await openLink(home.url)
+    const spool = new MemorySpool()
+    const service = await startTestService(postgres!, {
+      databaseUrl: link.url,
+      receiving: { sources: { adyen: adyen({ secret: key }) }, spool },
+    })
+    try {
+      const send = async (...references: string[]): Promise<string> => {
+        const response = await service.fetch('/webhooks/adyen', {
+          method: 'POST',
+          body: bodyOf(...references.map((reference) => itemOf({ reference }))),
+          headers: { 'content-type': 'application/json' },
+        })
+        return `${response.status} ${await response.text()}`
+      }
+      assert.equal(await send('s1'), '200 [accepted]')
+      link.cut()
+      assert.equal(await send('s1', 's2', 's3'), '200 [accepted]')
+      assert.equal(await send('s3', 's4'), '200 [accepted]')
+      assert.equal(spool.entries.size, 5)
+      link.mend()
+      await eventually(() => spool.entries.size === 0)
+      const rows = await service.database.reader
+        .selectFrom('events')
+        .select('event_id')
+        .orderBy('id')
+        .execute()
+      assert.deepEqual(
+        rows.map(({ event_id: id }) => id),
+        ['s1', 's2', 's3', 's4'].map((id) => `${id}:AUTHORISATION:true`),
+      )
+    } finally {
+      await service.close()
+      link.close()
+      await home.drop()
+    }
   })
 })
