@@ -45,8 +45,8 @@ export function faultOfCertificate({ from, until }: Certificate, now: number): R
 }
 
 function certificatesIn(text: string): X509Certificate[] {
-  const pem = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
-  return pem.map((one) => new X509Certificate(one))
+  const [, ...pem] = text.split('-----BEGIN CERTIFICATE-----')
+  return pem.map((one) => new X509Certificate(`-----BEGIN CERTIFICATE-----${one}`))
 }
 
 /** The certificates from the signer's to a trusted one. @throws Error */
