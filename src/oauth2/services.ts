@@ -7,7 +7,7 @@ import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import type { Clients } from './clients/clients.ts'
-import { ConsentForms, ConsentStep } from './consent/consent-page.ts'
+import { ConsentForms } from './consent/consent-page.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
 import { type EndSessionUrl, Onward, SignOut } from './logout/end-session-request.ts'
@@ -22,6 +22,7 @@ import {
 } from './token/grants.ts'
 import { IdTokens, UserClaims } from './token/id-tokens.ts'
 import { TokenStatus } from './token/introspection.ts'
+import type { AccountServices } from '../accounts/services.ts'
 
 export interface OAuth2Parts extends ModuleParts {
   /** Whether an identity provider of this name is configured. */
@@ -31,26 +32,28 @@ export interface OAuth2Parts extends ModuleParts {
   endSessionUrl: EndSessionUrl
 }
 
+/** What the services of the module need of others. */
+export interface OAuth2Basis extends OAuth2Parts, AccountServices {}
+
 /** What the endpoints share, beside what accounts and the service give them. */
 export type OAuth2Services = ReturnType<typeof createServices>
 
 export function createServices(parts: OAuth2Parts) {
-  const { clients, database, clock, baseUrl, keyring, accounts } = parts
+  const { clients, database, clock, keyring, accounts } = parts
+  const basis: OAuth2Basis = { ...accounts, ...parts }
   const { refreshTokens, users, signingKeys: keys } = accounts
   const { record } = accounts.audit
   const consents = new Consents(database, clock)
   const forms = new ConsentForms(keyring)
   const requests = new AuthorizationRequests(database, clock)
-  const codes = new AuthorizationCodes({ ...accounts, database, clock })
-  const deviceCodes = new DeviceCodes({ ...accounts, database, clock, keyring })
+  const codes = new AuthorizationCodes(basis)
+  const deviceCodes = new DeviceCodes(basis)
   const userClaims = new UserClaims(users, database.reader)
-  const idTokens = new IdTokens({ keys, clock, baseUrl, userClaims })
-  const assertions = new ClientAssertions({ database, clock, baseUrl })
-  const consent = new ConsentStep({ consents, forms, users, reader: database.reader })
+  const idTokens = new IdTokens({ ...basis, userClaims })
+  const assertions = new ClientAssertions(basis)
   const onward = new Onward(keyring, clock)
   return {
-    ...accounts,
-    ...parts,
+    ...basis,
     consents,
     forms,
     requests,
@@ -60,10 +63,10 @@ export function createServices(parts: OAuth2Parts) {
     idTokens,
     assertions,
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
-    binding: new BrowserBinding(baseUrl),
-    decision: new Decision({ ...accounts, ...parts, codes, idTokens, requests, consent }),
+    binding: new BrowserBinding(parts.baseUrl),
+    decision: new Decision({ ...basis, codes, idTokens, requests, consents, forms }),
     onward,
-    signOut: new SignOut({ ...accounts, ...parts, record, onward, consents }),
+    signOut: new SignOut({ ...basis, onward, consents }),
     status: new TokenStatus(accounts),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([

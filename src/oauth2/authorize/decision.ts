@@ -5,15 +5,15 @@ import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import type { Tx } from '../../storage/database.ts'
 import { type Client, provesIdentity, type ReauthenticationProof } from '../clients/client.ts'
-import type { ConsentStep } from '../consent/consent-page.ts'
+import { askConsent, type ConsentForms } from '../consent/consent-page.ts'
+import type { Consents } from '../consent/consents.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
 import type { IdTokens } from '../token/id-tokens.ts'
 import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './authorize-route.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 /** A validated request, and how it came. */
 export interface Wanted {
@@ -25,22 +25,19 @@ export interface Wanted {
   browser: BoundBrowser
 }
 
-interface DecisionParts
-  extends
-    Pick<AccountServices, 'sessions' | 'sessionCookie' | 'audit'>,
-    Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
+interface Deciding extends OAuth2Basis {
   requests: AuthorizationRequests
   codes: AuthorizationCodes
   idTokens: IdTokens
-  consent: ConsentStep
-  isProvider: (name: string) => boolean
+  consents: Consents
+  forms: ConsentForms
 }
 
 /** Decides what an authorization request leads to: a code, a sign-in, a consent, or an error. */
 export class Decision {
-  readonly #parts: DecisionParts
+  readonly #parts: Deciding
 
-  constructor(parts: DecisionParts) {
+  constructor(parts: Deciding) {
     this.#parts = parts
   }
 
@@ -168,7 +165,9 @@ export class Decision {
     if (wanted.prompt.has('consent')) return false
     if (client.firstParty) return true
     // Otherwise the person, who knows whether they started the app, is the only check.
-    return provesIdentity(client, wanted.redirectUri) && this.#parts.consent.covers(userId, client.id, wanted)
+    return (
+      provesIdentity(client, wanted.redirectUri) && this.#parts.consents.covers(userId, client.id, wanted)
+    )
   }
 
   async #askConsent(reply: FastifyReply, session: Session, asked: Wanted): Promise<Authorization> {
@@ -176,7 +175,7 @@ export class Decision {
       throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
     const requestUri = await this.#park(asked)
     return {
-      page: await this.#parts.consent.page(reply, {
+      page: await askConsent(this.#parts, reply, {
         client: asked.client,
         wanted: asked.wanted,
         session,

@@ -7,10 +7,8 @@ import { isScope, scopes } from '../../http/access/principal.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { FastifyReply } from 'fastify'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Users } from '../../accounts/users/users.ts'
-import type { Queryable } from '../../storage/database.ts'
 import type { AuthorizationRequest } from '../authorize/request-parameters.ts'
-import type { Consents } from './consents.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 interface ConsentPage {
   view: PageView
@@ -153,30 +151,21 @@ interface ConsentQuestion {
   requestUri: string
 }
 
-/** Asks a person whether an app may have what it asks for, unless the person allowed it before. */
-export class ConsentStep {
-  readonly #parts: { consents: Consents; forms: ConsentForms; users: Users; reader: Queryable }
-
-  constructor(parts: { consents: Consents; forms: ConsentForms; users: Users; reader: Queryable }) {
-    this.#parts = parts
-  }
-
-  covers(userId: string, clientId: string, wanted: AuthorizationRequest): Promise<boolean> {
-    return this.#parts.consents.covers(userId, clientId, wanted)
-  }
-
-  async page(reply: FastifyReply, { client, wanted, session, requestUri }: ConsentQuestion): Promise<string> {
-    const { forms, users, reader } = this.#parts
-    const user = await users.find(reader, session.userId)
-    const { redirectUri, scope, resource } = wanted
-    return consentPage({
-      view: pageView(reply),
-      client,
-      redirectUri,
-      scope,
-      resource,
-      signedInAs: user?.name ?? user?.email ?? session.userId,
-      fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
-    })
-  }
+/** Asks a person whether an app may have what it asks for. */
+export async function askConsent(
+  { forms, users, database }: OAuth2Basis & { forms: ConsentForms },
+  reply: FastifyReply,
+  { client, wanted, session, requestUri }: ConsentQuestion,
+): Promise<string> {
+  const user = await users.find(database.reader, session.userId)
+  const { redirectUri, scope, resource } = wanted
+  return consentPage({
+    view: pageView(reply),
+    client,
+    redirectUri,
+    scope,
+    resource,
+    signedInAs: user?.name ?? user?.email ?? session.userId,
+    fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
+  })
 }

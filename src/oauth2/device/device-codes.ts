@@ -8,8 +8,7 @@ import type { DeviceCodesTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
 import { randomInt } from 'node:crypto'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 /** Seconds that a person has for the approval. */
 export const codeLifetime = 600
@@ -42,14 +41,11 @@ export type Poll =
   | { state: 'unknown'; userId: string | undefined }
   | { state: 'approved'; family: Family; refreshToken: string }
 
-type DeviceCodesParts = Pick<ModuleParts, 'database' | 'clock' | 'keyring'> &
-  Pick<AccountServices, 'refreshTokens' | 'users'>
-
 /** Sign-ins of devices without a browser (RFC 8628): a person approves them on another device. */
 export class DeviceCodes {
-  readonly #parts: DeviceCodesParts
+  readonly #parts: OAuth2Basis
 
-  constructor(parts: DeviceCodesParts) {
+  constructor(parts: OAuth2Basis) {
     this.#parts = parts
   }
 

@@ -5,11 +5,10 @@ import type { Clients } from '../clients/clients.ts'
 import type { IdTokenHint, IdTokens } from '../token/id-tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { Consents } from '../consent/consents.ts'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 /** The parameters that are read (OpenID Connect RP-Initiated Logout 1.0, section 2). Others are ignored. */
 export const endSessionParameters = [
@@ -126,22 +125,14 @@ export type EndSessionUrl = (
   request: { postLogoutRedirectUri: string; state: string },
 ) => Promise<URL | undefined>
 
-interface SignOutParts
-  extends Pick<ModuleParts, 'database' | 'baseUrl'>, Pick<AccountServices, 'sessions' | 'tokenFamilies'> {
-  record: RecordAudit
-  endSessionUrl: EndSessionUrl
-  onward: Onward
-  consents: Consents
-}
-
 /** The path at which browsers come back from the sign-out at their identity provider. */
 export const returnPath = '/oauth2/end-session/return'
 
 /** Ends browser sessions for apps. */
 export class SignOut {
-  readonly #parts: SignOutParts
+  readonly #parts: OAuth2Basis & { onward: Onward; consents: Consents }
 
-  constructor(parts: SignOutParts) {
+  constructor(parts: OAuth2Basis & { onward: Onward; consents: Consents }) {
     this.#parts = parts
   }
 
@@ -168,9 +159,9 @@ export class SignOut {
     origin: AuditOrigin,
   ): Promise<Next | undefined> {
     const { client } = wanted
-    const { sessions, record, endSessionUrl, onward, baseUrl } = this.#parts
+    const { sessions, audit, endSessionUrl, onward, baseUrl } = this.#parts
     await sessions.revoke(userId, id, (tx) =>
-      record(tx, {
+      audit.record(tx, {
         ...origin,
         action: 'user.signed_out',
         userId,

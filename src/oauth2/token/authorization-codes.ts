@@ -10,8 +10,7 @@ import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { AuthorizationCodesTable } from '../../storage/tables.ts'
-import type { AccountServices } from '../../accounts/services.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
@@ -43,9 +42,6 @@ interface AppCodeExchange {
   /** The caller, for the audit log. */
   origin: AuditOrigin
 }
-
-type AuthorizationCodesParts = Pick<ModuleParts, 'database' | 'clock'> &
-  Pick<AccountServices, 'refreshTokens' | 'tokenFamilies'>
 
 interface CodeUse {
   hash: Uint8Array
@@ -83,9 +79,9 @@ interface ExchangedCode {
 
 /** One-time codes that apps exchange for tokens (RFC 6749, section 4.1; RFC 7636). */
 export class AuthorizationCodes {
-  readonly #parts: AuthorizationCodesParts
+  readonly #parts: OAuth2Basis
 
-  constructor(parts: AuthorizationCodesParts) {
+  constructor(parts: OAuth2Basis) {
     this.#parts = parts
   }
 

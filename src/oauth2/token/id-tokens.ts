@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto'
-import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import { type Client, signingAlgorithms } from '../clients/client.ts'
 import type { Users } from '../../accounts/users/users.ts'
 import type { Queryable } from '../../storage/database.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { OAuth2Basis } from '../services.ts'
 
 /** Seconds that an id_token is valid: clients read it once, when they get it. */
 const lifetime = 15 * 60
-
-interface IdTokenParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
-  keys: SigningKeys
-  userClaims: UserClaims
-}
 
 /** The claims of an id_token that name its session, as a hint of a sign-out. */
 export interface IdTokenHint {
@@ -24,9 +18,9 @@ export interface IdTokenHint {
 
 /** The id_tokens of OpenID Connect Core, section 2. */
 export class IdTokens {
-  readonly #parts: IdTokenParts
+  readonly #parts: OAuth2Basis & { userClaims: UserClaims }
 
-  constructor(parts: IdTokenParts) {
+  constructor(parts: OAuth2Basis & { userClaims: UserClaims }) {
     this.#parts = parts
   }
 
@@ -39,7 +33,7 @@ export class IdTokens {
     family: Family,
     more: { nonce: string | null; accessToken: string },
   ): Promise<string> {
-    const { keys, clock, baseUrl, userClaims } = this.#parts
+    const { signingKeys: keys, clock, baseUrl, userClaims } = this.#parts
     const { userId, provider, familyId, authenticatedAt, acr, amr, scope } = family
     const algorithm = client.idTokenAlgorithm
     const now = Math.floor(clock.now() / 1000)
@@ -64,7 +58,7 @@ export class IdTokens {
 
   /** The session that a hint names, also of an expired id_token; `undefined` when this service did not issue it. */
   async readHint(token: string): Promise<IdTokenHint | undefined> {
-    const claims = await this.#parts.keys.verify(token, {
+    const claims = await this.#parts.signingKeys.verify(token, {
       issuer: this.#parts.baseUrl(),
       typ: 'JWT',
       algorithms: signingAlgorithms,
@@ -77,7 +71,7 @@ export class IdTokens {
 
   /** Whether a hint that `readHint` does not accept may be of this service: keys are deleted after a rotation, hints are not. */
   mayBeOfDeletedKey(token: string): Promise<boolean> {
-    return this.#parts.keys.namesUnknownKey(token, this.#parts.baseUrl())
+    return this.#parts.signingKeys.namesUnknownKey(token, this.#parts.baseUrl())
   }
 }
 
