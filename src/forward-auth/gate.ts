@@ -1,4 +1,3 @@
-import type { Accounts } from '../accounts/index.ts'
 import type { Refusal } from '../accounts/refusals.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
@@ -12,24 +11,16 @@ import {
 } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
 import { type IdentityTokens, emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
-import type { Pass, Passes } from './passes.ts'
+import type { Pass, Passes, ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
 import { type TokenLookups, waiting } from './token-lookups.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
-export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'
-
-interface GateParts {
-  hosts: () => ReadonlyMap<string, GuardedHost>
-  accounts: Pick<Accounts, 'sessions' | 'sessionCookie' | 'hostSessions' | 'secondFactor' | 'noteRefusedCall'>
-  /** The cookie of other hosts. */
-  hostCookie: Accounts['sessionCookie']
+interface GateParts extends ForwardAuthBasis {
   people: People
   passes: Passes
   tokens: IdentityTokens
   lookups: TokenLookups
-  baseUrl: () => string
-  count: (host: string, outcome: Outcome) => void
 }
 
 /** A person who is signed in, and the role that counts. */
@@ -76,7 +67,7 @@ export class Gate {
   }
 
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
-    const role = this.#parts.accounts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
+    const role = this.#parts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
     const rules = asked.guarded.rulesFor(asked.path)
     if (rules.every((rule) => lets(rule, role, person))) return this.#allow(asked, { session, role, person })
     return this.#forbid(call, asked, session, person)
@@ -101,7 +92,7 @@ export class Gate {
     const { address, id: supportId, network } = call
     const userAgent = call.request.headers['user-agent']
     const actor = session && { actor: `user:${session.userId}`, sessionId: session.id }
-    return this.#parts.accounts.noteRefusedCall(
+    return this.#parts.noteRefusedCall(
       {
         origin: { address, userAgent, supportId, ...actor },
         network,
@@ -113,13 +104,13 @@ export class Gate {
   }
 
   #tokenOf({ cookie, guarded }: Asked): string | undefined {
-    const { accounts, hostCookie } = this.#parts
-    return (guarded.isOwn ? accounts.sessionCookie : hostCookie).read({ headers: { cookie } })
+    const { sessionCookie, hostCookie } = this.#parts
+    return (guarded.isOwn ? sessionCookie : hostCookie).read({ headers: { cookie } })
   }
 
   /** The session, without waiting, if it is cached. */
   #cached(token: string, { isOwn, host }: GuardedHost): Session | undefined {
-    const { sessions, hostSessions } = this.#parts.accounts
+    const { sessions, hostSessions } = this.#parts
     if (isOwn) return sessions.cached(token)
     const session = hostSessions.cached(token)
     return session?.host === host ? session : undefined
@@ -127,21 +118,19 @@ export class Gate {
 
   /** @throws Problem `not-signed-in` if the address has sent too many unknown tokens */
   async #find(call: RawCall, token: string, guarded: GuardedHost): Promise<Session | undefined> {
-    const { accounts, lookups } = this.#parts
+    const { sessions, lookups } = this.#parts
     // A token of one host is unknown at all others.
     const key = `${guarded.host} ${token}`
     if (lookups.isKnownMissing(key)) return undefined
     if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown()
-    const session = guarded.isOwn
-      ? await accounts.sessions.find(token)
-      : await this.#findAtHost(call, guarded, token)
+    const session = guarded.isOwn ? await sessions.find(token) : await this.#findAtHost(call, guarded, token)
     if (session) lookups.noteFound(key)
     else lookups.noteMissing(key, () => call.network)
     return session
   }
 
   async #findAtHost(call: RawCall, { host }: GuardedHost, token: string): Promise<Session | undefined> {
-    const session = await this.#parts.accounts.hostSessions.find(token)
+    const session = await this.#parts.hostSessions.find(token)
     if (!session || session.host === host) return session
     // Somebody copied the cookie: no browser sends it to another host.
     const refusal = { action: 'forward_auth.refused', code: 'other-host', target: `host:${host}` } as const

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOriginOf, type AuditOrigin, type RecordAudit } from '../accounts/audit/audit.ts'
+import { auditOriginOf, type AuditOrigin } from '../accounts/audit/audit.ts'
 import type { BrowserBinding, BoundBrowser } from '../accounts/sessions/browser-binding.ts'
-import type { HostCookie } from '../http/responses/host-cookie.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
@@ -17,19 +16,15 @@ import type { GuardedHost } from './hosts.ts'
 import { acceptedLanguage, refusedPage } from './pages.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import type { AccountServices } from '../accounts/services.ts'
-import type { ModuleParts } from '../http/service-module.ts'
 import type { SessionToken } from '../accounts/sessions/sessions.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { deleteExpired } from '../storage/sql-text.ts'
+import type { ForwardAuthBasis } from './passes.ts'
 
-interface HostRoutesParts
-  extends Pick<AccountServices, 'sessions' | 'sessionCookie' | 'noteRefusal'>, Pick<ModuleParts, 'baseUrl'> {
-  hosts: () => ReadonlyMap<string, GuardedHost>
+interface HostRoutesParts extends ForwardAuthBasis {
   /** Where hosts have the metadata of an API. */
   resourcePaths: readonly string[]
   codes: HostCodes
-  /** The cookie of other hosts. */
-  hostCookie: HostCookie
   binding: BrowserBinding
   proxies: TrustedProxies
 }
@@ -215,16 +210,11 @@ interface RedeemedCode {
   token?: SessionToken
 }
 
-interface HostCodesParts
-  extends Pick<ModuleParts, 'database' | 'clock'>, Pick<AccountServices, 'hostSessions'> {
-  record: RecordAudit
-}
-
 /** One-time codes that carry a session to another host. */
 export class HostCodes {
-  readonly #parts: HostCodesParts
+  readonly #parts: AccountServices
 
-  constructor(parts: HostCodesParts) {
+  constructor(parts: AccountServices) {
     this.#parts = parts
   }
 
@@ -255,7 +245,7 @@ export class HostCodes {
     code: string,
     { host, browser, origin }: { host: string; browser: BoundBrowser; origin: AuditOrigin },
   ): Promise<RedeemedCode | CodeFault> {
-    const { database, clock, hostSessions, record } = this.#parts
+    const { database, clock, hostSessions, audit } = this.#parts
     const now = clock.now()
     const hash = hashToken(code)
     return database.transaction(async (tx) => {
@@ -279,7 +269,7 @@ export class HostCodes {
       const created = used && (await hostSessions.create(tx, { sessionId, host }))
       if (!created) return { returnTo }
       const { userId, ...token } = created
-      await record(tx, {
+      await audit.record(tx, {
         ...origin,
         action: 'forward_auth.signed_in',
         actor: `user:${userId}`,

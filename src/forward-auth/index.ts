@@ -6,11 +6,11 @@ import { ConfigurationError } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'
 import type { ServiceModule, ModuleParts } from '../http/service-module.ts'
 import { type ForwardAuthConfig, validateForwardAuth } from './config.ts'
-import { Gate, type Outcome } from './gate.ts'
+import { Gate } from './gate.ts'
 import { HostCodes, hostRoutes } from './host-routes.ts'
 import { compileHosts, type GuardedHost, namesIdentities, resourcePathsOf } from './hosts.ts'
 import { IdentityTokens, identityHeaders } from './identity-headers.ts'
-import { Passes } from './passes.ts'
+import { type Outcome, Passes } from './passes.ts'
 import { People } from './people.ts'
 import { TokenLookups } from './token-lookups.ts'
 import { Type } from 'typebox'
@@ -32,7 +32,7 @@ export function createForwardAuth(
   if (faults.length > 0) throw new ConfigurationError(faults)
   const hosts = compiledOnce(config, baseUrl)
   const hostCookie = new HostCookie('postern_host', baseUrl)
-  const codes = new HostCodes({ ...accounts, database, clock, record: accounts.audit.record })
+  const codes = new HostCodes(accounts)
   const counter = metrics.counter(
     'postern_forward_auth_total',
     'Requests that proxies asked about, by host and outcome: `allowed`, `signed-out`, `forbidden`, `refused`',
@@ -45,29 +45,23 @@ export function createForwardAuth(
   const labelled = (host: string, outcome: Outcome) =>
     (outcome === 'allowed' ? allowed.get(host) : undefined) ?? counter.labels({ host, outcome })
   const count = (host: string, outcome: Outcome): void => labelled(host, outcome).inc()
+  const basis = { ...accounts, hosts, hostCookie, count }
   const gate = new Gate({
-    hosts,
-    accounts,
-    passes: new Passes({ hosts, accounts, clock, count }),
-    hostCookie,
+    ...basis,
+    passes: new Passes(basis),
     people: new People({ database, clock, users: accounts.users, withIdentities: namesIdentities(config) }),
-    tokens: new IdentityTokens({ ...accounts, database, clock, baseUrl }),
+    tokens: new IdentityTokens(accounts),
     lookups: new TokenLookups(clock, configuration.rateLimit),
-    baseUrl,
-    count,
   })
   return {
     routes(app) {
       forwardRoute(app, gate)
       hostRoutes(app, {
-        ...accounts,
-        hosts,
+        ...basis,
         resourcePaths: resourcePathsOf(config),
         codes,
-        hostCookie,
         binding: new BrowserBinding(baseUrl),
         proxies: new TrustedProxies(configuration.trustedProxies),
-        baseUrl,
       })
     },
     workers: [createSweeper('forward authentication', clock, log, [(now) => codes.sweep(now)])],

@@ -1,11 +1,11 @@
-import type { Accounts } from '../accounts/index.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import type { RawAnswer, RawCall } from '../http/raw/call.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-import type { Clock } from '../runtime/clock.ts'
 import { forwardPath, pathOf, single } from './forwarded-request.ts'
 import type { GuardedHost, Rule } from './hosts.ts'
 import { cacheTime, lets, type Person } from './people.ts'
+import type { AccountServices } from '../accounts/services.ts'
+import type { HostCookie } from '../http/responses/host-cookie.ts'
 
 /** Passes of one host at most. */
 const capacity = 10_000
@@ -25,28 +25,31 @@ export interface Pass {
   readonly until: number
 }
 
-interface PassesParts {
+/** What the parts of forward authentication share. */
+export interface ForwardAuthBasis extends AccountServices {
   hosts: () => ReadonlyMap<string, GuardedHost>
-  accounts: Pick<Accounts, 'sessions' | 'hostSessions'>
-  clock: Clock
-  count: (host: string, outcome: 'allowed') => void
+  /** The cookie of other hosts. */
+  hostCookie: HostCookie
+  count: (host: string, outcome: Outcome) => void
 }
+
+export type Outcome = 'allowed' | 'signed-out' | 'forbidden' | 'refused'
 
 /**
  * Answers the most frequent requests, those of a person for whom the same browser's last request was allowed. Cookies, session, person and
  * answer are then the same, and only the path has to be checked.
  */
 export class Passes {
-  readonly #parts: PassesParts
+  readonly #parts: ForwardAuthBasis
   readonly #byHost = new Map<string, BoundedCache<string, Pass>>()
 
-  constructor(parts: PassesParts) {
+  constructor(parts: ForwardAuthBasis) {
     this.#parts = parts
   }
 
   /** The era in which a session of a host is found now; `undefined` if nothing can be cached. */
   eraOf({ isOwn }: GuardedHost): number | undefined {
-    const { sessions, hostSessions } = this.#parts.accounts
+    const { sessions, hostSessions } = this.#parts
     return (isOwn ? sessions : hostSessions).era
   }
 
@@ -76,7 +79,7 @@ export class Passes {
   #isCurrent(guarded: GuardedHost, { era, until, session }: Pass): boolean {
     const now = this.#parts.clock.now()
     if (until <= now || until > now + cacheTime || era !== this.eraOf(guarded)) return false
-    return this.#parts.accounts.sessions.use(session)
+    return this.#parts.sessions.use(session)
   }
 }
 
