@@ -57,7 +57,7 @@ async function lastFailure(reader: Database['readerAside'], id: string): Promise
       join.onRef('attempts.delivery', '=', 'newest.id').onRef('attempts.number', '=', 'newest.attempts'),
     )
     .select(['attempts.status', 'attempts.error'])
-    .where('attempts.failure', 'is not', null)
+    .where('attempts.error', 'is not', null)
     .orderBy('attempts.at', 'desc')
     .limit(1)
     .executeTakeFirst()

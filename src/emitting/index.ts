@@ -45,6 +45,8 @@ import { healthRoutes } from './routes/health.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
 import { subscriberRoutes } from './routes/subscribers.ts'
+import { withTransformations } from './transformations/attempt.ts'
+import { Sandbox } from './transformations/sandbox.ts'
 
 interface EmittingParts extends ModuleParts {
   config?: EmittingConfig | undefined
@@ -73,7 +75,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const cursors = new Cursors(keyring)
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
-  const stores = { database, keyring, secrets, cursors, clock, record }
+  const sandbox = new Sandbox()
+  const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
   const destinations = readDestinations(parts.config?.destinations)
   const { catalogue, emitter, scheduledEvents } = createEmitter(parts, record, () => dispatcher.generation)
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
@@ -88,7 +91,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
     publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
     changed,
   })
-  const { dispatcher, health } = createDispatcher(parts, { egress, secrets, operationalEvents, destinations })
+  const uses = { egress, secrets, operationalEvents, destinations, sandbox }
+  const { dispatcher, health } = createDispatcher(parts, uses)
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
   const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
@@ -162,11 +166,12 @@ interface DispatcherUses {
   secrets: SubscriberSecrets
   operationalEvents: OperationalEvents
   destinations: Destinations
+  sandbox: Sandbox
 }
 
 function createDispatcher(
   { configuration, database, keyring, clock, log, metrics, random = Math.random }: EmittingParts,
-  { egress, secrets, operationalEvents, destinations }: DispatcherUses,
+  { egress, secrets, operationalEvents, destinations, sandbox }: DispatcherUses,
 ): { dispatcher: Dispatcher; health: Health } {
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
@@ -184,7 +189,7 @@ function createDispatcher(
       destinations,
       defaults: { timeout, schedule },
     }),
-    attempt: createAttempt({ agents: egress.agents, clock }),
+    attempt: withTransformations(createAttempt({ agents: egress.agents, clock }), { sandbox, clock }),
     health,
     operationalEvents,
     metrics: deliveryMetrics(metrics),
@@ -192,7 +197,7 @@ function createDispatcher(
     random,
     log,
     close: async () => {
-      await Promise.all([health.stop(), egress.close(), closeDestinations(destinations)])
+      await Promise.all([health.stop(), egress.close(), closeDestinations(destinations), sandbox.close()])
     },
   })
   return { dispatcher, health }

@@ -86,15 +86,22 @@ export function targetOf(
   {
     method = 'POST',
     special,
-  }: { method?: Target['method'] | undefined; special?: SpecialEndpoint | undefined } = {},
+    contentType = 'application/json',
+    shown = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue])),
+  }: {
+    method?: Target['method'] | undefined
+    special?: SpecialEndpoint | undefined
+    contentType?: string
+    /** The custom headers for display. */
+    shown?: Readonly<Record<string, string>>
+  } = {},
 ): Target {
   const { host, protocol, pathname, search } = new URL(url)
   const fixed = {
-    'content-type': 'application/json',
+    'content-type': contentType,
     ...(!special?.destination && { 'user-agent': `Postern/${version}` }),
     ...(special?.gzip && { 'content-encoding': 'gzip' }),
   }
-  const redacted = Object.fromEntries(Object.keys(customHeaders).map((name) => [name, redactedValue]))
   return {
     // Not its `origin`, which destinations do not have.
     origin: `${protocol}//${host}`,
@@ -106,7 +113,7 @@ export function targetOf(
       [addressKey]: url,
       ...(method !== 'POST' && { [methodKey]: method }),
       ...fixed,
-      ...redacted,
+      ...shown,
     }).slice(0, -1),
   }
 }
@@ -198,7 +205,7 @@ export function withheld(at: number): AttemptResult {
 }
 
 /** The result without an HTTP request. */
-function notMade(at: number, requestHeaders: string, failure?: Failure): AttemptResult {
+export function notMade(at: number, requestHeaders: string, failure?: Failure): AttemptResult {
   return {
     at,
     durationMs: 0,
@@ -310,8 +317,8 @@ export function evaluateAttempt(
   random: Random,
   plannedIn?: number,
 ): AttemptOutcome {
-  const { status, error, directive, response } = result
-  if (error === null && (status !== null || response === 'answered'))
+  const { status, error, failure, directive, response } = result
+  if (error === null && (status !== null || response === 'answered' || failure === 'canceled'))
     return { kind: 'delivered', ...disableReason(directive, undefined) }
   const disable = disableReason(directive, status)
   if (disable || directive === 'abort-message') return { kind: 'dead', ...disable }

@@ -71,6 +71,8 @@ export type FailureKind =
   | 'tls-failed'
   | 'unexpected-status'
   | 'token-failed'
+  | 'transformation-failed'
+  | 'canceled'
   | 'destination-failed'
   | 'destination-timeout'
   | 'payload-gone'
@@ -220,6 +222,9 @@ const hints: Record<FailureKind, string> = {
   'unexpected-status': 'Check the statuses that count as a success in the settings of the endpoint.',
   'token-failed':
     'Check the token URL, client ID, client secret and scope of the endpoint, and that its authorization server is available.',
+  'transformation-failed':
+    'Correct the transformation of the endpoint, and test it with this event. The next attempt runs the new code.',
+  canceled: 'The transformation of the endpoint canceled this event, so nothing was sent.',
   'destination-failed':
     'The deliver function of the destination failed. Check the settings of the endpoint and that the destination is available.',
   'destination-timeout':

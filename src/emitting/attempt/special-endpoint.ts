@@ -4,6 +4,7 @@ import type { ExchangeRequest, Outcome } from '../../network/exchange.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { EndpointTransformation } from '../transformations/attempt.ts'
 import type { DestinationCall } from './destination.ts'
 import type { Failure } from './failures.ts'
 import type { OAuthTokens } from './oauth-tokens.ts'
@@ -16,6 +17,7 @@ export interface SpecialEndpoint {
   gzip: boolean
   /** Gets the events in place of a server. */
   destination?: DestinationCall | undefined
+  transformation?: EndpointTransformation | undefined
   succeeds?: ((status: number) => boolean) | undefined
   isFinal?: ((status: number) => boolean) | undefined
 }

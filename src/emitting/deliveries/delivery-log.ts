@@ -287,18 +287,18 @@ export async function pastSignatures(
   { database, secrets, clock }: { database: Database; secrets: SubscriberSecrets; clock: Clock },
   { entry, signing, payload, size }: DeliveryDetail,
 ): Promise<(attempt: AttemptsTable) => string | null> {
-  if (size > payloadShown) return () => null
   const keys = await secrets.load(database.reader, entry.subscriber_id, schemesOf(signing))
   const expired = clock.now() - tolerance
-  return ({ at, request_headers }) => {
+  return ({ at, request_headers, request_body }) => {
     const timestamp = (JSON.parse(request_headers) as Record<string, string>)['webhook-timestamp']
-    if (at > expired || timestamp === undefined) return null
+    const isWhole = request_body === null ? size <= payloadShown : request_body.length < payloadShown
+    if (at > expired || timestamp === undefined || !isWhole) return null
     const then = keys.filter(
       ({ createdAt, expiresAt }) => createdAt <= at && (expiresAt === null || expiresAt > at),
     )
     if (then.length === 0) return null
     const signers = then.map((key) => key.signing)
-    return signatures(signers, entry.event_id, Number(timestamp), payload)
+    return signatures(signers, entry.event_id, Number(timestamp), request_body ?? payload)
   }
 }
 

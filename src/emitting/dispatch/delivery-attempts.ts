@@ -150,8 +150,12 @@ export class DeliveryAttempts {
     const plannedAt = delivery.plannedAt ?? 0
     const plannedIn = plannedAt > result.at ? plannedAt - now : undefined
     const outcome = evaluateAttempt(result, endpoint.schedule, delivery.begun, random, plannedIn)
-    this.#count(endpoint, outcome, result)
-    const effects = operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
+    // Canceled by a transformation: it says nothing of the endpoint.
+    const isCanceled = result.failure === 'canceled'
+    if (!isCanceled) this.#count(endpoint, outcome, result)
+    const effects = isCanceled
+      ? undefined
+      : operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
     const recorded = this.#record({ delivery, outcome, now, attempt: result, effects })
     const response = classifyResponse(result)
     if (!effects) release(response)

@@ -8,6 +8,7 @@ import { type Auth, type Credentials, openCredentials } from '../subscribers/cre
 import { destinationIn, type Destinations } from '../subscribers/destinations.ts'
 import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
+import { keyOf } from '../transformations/transformation.ts'
 import type { SigningKey } from '../attempt/signature.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -106,22 +107,27 @@ export class Endpoints {
     const options = readRequestOptions(row.request)
     const credentials = openCredentials(keyring, row)
     const { auth } = credentials
-    if (auth && auth.type !== 'oauth')
-      headers['authorization'] =
-        auth.type === 'basic' ? basicAuthorization(auth.user!, auth.password!) : `Bearer ${auth.token}`
-    return targetOf(row.url, headers, {
-      method: options.method,
-      special: this.#special(row, options, credentials),
+    const authorization = auth && authorizationOf(auth)
+    const { method = 'POST' } = options
+    const special = this.#special(row, options, credentials)
+    const { url, transformation: code } = row
+    if (special && code !== null) {
+      const key = keyOf(row.owner, row.id)
+      special.transformation = { code, key, url, method, headers, hasAuth: auth !== undefined, authorization }
+    }
+    return targetOf(url, authorization === undefined ? headers : { ...headers, authorization }, {
+      method,
+      special,
     })
   }
 
   /** Undefined if the subscriber needs nothing but a request with fixed headers. @throws Error for a destination that is not declared */
   #special(
-    { id, url, owner, credentials: sealed, request }: SubscribersTable,
+    { id, url, owner, credentials: sealed, request, transformation }: SubscribersTable,
     { gzip = false, successStatuses, noRetryStatuses, settings = {} }: RequestOptions,
     { auth, tls, secrets = {} }: Credentials,
   ): SpecialEndpoint | undefined {
-    if (sealed === null && request === null) return undefined
+    if (sealed === null && request === null && transformation === null) return undefined
     const name = destinationIn(url)
     if (name !== null) {
       const declared = this.#parts.destinations.get(name)
@@ -153,6 +159,12 @@ export class Endpoints {
     const agent = own && new URL(client.tokenUrl).origin === new URL(url).origin ? own : shared
     return new OAuthTokens({ client, agent, owned: owner !== null, clock })
   }
+}
+
+/** Undefined for OAuth, whose tokens are fetched. */
+function authorizationOf({ type, user, password, token }: Auth): string | undefined {
+  if (type === 'oauth') return undefined
+  return type === 'basic' ? basicAuthorization(user!, password!) : `Bearer ${token}`
 }
 
 function signsAt({ expiresAt }: LiveKey, now: number): boolean {

@@ -111,6 +111,12 @@ const AttemptView = closedObject({
   failure: nullable(Type.String({ description: 'The kind of failure, a stable word such as `refused`' })),
   advice: nullable(Type.String({ description: 'A troubleshooting hint' })),
   requestHeaders: Headers,
+  requestBody: nullable(
+    Type.String({
+      description:
+        'The body that was sent, if a transformation changed it: its first 64 KiB, as UTF-8. Null: that of the delivery',
+    }),
+  ),
   signature: nullable(
     Type.String({
       description:
@@ -141,6 +147,7 @@ function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeo
     failure: row.failure,
     advice: troubleshootingHint(row.failure),
     requestHeaders,
+    requestBody: row.request_body && Buffer.from(row.request_body).toString(),
     signature,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),

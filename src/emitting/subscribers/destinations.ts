@@ -54,7 +54,7 @@ export function isOpenToOwners(destinations: Destinations, { url }: Pick<Subscri
 }
 
 /** The settings of a subscriber that do not apply to destinations. */
-const onlyHttp = ['url', 'auth', 'tls', 'httpSignature', ...Object.keys(requestOptions)]
+const onlyHttp = ['url', 'auth', 'tls', 'httpSignature', 'transformation', ...Object.keys(requestOptions)]
 
 /** @param destination null for HTTP. @throws Problem `invalid-body` for settings of the other kind */
 export function refuseForeign(destination: string | null, given: object): void {

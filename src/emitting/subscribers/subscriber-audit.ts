@@ -15,6 +15,7 @@ const settings: Partial<Record<keyof SubscribersTable, string>> = {
   headers: 'headers',
   credentials: 'credentials',
   request: 'request',
+  transformation: 'transformation',
   ordered: 'ordered',
   signing: 'signing',
   owner: 'owner',

@@ -57,6 +57,10 @@ const ownSettings = {
     Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
     'Additional headers. `[redacted]` keeps the stored value.',
   ),
+  transformation: orDefault(
+    Type.String({ minLength: 1, maxLength: 16_384, pattern: storablePattern }),
+    'JavaScript with a function `handler(webhook)` that changes each request; null removes it',
+  ),
   ordered: Type.Optional(
     Type.Boolean({
       description: 'Send one delivery at a time, in the order of emission; a failed one delays the others',

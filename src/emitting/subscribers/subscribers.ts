@@ -46,6 +46,8 @@ import {
   type Secrets,
   type Settings,
 } from './destinations.ts'
+import type { Sandbox } from '../transformations/sandbox.ts'
+import { checkTransformation, keyOf } from '../transformations/transformation.ts'
 import {
   readRequestOptions,
   requestOptions,
@@ -65,6 +67,7 @@ interface SubscribersParts {
   destinations: Destinations
   /** The address checks for this owner; null for subscribers without an owner. */
   egressOf: (owner: string | null) => Egress
+  sandbox: Sandbox
   /** Called in the transaction that disables a subscriber. */
   publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
   /** Called after the commit of a change, so that this process applies it at once. */
@@ -94,6 +97,8 @@ export class Subscribers {
     const id = given.id ?? newId(now)
     const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
     const place = await this.#placeOf(given, owner, reach)
+    if (given.transformation)
+      await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
     const row: SubscribersTable = {
       id,
       description: null,
@@ -186,6 +191,10 @@ export class Subscribers {
     const { database, secrets, clock, keyring } = this.#parts
     // Not within the transaction, because the declaration of a destination may take its time.
     const request = await this.#checkDestination(id, given, reach)
+    if (given.transformation) {
+      const { owner } = await this.get(id, reach)
+      await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
+    }
     const result = await database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
@@ -424,6 +433,7 @@ interface SubscriberSettings extends Required<Omit<RequestOptions, 'settings'>> 
   rateLimit: number | null
   concurrency: number | null
   headers: Readonly<Record<string, string>> | null
+  transformation: string | null
   ordered: boolean
   signing: SigningScheme
   httpSignature: boolean
@@ -475,6 +485,7 @@ function settingsColumns(
     columns.headers = sealHeaders(keyring, id, readCustomHeaders(given.headers ?? {}, before.headers))
   if (Object.keys(requestOptions).some((name) => given[name as keyof RequestOptions] !== undefined))
     columns.request = writeRequestOptions(given, before.request)
+  if (given.transformation !== undefined) columns.transformation = given.transformation
   if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
   if (given.signing !== undefined) columns.signing = given.signing
   if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0

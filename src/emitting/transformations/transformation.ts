@@ -1,0 +1,164 @@
+import { Problem } from '../../errors.ts'
+import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import type { Target } from '../attempt/attempt.ts'
+import { readCustomHeaders, showCustomHeaders } from '../subscribers/custom-headers.ts'
+import { methods } from '../subscribers/request-options.ts'
+import type { Ran, Sandbox } from './sandbox.ts'
+
+/** Bytes of the code, and of the body that it returns. */
+const longestCode = 16 * 1024
+const longestBody = 1024 * 1024
+/** Characters, as of the address of a subscriber. */
+const longestUrl = 2048
+const contentType = /^[!-~]([\t -~]{0,254}[!-~])?$/
+
+/** The transformation of a subscriber, and the request that it gets. */
+export interface Transformation {
+  code: string
+  key: string
+  url: string
+  method: Target['method']
+  /** Custom headers. The code sees credentials as `[redacted]`, which selects the stored value. */
+  headers: Readonly<Record<string, string>>
+  /** Whether `authorization` is set by the subscriber's `auth`, which the code neither sees nor changes. */
+  hasAuth: boolean
+}
+
+/** An event, as the code sees it. */
+interface TransformedEvent {
+  event_id: string
+  type: string
+  payload: Uint8Array
+}
+
+/** The request to send. */
+export interface Changed {
+  url: string
+  method: Target['method']
+  headers: Record<string, string>
+  contentType: string
+  /** The headers for display: credentials are redacted. */
+  shown: Record<string, string>
+  /** Undefined if it is that of the event. */
+  body: Buffer | undefined
+}
+
+export type Transformed = Changed | { canceled: true } | { error: NonNullable<Ran['error']> }
+
+/** For subscribers without an owner, each has its own. */
+export function keyOf(owner: string | null, id: string): string {
+  return owner === null ? `subscriber:${id}` : `owner:${owner}`
+}
+
+/**
+ * Runs the code of a transformation and checks what it returns. Rejects with the reason of `cut`; any behavior of the code is a result.
+ */
+export async function transform(
+  sandbox: Sandbox,
+  transformation: Transformation,
+  event: TransformedEvent,
+  cut?: AbortBroadcast,
+): Promise<Transformed & { durationMs: number }> {
+  const { code, key, url, method, headers } = transformation
+  const { event_id: eventId, type: eventType, payload } = event
+  const shown = { 'content-type': 'application/json', ...showCustomHeaders(headers) }
+  const webhook = JSON.stringify({ method, url, headers: shown, eventType, id: eventId, cancel: false })
+  const ran = await sandbox.run({ key, code, webhook, body: textOf(payload), eventId }, cut)
+  return { ...checked(ran, transformation), durationMs: ran.durationMs }
+}
+
+/** @throws Problem `invalid-body` if the code cannot be compiled or defines no handler */
+export async function checkTransformation(sandbox: Sandbox, code: string, key: string): Promise<void> {
+  const isShort = Buffer.byteLength(code) <= longestCode
+  const tooLong = { message: `it must be at most ${longestCode / 1024} KiB` }
+  const { error } = isShort
+    ? await sandbox.run({ key, code, webhook: '{}', eventId: '' })
+    : { error: tooLong }
+  if (error)
+    throw new Problem('invalid-body', {
+      detail: `The transformation is invalid: ${describeError(error)}.`,
+      pointer: '/transformation',
+    })
+}
+
+export function describeError({ message, line }: NonNullable<Ran['error']>): string {
+  const text = message.replaceAll('\0', '').toWellFormed()
+  return line === undefined ? text : `${text} (line ${line})`
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+}
+
+/** Checks what left the sandbox. */
+function checked({ meta, payload, error }: Ran, transformation: Transformation): Transformed {
+  if (error) return { error }
+  try {
+    const result = JSON.parse(meta!) as Record<string, unknown> | null
+    if (typeof result !== 'object' || result === null) throw invalid('handler must return the webhook')
+    if (result['cancel'] === true) return { canceled: true }
+    return {
+      url: urlIn(result['url'], transformation.url),
+      method: methodIn(result['method']),
+      ...headersIn(result['headers'], transformation),
+      body: payload === undefined ? undefined : bodyIn(payload),
+    }
+  } catch (error) {
+    if (error instanceof Problem) return { error: { message: error.message } }
+    throw error
+  }
+}
+
+function methodIn(given: unknown): Target['method'] {
+  const method = methods.find((one) => one === given)
+  if (method === undefined) throw invalid(`the method must be one of ${methods.join(', ')}`)
+  return method
+}
+
+function urlIn(given: unknown, before: string): string {
+  if (given === before) return before
+  const url = typeof given === 'string' && given.length <= longestUrl ? URL.parse(given, before) : null
+  if (!url || url.href.length > longestUrl) throw invalid('the URL is not valid')
+  if (url.origin !== new URL(before).origin || url.username !== '' || url.password !== '')
+    throw invalid('the URL must have the same scheme, host and port as that of the endpoint')
+  url.hash = ''
+  return url.href
+}
+
+function headersIn(
+  given: unknown,
+  { headers: stored, hasAuth }: Transformation,
+): Pick<Changed, 'headers' | 'contentType' | 'shown'> {
+  if (typeof given !== 'object' || given === null) throw invalid('the headers must be an object')
+  const entries = Object.entries(given).map(
+    ([name, value]) => [name.toLowerCase(), value as unknown] as const,
+  )
+  const wrong = entries.find(([, value]) => typeof value !== 'string')
+  if (wrong) throw invalid(`the header ${wrong[0].slice(0, 128)} must be a text`)
+  const foreign = entries.find(
+    ([name]) => /^(?:svix-|signature)/.test(name) || (hasAuth && name === 'authorization'),
+  )
+  if (foreign) throw invalid(`the header ${foreign[0].slice(0, 128)} cannot be set`)
+  const type = entries.find(([name]) => name === 'content-type')?.[1] ?? 'application/json'
+  if (!contentType.test(type as string)) throw invalid('the content-type is not valid')
+  const custom = Object.fromEntries(entries.filter(([name]) => name !== 'content-type')) as Record<
+    string,
+    string
+  >
+  return {
+    headers: readCustomHeaders(custom, stored),
+    contentType: type as string,
+    shown: showCustomHeaders(custom),
+  }
+}
+
+/** @param json of a text, which is sent as it is, or of another value */
+function bodyIn(json: string): Buffer {
+  const body = Buffer.from(json.startsWith('"') ? (JSON.parse(json) as string) : json)
+  if (body.length > longestBody) throw invalid(`the body must be at most ${longestBody / 1024 / 1024} MiB`)
+  return body
+}
+
+function invalid(detail: string): Problem {
+  return new Problem('invalid-body', { detail })
+}

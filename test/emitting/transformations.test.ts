@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { Webhook } from 'standardwebhooks'
+import { onEachEngine } from '../harness/engines.ts'
+import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
+
+interface Seen {
+  method: string
+  path: string
+  headers: IncomingMessage['headers']
+  body: Buffer
+}
+
+type Attempt = DeliveryAnswer['attempts'][number] & {
+  requestBody: string | null
+  requestHeaders: Record<string, string>
+  url: string | null
+  method: string
+}
+
+async function receive() {
+  const seen: Seen[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { method, url, headers } = request
+      seen.push({ method: method!, path: url!, headers, body: Buffer.concat(chunks) })
+      response.end()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    seen,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks?a=1`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+const handler = (body: string): string => `function handler(webhook) { ${body}; return webhook }`
+
+onEachEngine('transformations', (engine) => {
+  test('code changes the request before it is signed, and the attempt shows what was sent', async () => {
+    await using receiver = await receive()
+    await using service = await startEmitting(engine)
+    const { id, secret } = await subscribe(service, {
+      url: receiver.url,
+      headers: { 'x-tenant': 'acme', 'x-api-key': 'the-key' },
+      auth: { type: 'bearer', token: 'the-token' },
+      httpSignature: true,
+      transformation: handler(`
+        webhook.method = 'PUT'
+        webhook.url = webhook.url.replace('/hooks', '/changed/' + webhook.payload.data.id)
+        webhook.headers['x-new'] = webhook.eventType + JSON.stringify(webhook.headers)
+        webhook.payload = { text: 'Hi ' + webhook.payload.data.name, at: webhook.timestamp, now: Date.now(), id: webhook.id }`),
+    })
+    const { eventId } = await emit(service, { type: 'order.paid', data: { id: 7, name: 'Jo' } })
+    const done = await settled(service, id, 'delivered')
+    const [call] = receiver.seen
+    assert.deepEqual([call!.method, call!.path], ['PUT', '/changed/7?a=1'])
+    const body = call!.body.toString()
+    const sent = JSON.parse(body) as { text: string; at: string; now: number; id: string }
+    assert.deepEqual([sent.text, sent.id, sent.now], ['Hi Jo', eventId, Date.parse(sent.at)])
+    new Webhook(secret).verify(body, call!.headers as Record<string, string>)
+    assert.deepEqual(
+      [call!.headers['x-tenant'], call!.headers['x-api-key'], call!.headers.authorization],
+      ['acme', 'the-key', 'Bearer the-token'],
+    )
+    assert.ok(call!.headers['signature-input'])
+    // The code sees no credential.
+    assert.equal(
+      call!.headers['x-new'],
+      'order.paid{"content-type":"application/json","x-tenant":"acme","x-api-key":"[redacted]"}',
+    )
+    const [attempt] = done.attempts as Attempt[]
+    assert.deepEqual([attempt!.requestBody, attempt!.method], [body, 'PUT'])
+    assert.ok(attempt!.url!.endsWith('/changed/7?a=1'))
+    assert.equal(attempt!.requestHeaders['x-tenant'], 'acme')
+    assert.ok(!JSON.stringify(done).includes('the-key') && !JSON.stringify(done).includes('the-token'))
+    // Sent again, by its current code.
+    await expectJson(service, 200, `/subscribers/${id}`, {
+      method: 'PATCH',
+      json: { transformation: null, gzip: true, ordered: true },
+    })
+    await expectJson(service, 202, `/deliveries/${done.id}/replay`, { method: 'POST' })
+    while (receiver.seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.equal(
+      (JSON.parse(gunzipSync(receiver.seen[1]!.body).toString()) as { type: string }).type,
+      'order.paid',
+    )
+  })
+
+  test('an unchanged payload keeps its digits; a text is sent as it is', async () => {
+    await using receiver = await receive()
+    await using service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: receiver.url, transformation: handler('') })
+    const change = (code: string) =>
+      expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { transformation: code } })
+    const send = async (data: string): Promise<Attempt> => {
+      const headers = { 'content-type': 'application/json' }
+      const body = `{"type":"a","data":${data}}`
+      assert.equal((await service.admin('/events', { method: 'POST', headers, body })).status, 202)
+      return (await settled(service, id, 'delivered')).attempts[0] as Attempt
+    }
+    const exact = '{"n":12345678901234567890123,"x":1.10,"e":1E400,"__proto__":{"a":1}}'
+    const attempt = await send(exact)
+    assert.ok(receiver.seen[0]!.body.includes('12345678901234567890123') && attempt.requestBody === null)
+    await change(
+      handler(
+        `webhook.payload = 'Ünï\\n' + webhook.payload.type; webhook.headers['content-type'] = 'text/plain'`,
+      ),
+    )
+    await send('1')
+    const [, text] = receiver.seen
+    assert.deepEqual([text!.body.toString(), text!.headers['content-type']], ['Ünï\na', 'text/plain'])
+  })
+
+  test('a canceled event is not sent and ends as delivered; failures are attempts with their reason', async () => {
+    await using receiver = await receive()
+    await using service = await startEmitting(engine)
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      transformation: handler('webhook.cancel = webhook.payload.data === 1'),
+    })
+    await emit(service, { type: 'a', data: 1 })
+    const canceled = await settled(service, id, 'delivered')
+    const [attempt] = canceled.attempts as Attempt[]
+    assert.deepEqual([attempt!.failure, attempt!.error, attempt!.status], ['canceled', null, null])
+    assert.ok(attempt!.advice)
+    assert.equal(receiver.seen.length, 0)
+    const cases: [code: string, message: RegExp][] = [
+      ['throw new Error("no\\u0000 stock")', /Error: no stock \(line 1\)$/],
+      ['for (;;);', /longer than 50 ms/],
+      ['const all = []; for (;;) all.push(new Uint8Array(1e6))', /out of memory/],
+      ['webhook.url = "https://other.example.com/"', /same scheme, host and port/],
+      ['webhook.url = "http://u:p@" + webhook.url.slice(7)', /same scheme, host and port/],
+      ['webhook.method = "GET"', /method must be one of/],
+      ['webhook.headers["Webhook-Id"] = "x"', /webhook-id cannot be set/],
+      ['webhook.headers["svix-id"] = "x"', /svix-id cannot be set/],
+      ['webhook.headers.Host = "x"', /host cannot be set/],
+      ['webhook.headers["content-length"] = "1"', /content-length cannot be set/],
+      ['webhook.headers["transfer-encoding"] = "chunked"', /transfer-encoding cannot be set/],
+      ['webhook.headers.connection = "close"', /connection cannot be set/],
+      ['webhook.headers["signature-input"] = "x"', /signature-input cannot be set/],
+      ['webhook.headers.x = "a\\r\\nb: c"', /visible ASCII/],
+      ['webhook.headers.x = 1', /must be a text/],
+      ['webhook.headers["x-key"] = "[redacted]"', /must be sent/],
+      ['webhook.payload = "x".repeat(1.1e6)', /1 MiB/],
+      ['webhook.payload = undefined', /not JSON/],
+      ['return 1', /must return the webhook/],
+      ['return Promise.resolve(webhook)', /must not be async/],
+    ]
+    for (const [code, message] of cases) {
+      await expectJson(service, 200, `/subscribers/${id}`, {
+        method: 'PATCH',
+        json: { transformation: handler(code), status: 'active' },
+      })
+      await service.database.transaction((tx) => tx.deleteFrom('deliveries').execute())
+      await emit(service, { type: 'a', data: 2 })
+      const dead = await settled(service, id, 'dead')
+      const [first, second] = dead.attempts as Attempt[]
+      assert.deepEqual(
+        [first!.failure, second!.failure, first!.url],
+        ['transformation-failed', 'transformation-failed', null],
+        code,
+      )
+      assert.match(first!.error!, message)
+    }
+    assert.equal(receiver.seen.length, 0)
+  })
+
+  test('code is checked when it is registered', async () => {
+    await using service = await startEmitting(engine)
+    const wrong: [code: string, detail: RegExp][] = [
+      ['function handler(webhook) {\n  return }}\n', /SyntaxError.*\(line 2\)/],
+      ['const other = 1', /must define a function handler/],
+      ['for (;;);', /longer than 50 ms/],
+      ['import fs from "node:fs"\nfunction handler() {}', /./],
+      [`function handler(w) { return w } // ${'ä'.repeat(16_300)}`, /at most 16 KiB/],
+    ]
+    for (const [transformation, detail] of wrong) {
+      const json = { url: 'http://127.0.0.1:9/', transformation }
+      const response = await service.admin('/subscribers', { method: 'POST', json })
+      const problem = (await response.json()) as { detail: string; source: { pointer: string }; code: string }
+      assert.deepEqual(
+        [response.status, problem.code, problem.source.pointer],
+        [400, 'invalid-body', '/transformation'],
+      )
+      assert.match(problem.detail, detail)
+    }
+    await subscribe(service, { url: 'http://127.0.0.1:9/', transformation: 'const handler = (w) => w' })
+  })
+})
