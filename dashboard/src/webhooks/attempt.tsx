@@ -95,6 +95,7 @@ function Phases(phases: NonNullable<Made['phases']>) {
 
 function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
   const headers = Object.entries(made.requestHeaders)
+  const body = made.requestBody ?? delivery.payload
   return (
     <section aria-label={words.attempt.request} className="min-w-0">
       <h4 className="mb-2 font-semibold">{words.attempt.request}</h4>
@@ -114,12 +115,15 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
           <p className="mt-1 mb-3 text-sm text-soft">
             {made.signature === null ? words.attempt.signatureHidden : words.attempt.signatureComputed}
           </p>
-          <JsonView text={delivery.payload} label={words.attempt.requestBody} />
-          {delivery.payloadBytes > delivery.payload.length && delivery.payloadBytes > 65_536 && (
-            <p className="mt-1 text-sm text-soft">
-              {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
-            </p>
-          )}
+          {made.requestBody !== null && <p className="mb-1 text-sm text-soft">{words.attempt.transformed}</p>}
+          <JsonView text={body} label={words.attempt.requestBody} />
+          {made.requestBody === null &&
+            delivery.payloadBytes > body.length &&
+            delivery.payloadBytes > 65_536 && (
+              <p className="mt-1 text-sm text-soft">
+                {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
+              </p>
+            )}
         </>
       )}
     </section>

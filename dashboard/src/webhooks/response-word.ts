@@ -7,7 +7,7 @@ export const httpStatus = (status: number | null): string =>
 
 /** The response in one line: its status, or why there was no complete one. */
 export function responseWord(status: number | null, error: string | null): string {
-  // A destination other than HTTP has no status.
+  // A canceled event and a destination other than HTTP have no status.
   if (status === null && error === null) return '–'
   return error === null || (status !== null && !isSuccess(status)) ? httpStatus(status) : error
 }

@@ -25,7 +25,7 @@ export function curlOf(
   const method = attempt === undefined || attempt.method === 'POST' ? '' : `-X ${attempt.method} `
   return [
     `# WEBHOOK_SECRET is the endpoint's secret: whsec_…`,
-    `id=${quoted(eventId)}; now=$(date +%s); body=${quoted(payload)}`,
+    `id=${quoted(eventId)}; now=$(date +%s); body=${quoted(attempt?.requestBody ?? payload)}`,
     `key=$(printf %s "\${WEBHOOK_SECRET#whsec_}" | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \\n')`,
     `signature=$(printf '%s.%s.%s' "$id" "$now" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)`,
     `curl -i ${method}${quoted(attempt?.url ?? subscriberUrl)} \\`,

@@ -43,6 +43,7 @@ export const de: Words = {
     signatureHidden:
       'Die Signatur wird nicht gespeichert, weil Empfänger sie fünf Minuten lang akzeptieren. Danach wird sie hier neu berechnet.',
     signatureComputed: 'Die Signatur wurde aus den noch gespeicherten Secrets neu berechnet.',
+    transformed: 'Von der Transformation geändert.',
     cutOff: 'Die ersten 64 KiB von {size}.',
     response: 'Antwort',
     noResponse: 'Es gab keine Antwort.',
@@ -93,6 +94,27 @@ export const de: Words = {
     settings: 'Einstellungen',
     settingsWrong: 'Die Einstellungen müssen ein JSON-Objekt sein.',
     gzip: 'Inhalt komprimieren (gzip)',
+  },
+  transformation: {
+    title: 'Transformation',
+    description: 'Eine JavaScript-Funktion, die jede Anfrage vor dem Signieren ändert oder abbricht.',
+    code: 'Code',
+    hint: 'Ändern Sie webhook.payload, headers, method oder den Pfad von url und geben Sie webhook zurück. Mit webhook.cancel = true wird das Ereignis nicht gesendet. eventType, id und timestamp beschreiben das Ereignis.',
+    templates: 'Vorlagen',
+    replaceTitle: 'Code ersetzen?',
+    replaceConsequence:
+      'Die Vorlage ersetzt den Code im Editor. Der gespeicherte Code ändert sich erst beim Speichern.',
+    replace: 'Ersetzen',
+    event: 'Ereignis',
+    test: 'Testen',
+    before: 'Vorher',
+    after: 'Nachher',
+    canceled: 'Abgebrochen: Das Ereignis wird nicht gesendet.',
+    errorAt: 'Zeile {line}: {message}',
+    remove: 'Entfernen',
+    removed: 'Transformation entfernt',
+    removeTitle: 'Transformation entfernen?',
+    removeConsequence: 'Ereignisse werden unverändert an {url} gesendet, und der Code wird gelöscht.',
   },
   replays: {
     title: 'Zustellungen wiederholen',
@@ -247,6 +269,9 @@ export const de: Words = {
     'destination-failed': 'Prüfen Sie die Einstellungen des Endpunkts und ob das Ziel erreichbar ist.',
     'destination-timeout':
       'Das Ziel hat nicht rechtzeitig geantwortet. Das Ereignis kann trotzdem angekommen sein. Der nächste Versuch hat dieselbe ID.',
+    canceled: 'Die Transformation hat das Ereignis abgebrochen. Es wurde nichts gesendet.',
+    'transformation-failed':
+      'Korrigieren Sie den Code der Transformation und senden Sie die Zustellung erneut.',
     other: 'Prüfen Sie das Log Ihrer Anwendung zu dieser Zeit.',
   },
   portal: {

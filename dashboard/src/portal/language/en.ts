@@ -141,6 +141,8 @@ type Advised =
   | 'client-error'
   | 'server-error'
   | 'address-refused'
+  | 'canceled'
+  | 'transformation-failed'
   | 'unexpected-status'
   | 'token-failed'
   | 'destination-failed'

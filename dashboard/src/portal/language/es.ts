@@ -43,6 +43,7 @@ export const es: Words = {
     signatureHidden:
       'La firma no se registra porque los receptores la aceptan durante cinco minutos. Después, se vuelve a calcular aquí.',
     signatureComputed: 'La firma se volvió a calcular con los secretos que aún están almacenados.',
+    transformed: 'Modificado por la transformación.',
     cutOff: 'Los primeros 64 KiB de {size}.',
     response: 'Respuesta',
     noResponse: 'No hubo respuesta.',
@@ -93,6 +94,27 @@ export const es: Words = {
     settings: 'Configuración',
     settingsWrong: 'La configuración debe ser un objeto JSON.',
     gzip: 'Comprimir el contenido (gzip)',
+  },
+  transformation: {
+    title: 'Transformación',
+    description: 'Una función de JavaScript que modifica cada solicitud antes de firmarla, o la cancela.',
+    code: 'Código',
+    hint: 'Modifique webhook.payload, headers, method o la ruta de url y devuelva webhook. Con webhook.cancel = true, el evento no se envía. eventType, id y timestamp describen el evento.',
+    templates: 'Plantillas',
+    replaceTitle: '¿Reemplazar el código?',
+    replaceConsequence:
+      'La plantilla reemplaza el código del editor. El código guardado no cambia hasta que guarde.',
+    replace: 'Reemplazar',
+    event: 'Evento',
+    test: 'Probar',
+    before: 'Antes',
+    after: 'Después',
+    canceled: 'Cancelado: el evento no se envía.',
+    errorAt: 'Línea {line}: {message}',
+    remove: 'Quitar',
+    removed: 'Transformación eliminada',
+    removeTitle: '¿Quitar la transformación?',
+    removeConsequence: 'Los eventos se envían a {url} sin cambios y el código se elimina.',
   },
   replays: {
     title: 'Reenviar entregas',
@@ -243,6 +265,8 @@ export const es: Words = {
       'Compruebe la configuración del punto de conexión y que el destino esté disponible.',
     'destination-timeout':
       'El destino no respondió a tiempo. Es posible que el evento haya llegado; el siguiente intento lleva el mismo ID.',
+    canceled: 'La transformación canceló el evento. No se envió nada.',
+    'transformation-failed': 'Corrija el código de la transformación y vuelva a enviar la entrega.',
     other: 'Consulta el registro de tu aplicación a esa hora.',
   },
   portal: {

@@ -43,6 +43,7 @@ export const fr: Words = {
     signatureHidden:
       'La signature n’est pas enregistrée, car les destinataires l’acceptent pendant cinq minutes. Passé ce délai, elle est recalculée ici.',
     signatureComputed: 'La signature a été recalculée à partir des secrets encore enregistrés.',
+    transformed: 'Modifié par la transformation.',
     cutOff: 'Les 64 premiers Kio sur {size}.',
     response: 'Réponse',
     noResponse: 'Il n’y a pas eu de réponse.',
@@ -92,6 +93,27 @@ export const fr: Words = {
     settings: 'Paramètres',
     settingsWrong: 'Les paramètres doivent être un objet JSON.',
     gzip: 'Compresser le contenu (gzip)',
+  },
+  transformation: {
+    title: 'Transformation',
+    description: 'Une fonction JavaScript qui modifie chaque requête avant sa signature, ou l’annule.',
+    code: 'Code',
+    hint: 'Modifiez webhook.payload, headers, method ou le chemin de url, puis renvoyez webhook. Avec webhook.cancel = true, l’événement n’est pas envoyé. eventType, id et timestamp décrivent l’événement.',
+    templates: 'Modèles',
+    replaceTitle: 'Remplacer le code ?',
+    replaceConsequence:
+      'Le modèle remplace le code de l’éditeur. Le code enregistré ne change que lorsque vous enregistrez.',
+    replace: 'Remplacer',
+    event: 'Événement',
+    test: 'Tester',
+    before: 'Avant',
+    after: 'Après',
+    canceled: 'Annulé : l’événement n’est pas envoyé.',
+    errorAt: 'Ligne {line} : {message}',
+    remove: 'Retirer',
+    removed: 'Transformation retirée',
+    removeTitle: 'Retirer la transformation ?',
+    removeConsequence: 'Les événements sont envoyés à {url} sans modification et le code est supprimé.',
   },
   replays: {
     title: 'Renvoyer des livraisons',
@@ -247,6 +269,8 @@ export const fr: Words = {
       'Vérifiez les paramètres du point de terminaison et que la destination est disponible.',
     'destination-timeout':
       'La destination n’a pas répondu à temps. L’événement est peut-être arrivé ; la tentative suivante porte le même ID.',
+    canceled: 'La transformation a annulé l’événement. Rien n’a été envoyé.',
+    'transformation-failed': 'Corrigez le code de la transformation, puis renvoyez la livraison.',
     other: 'Consultez le journal de votre application à ce moment-là.',
   },
   portal: {

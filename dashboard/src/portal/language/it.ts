@@ -43,6 +43,7 @@ export const it: Words = {
     signatureHidden:
       'La firma non viene registrata perché i destinatari la accettano per cinque minuti. In seguito, viene ricalcolata qui.',
     signatureComputed: 'La firma è stata ricalcolata con i secret ancora memorizzati.',
+    transformed: 'Modificato dalla trasformazione.',
     cutOff: 'I primi 64 KiB di {size}.',
     response: 'Risposta',
     noResponse: 'Non c’è stata alcuna risposta.',
@@ -92,6 +93,27 @@ export const it: Words = {
     settings: 'Impostazioni',
     settingsWrong: 'Le impostazioni devono essere un oggetto JSON.',
     gzip: 'Comprimi il contenuto (gzip)',
+  },
+  transformation: {
+    title: 'Trasformazione',
+    description: 'Una funzione JavaScript che modifica ogni richiesta prima della firma, o la annulla.',
+    code: 'Codice',
+    hint: 'Modifica webhook.payload, headers, method o il percorso di url e restituisci webhook. Con webhook.cancel = true l’evento non viene inviato. eventType, id e timestamp descrivono l’evento.',
+    templates: 'Modelli',
+    replaceTitle: 'Sostituire il codice?',
+    replaceConsequence:
+      'Il modello sostituisce il codice nell’editor. Il codice salvato non cambia finché non salvi.',
+    replace: 'Sostituisci',
+    event: 'Evento',
+    test: 'Prova',
+    before: 'Prima',
+    after: 'Dopo',
+    canceled: 'Annullato: l’evento non viene inviato.',
+    errorAt: 'Riga {line}: {message}',
+    remove: 'Rimuovi',
+    removed: 'Trasformazione rimossa',
+    removeTitle: 'Rimuovere la trasformazione?',
+    removeConsequence: 'Gli eventi vengono inviati a {url} senza modifiche e il codice viene eliminato.',
   },
   replays: {
     title: 'Reinvia consegne',
@@ -243,6 +265,8 @@ export const it: Words = {
     'destination-failed': 'Verifica le impostazioni dell’endpoint e che la destinazione sia disponibile.',
     'destination-timeout':
       'La destinazione non ha risposto in tempo. L’evento potrebbe essere arrivato: il prossimo tentativo ha lo stesso ID.',
+    canceled: 'La trasformazione ha annullato l’evento. Non è stato inviato nulla.',
+    'transformation-failed': 'Correggi il codice della trasformazione e invia di nuovo la consegna.',
     other: 'Controlla il log della tua applicazione a quell’ora.',
   },
   portal: {

@@ -43,6 +43,7 @@ export const nl: Words = {
     signatureHidden:
       'De handtekening wordt niet opgeslagen, omdat ontvangers deze vijf minuten accepteren. Daarna wordt deze hier opnieuw berekend.',
     signatureComputed: 'De handtekening is opnieuw berekend met de secrets die nog zijn opgeslagen.',
+    transformed: 'Gewijzigd door de transformatie.',
     cutOff: 'De eerste 64 KiB van {size}.',
     response: 'Reactie',
     noResponse: 'Er was geen reactie.',
@@ -92,6 +93,27 @@ export const nl: Words = {
     settings: 'Instellingen',
     settingsWrong: 'De instellingen moeten een JSON-object zijn.',
     gzip: 'Inhoud comprimeren (gzip)',
+  },
+  transformation: {
+    title: 'Transformatie',
+    description: 'Een JavaScript-functie die elk verzoek vóór het ondertekenen wijzigt of annuleert.',
+    code: 'Code',
+    hint: 'Wijzig webhook.payload, headers, method of het pad van url en geef webhook terug. Met webhook.cancel = true wordt de gebeurtenis niet verzonden. eventType, id en timestamp beschrijven de gebeurtenis.',
+    templates: 'Sjablonen',
+    replaceTitle: 'Code vervangen?',
+    replaceConsequence:
+      'Het sjabloon vervangt de code in de editor. De opgeslagen code verandert pas als u opslaat.',
+    replace: 'Vervangen',
+    event: 'Gebeurtenis',
+    test: 'Testen',
+    before: 'Voor',
+    after: 'Na',
+    canceled: 'Geannuleerd: de gebeurtenis wordt niet verzonden.',
+    errorAt: 'Regel {line}: {message}',
+    remove: 'Verwijderen',
+    removed: 'Transformatie verwijderd',
+    removeTitle: 'Transformatie verwijderen?',
+    removeConsequence: 'Gebeurtenissen worden ongewijzigd naar {url} verzonden en de code wordt verwijderd.',
   },
   replays: {
     title: 'Leveringen opnieuw verzenden',
@@ -241,6 +263,8 @@ export const nl: Words = {
     'destination-failed': 'Controleer de instellingen van het eindpunt en of de bestemming beschikbaar is.',
     'destination-timeout':
       'De bestemming heeft niet op tijd gereageerd. De gebeurtenis kan toch zijn aangekomen: de volgende poging heeft dezelfde ID.',
+    canceled: 'De transformatie heeft de gebeurtenis geannuleerd. Er is niets verzonden.',
+    'transformation-failed': 'Corrigeer de code van de transformatie en verzend de levering opnieuw.',
     other: 'Bekijk het logboek van je app op dat tijdstip.',
   },
   portal: {

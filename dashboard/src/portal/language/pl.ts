@@ -43,6 +43,7 @@ export const pl: Words = {
     signatureHidden:
       'Podpis nie jest zapisywany, ponieważ odbiorcy akceptują go przez pięć minut. Później jest tu obliczany ponownie.',
     signatureComputed: 'Podpis obliczono ponownie na podstawie kluczy tajnych, które są nadal przechowywane.',
+    transformed: 'Zmienione przez przekształcenie.',
     cutOff: 'Pierwsze 64 KiB z {size}.',
     response: 'Odpowiedź',
     noResponse: 'Nie było odpowiedzi.',
@@ -93,6 +94,26 @@ export const pl: Words = {
     settings: 'Ustawienia',
     settingsWrong: 'Ustawienia muszą być obiektem JSON.',
     gzip: 'Kompresuj treść (gzip)',
+  },
+  transformation: {
+    title: 'Przekształcenie',
+    description: 'Funkcja JavaScript, która zmienia każde żądanie przed podpisaniem lub je anuluje.',
+    code: 'Kod',
+    hint: 'Zmień webhook.payload, headers, method lub ścieżkę w url i zwróć webhook. Przy webhook.cancel = true zdarzenie nie jest wysyłane. eventType, id i timestamp opisują zdarzenie.',
+    templates: 'Szablony',
+    replaceTitle: 'Zastąpić kod?',
+    replaceConsequence: 'Szablon zastąpi kod w edytorze. Zapisany kod zmieni się dopiero po zapisaniu.',
+    replace: 'Zastąp',
+    event: 'Zdarzenie',
+    test: 'Testuj',
+    before: 'Przed',
+    after: 'Po',
+    canceled: 'Anulowano: zdarzenie nie jest wysyłane.',
+    errorAt: 'Wiersz {line}: {message}',
+    remove: 'Usuń',
+    removed: 'Usunięto przekształcenie',
+    removeTitle: 'Usunąć przekształcenie?',
+    removeConsequence: 'Zdarzenia będą wysyłane do {url} bez zmian, a kod zostanie usunięty.',
   },
   replays: {
     title: 'Ponów dostarczenia',
@@ -240,6 +261,8 @@ export const pl: Words = {
     'destination-failed': 'Sprawdź ustawienia punktu końcowego i czy miejsce docelowe jest dostępne.',
     'destination-timeout':
       'Miejsce docelowe nie odpowiedziało na czas. Zdarzenie mogło mimo to dotrzeć: następna próba ma to samo ID.',
+    canceled: 'Przekształcenie anulowało zdarzenie. Nic nie wysłano.',
+    'transformation-failed': 'Popraw kod przekształcenia i wyślij dostarczenie ponownie.',
     other: 'Sprawdź dziennik swojej aplikacji z tego czasu.',
   },
   portal: {

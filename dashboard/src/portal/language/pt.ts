@@ -44,6 +44,7 @@ export const pt: Words = {
     signatureHidden:
       'A assinatura não é registrada porque os destinatários a aceitam por cinco minutos. Depois disso, ela é recalculada aqui.',
     signatureComputed: 'A assinatura foi recalculada com os segredos que ainda estão armazenados.',
+    transformed: 'Alterado pela transformação.',
     cutOff: 'Os primeiros 64 KiB de {size}.',
     response: 'Resposta',
     noResponse: 'Não houve resposta.',
@@ -93,6 +94,26 @@ export const pt: Words = {
     settings: 'Configurações',
     settingsWrong: 'As configurações devem ser um objeto JSON.',
     gzip: 'Compactar o conteúdo (gzip)',
+  },
+  transformation: {
+    title: 'Transformação',
+    description: 'Uma função JavaScript que altera cada solicitação antes da assinatura ou a cancela.',
+    code: 'Código',
+    hint: 'Altere webhook.payload, headers, method ou o caminho de url e retorne webhook. Com webhook.cancel = true, o evento não é enviado. eventType, id e timestamp descrevem o evento.',
+    templates: 'Modelos',
+    replaceTitle: 'Substituir o código?',
+    replaceConsequence: 'O modelo substitui o código no editor. O código salvo só muda quando você salvar.',
+    replace: 'Substituir',
+    event: 'Evento',
+    test: 'Testar',
+    before: 'Antes',
+    after: 'Depois',
+    canceled: 'Cancelado: o evento não é enviado.',
+    errorAt: 'Linha {line}: {message}',
+    remove: 'Remover',
+    removed: 'Transformação removida',
+    removeTitle: 'Remover a transformação?',
+    removeConsequence: 'Os eventos são enviados para {url} sem alterações, e o código é excluído.',
   },
   replays: {
     title: 'Reenviar entregas',
@@ -242,6 +263,8 @@ export const pt: Words = {
     'destination-failed': 'Verifique as configurações do endpoint e se o destino está disponível.',
     'destination-timeout':
       'O destino não respondeu a tempo. O evento pode ter chegado: a próxima tentativa tem o mesmo ID.',
+    canceled: 'A transformação cancelou o evento. Nada foi enviado.',
+    'transformation-failed': 'Corrija o código da transformação e envie a entrega novamente.',
     other: 'Consulte o log do seu aplicativo nesse horário.',
   },
   portal: {
