@@ -95,7 +95,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const { dispatcher, health } = createDispatcher(parts, uses)
   const portal = new Portal(database, clock, record)
   const portalCookie = new HostCookie('postern_portal', parts.baseUrl)
-  const announce: Announce = (emitted) => dispatcher.offer(emitted.map(({ committed }) => committed))
+  const announce = announceTo(dispatcher, scheduledEvents)
   return {
     emitWithin: (...call) => emitter.emitAll(...call),
     announce,
@@ -129,6 +129,13 @@ export function createEmitting(parts: EmittingParts): Emitting {
       }),
   }
 }
+
+const announceTo =
+  (dispatcher: Dispatcher, scheduledEvents: ScheduledEvents): Announce =>
+  (emitted) => {
+    dispatcher.offer(emitted.map(({ committed }) => committed))
+    scheduledEvents.announce(emitted)
+  }
 
 function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
   return new JobWorker({

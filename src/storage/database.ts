@@ -47,7 +47,7 @@ export interface TransactionOptions {
 }
 
 /** Names of signals that wake workers. */
-export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated'
+export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated' | 'scheduled'
 
 /** Topics of ids for other processes: subscribers that were changed, and subscribers whose queues have more to deliver. */
 export type Topic = 'subscriber' | 'subscriber_queue'

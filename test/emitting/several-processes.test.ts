@@ -43,6 +43,19 @@ describe('a subscriber of two processes', onPostgres, () => {
     assert.equal(most, 3)
   })
 
+  test('scheduled events are sent once, whichever process scheduled them', async () => {
+    await using receiver = await startReceiver()
+    await subscribe(services[0]!, { url: receiver.url, eventTypes: ['later'] })
+    const count = 60
+    const events = Array.from({ length: count }, (_, n) => ({ type: 'later', data: n, delay: 0.5 + n / 100 }))
+    await Promise.all(events.map((event, n) => emit(services[n % 2]!, event)))
+    await receiver.waitFor(count)
+    // Time for what the other process might send as well.
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    const sent = receiver.calls.map(({ headers }) => headers['webhook-id'])
+    assert.deepEqual([sent.length, new Set(sent).size], [count, count])
+  })
+
   test('the rate holds over both processes', async () => {
     await using receiver = await startReceiver()
     await subscribe(services[0]!, { url: receiver.url, rateLimit: 10, eventTypes: ['limited'] })

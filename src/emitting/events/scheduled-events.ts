@@ -4,6 +4,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
+import type { Emitted } from './emitter.ts'
 import type { FanOut, LoggedEvent } from './fan-out.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -14,8 +15,10 @@ interface ScheduledEventsParts extends Pick<ModuleParts, 'database' | 'clock' | 
 
 /** Events of one transaction: few, because each can have 1 MiB and deliveries to thousands of subscribers. */
 const perStep = 20
-/** Milliseconds between two looks for events that other processes scheduled. */
-const pollEvery = 2_000
+/** Milliseconds between two reads at most: a signal of another process may be lost. */
+const pollEvery = 60_000
+/** Milliseconds after which what is due is read again: another process releases it, or it failed. */
+const retryAfter = 2_000
 
 /**
  * Gives scheduled events to the subscribers that match them at their time, and cancels them before. A scheduled event has no
@@ -25,6 +28,7 @@ export class ScheduledEvents implements Worker {
   readonly name = 'scheduled'
   readonly #parts: ScheduledEventsParts
   readonly #wakeUps: WakeUps
+  #unlisten: (() => void) | undefined
 
   constructor(parts: ScheduledEventsParts) {
     this.#parts = parts
@@ -32,10 +36,12 @@ export class ScheduledEvents implements Worker {
   }
 
   start(): void {
+    this.#unlisten = this.#parts.database.onSignal('scheduled', () => this.#wakeUps.now())
     this.#wakeUps.start()
   }
 
   stop(): Promise<void> {
+    this.#unlisten?.()
     return this.#wakeUps.stop()
   }
 
@@ -46,7 +52,13 @@ export class ScheduledEvents implements Worker {
 
   /** Looks for due events at this time, in milliseconds since 1970, if this process runs the worker. */
   expect(time: number): void {
-    this.#wakeUps.in(Math.max(0, time - this.#parts.clock.now()))
+    this.#wakeUps.in(Math.min(Math.max(0, time - this.#parts.clock.now()), pollEvery))
+  }
+
+  /** Wakes the workers of all processes for committed events whose time is to come. */
+  announce(emitted: readonly Emitted[]): void {
+    const now = this.#parts.clock.now()
+    if (emitted.some(({ deliverAt = 0 }) => deliverAt > now)) this.#parts.database.signal('scheduled')
   }
 
   /**
@@ -71,6 +83,7 @@ export class ScheduledEvents implements Worker {
   async #releaseAll(): Promise<void> {
     const { clock, log } = this.#parts
     let next: number | undefined
+    let failed = false
     try {
       while (
         ((next = await this.#next()) ?? Number.POSITIVE_INFINITY) <= clock.now() &&
@@ -78,11 +91,12 @@ export class ScheduledEvents implements Worker {
       )
         if (!(await this.#release())) break
     } catch (error) {
+      failed = true
       log.error({ err: error }, 'scheduled events could not be released')
     }
-    // What is due now, another process releases, or it failed.
-    const soonest = next !== undefined && next > clock.now() ? next : Number.POSITIVE_INFINITY
-    this.expect(Math.min(soonest, clock.now() + pollEvery))
+    const now = clock.now()
+    const isDue = next !== undefined && next <= now
+    this.expect(failed || isDue ? now + retryAfter : (next ?? Infinity))
   }
 
   async #next(): Promise<number | undefined> {
