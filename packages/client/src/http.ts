@@ -64,9 +64,15 @@ export async function send<T>(
 
 /** The body as a JSON object. @throws UnavailableError `unexpected-answer` */
 export async function readObject<T extends object>(response: Response): Promise<T> {
-  const body: unknown = await response.json().catch(() => undefined)
-  if (typeof body === 'object' && body !== null) return body as T
-  throw errorOf('unexpected-answer', 502, { detail: `The answer (${response.status}) is not a JSON object.` })
+  let cause: unknown
+  try {
+    const body: unknown = await response.json()
+    if (typeof body === 'object' && body !== null) return body as T
+  } catch (error) {
+    cause = error
+  }
+  const detail = `The answer (${response.status}) is not a JSON object.`
+  throw errorOf('unexpected-answer', 502, { detail, cause })
 }
 
 /** A request header of a Web Request, of Node's IncomingMessage, or of Headers themselves. */
