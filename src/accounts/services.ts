@@ -2,7 +2,7 @@ import type { Configuration } from '../config/environment.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { type AccountEventChoice, AccountEvents, type EmitEvents } from './users/account-events.ts'
-import { AccessTokens, type AppRights } from './tokens/access-tokens.ts'
+import { AccessTokens } from './tokens/access-tokens.ts'
 import { ApiKeys } from './tokens/api-keys.ts'
 import { AuditLog } from './audit/audit-log.ts'
 import { Audit, type RecordAudit } from './audit/audit.ts'
@@ -22,6 +22,7 @@ import type { Log } from '../telemetry/log.ts'
 import { Devices } from './sessions/devices.ts'
 import { LastSeenWriter } from './sessions/last-seen-writer.ts'
 import { Administration } from './users/administration.ts'
+import type { AppRights } from './sessions/authentication.ts'
 
 /** What all services of accounts need. */
 export interface AccountBasis {

@@ -3,11 +3,12 @@ import type { Tx } from '../storage/database.ts'
 import { lend } from '../storage/lent-transactions.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
-import type { LoginParts } from './services.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 import type { Transaction } from 'kysely'
 import type { ProviderIdentity } from '../accounts/users/identities.ts'
+import type { EmitEvents } from '../accounts/users/account-events.ts'
+import type { Clock } from '../runtime/clock.ts'
 
 /** Any tables with any columns. */
 export type HookTables = Record<string, Record<string, unknown>>
@@ -56,11 +57,14 @@ interface HookSubject {
   client: string | undefined
 }
 
+/** Named here: the package's types lead to this file, and must not lead to those of all services. */
+type HookNeeds = { config: LoginConfig; emit: EmitEvents; clock: Clock }
+
 /** Runs the configured hooks within the transaction of a sign-in. */
 export class Hooks {
-  readonly #parts: Pick<LoginParts, 'config' | 'emit' | 'clock'>
+  readonly #parts: HookNeeds
 
-  constructor(parts: Pick<LoginParts, 'config' | 'emit' | 'clock'>) {
+  constructor(parts: HookNeeds) {
     this.#parts = parts
   }
 

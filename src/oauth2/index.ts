@@ -1,5 +1,4 @@
 import type { Worker } from '../runtime/worker.ts'
-import type { SignedInUser } from '../accounts/sessions/sessions.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/principal.ts'
@@ -10,7 +9,7 @@ import type { AppLink } from '../http/pages/error-page.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import type { Tx } from '../storage/database.ts'
 import { type AppRequest, isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
-import type { ClientConfig } from './clients/client-config.ts'
+import type { OAuth2Config } from './clients/client-config.ts'
 import { linkTo, type SharedReach, signingAlgorithms } from './clients/client.ts'
 import { isScopeText, validateClients } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
@@ -32,12 +31,7 @@ import { authorizeRoutes } from './authorize/authorize-route.ts'
 import { pushRoute } from './authorize/push-route.ts'
 import { BackchannelLogouts } from './logout/backchannel-logouts.ts'
 import { endSessionRoutes } from './logout/end-session-routes.ts'
-
-/** The part of `login` in the configuration module that is about the product's applications. */
-export interface OAuth2Config {
-  /** The applications of the product, which sign in with this service. */
-  clients?: readonly ClientConfig[]
-}
+import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 
 interface OAuth2 extends ServiceModule {
   /** For GET /auth/{provider}. */

@@ -6,10 +6,10 @@ import type { App } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { AppRights } from '../tokens/access-tokens.ts'
 import { auditOrigin } from '../audit/audit.ts'
 import type { Device } from './devices.ts'
 import { signedIn } from '../routes.ts'
+import type { AppRights } from './authentication.ts'
 
 type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
 

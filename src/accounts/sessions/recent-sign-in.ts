@@ -5,9 +5,10 @@ import { RateLimiter } from '../../http/limits/rate-limiter.ts'
 import { auditOrigin, type Audit } from '../audit/audit.ts'
 import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Session } from './session-lookup.ts'
-import type { Sessions, Authentication } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 import type { StepUp } from '../../http/access/principal.ts'
 import type { Role } from '../../storage/tables.ts'
+import type { Authentication } from './authentication.ts'
 
 /** Audit entries about one user in a minute at most: the owner of a cookie can repeat the call without bound. */
 const mostEntries = 10

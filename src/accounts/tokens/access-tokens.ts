@@ -8,38 +8,12 @@ import type { Family, LiveFamily, TokenFamilies } from './token-families.ts'
 import type { SecondFactor } from '../sessions/recent-sign-in.ts'
 import type { SigningKeys } from './signing-keys.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
+import type { AppRights } from '../sessions/authentication.ts'
 
 /** Seconds that an access token is valid, unless its client declares another time. */
 const defaultLifetime = 15 * 60
 
 const type = 'at+jwt'
-
-/** What the declaration of an app says about its access tokens. */
-export interface AppRights {
-  id: string
-  name?: string | undefined
-  /**
-   * Whether its access tokens have the admin role when an admin signs in with it. Default false: an app acts with the
-   * rights of a user, because an attacker who takes over the app has its tokens.
-   */
-  admin?: boolean | undefined
-  /**
-   * Whether its access tokens may list and revoke all sessions of their user and read the account's audit log: for an app
-   * that is the product's own account page. Default false: only the sessions of this app.
-   */
-  managesSessions?: boolean | undefined
-  /**
-   * The audience of its access tokens (the claim `aud`); default this service. This service accepts only tokens with its
-   * own audience.
-   */
-  audience?: string | readonly string[] | undefined
-  /** The scopes that it may ask for. Tokens with others, from before a change, do not have them any more. */
-  scopes?: readonly string[] | undefined
-  /** Whether the app belongs to the product. Default true. The tokens of other apps reach only what their scopes name. */
-  firstParty?: boolean | undefined
-  /** Seconds that its access tokens are valid, 60 to 3600. Default 900. */
-  accessTokenLifetime?: number | undefined
-}
 
 interface AccessTokensParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
   keys: SigningKeys

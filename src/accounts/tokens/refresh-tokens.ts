@@ -6,10 +6,11 @@ import type { Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
-import type { Authentication, NewSession } from '../sessions/sessions.ts'
+import type { NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
+import type { Authentication } from '../sessions/authentication.ts'
 
 interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
   familyId: string

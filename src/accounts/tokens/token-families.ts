@@ -3,10 +3,10 @@ import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Role, TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
-import type { Authentication } from '../sessions/sessions.ts'
 import { roleExpression } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { reuseGrace } from './refresh-token-store.ts'
+import type { Authentication } from '../sessions/authentication.ts'
 
 /** The rows of families, as credentials that are revoked, listed and deleted. */
 export const familyCredentials = new CredentialStore('token_families')

@@ -8,9 +8,9 @@ import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
-import type { SignedInUser } from '../../accounts/sessions/sessions.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import type { ResolvedProvider } from '../providers/resolved-provider.ts'
+import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 

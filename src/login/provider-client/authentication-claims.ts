@@ -1,6 +1,6 @@
-import type { Authentication } from '../../accounts/sessions/sessions.ts'
 import { storableText } from '../../storage/sql-text.ts'
 import type { ProfileDocument } from './profile.ts'
+import type { Authentication } from '../../accounts/sessions/authentication.ts'
 
 /** Seconds that a provider's clock may differ: RFC 7519 allows for a few minutes at most. */
 export const clockTolerance = 60

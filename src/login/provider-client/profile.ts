@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { isStorableText, storableText } from '../../storage/sql-text.ts'
-import type { Authentication } from '../../accounts/sessions/sessions.ts'
 import type { IssuedTokens } from './token-response-cache.ts'
+import type { Authentication } from '../../accounts/sessions/authentication.ts'
 
 /** The fields of a profile before validation by `toIdentity`. */
 export interface RawProfile {

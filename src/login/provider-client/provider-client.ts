@@ -4,7 +4,6 @@ import type {
   TokenEndpointResponse,
   TokenEndpointResponseHelpers,
 } from 'openid-client'
-import type { Authentication } from '../../accounts/sessions/sessions.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
@@ -32,6 +31,7 @@ import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../provide
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { refusalOf, mapGroups, readGroups } from './groups.ts'
 import type { ProfileSource } from '../providers/preset.ts'
+import type { Authentication } from '../../accounts/sessions/authentication.ts'
 
 interface CodeToExchange {
   /** The redirect URI of the request, with the code and state of the response. */

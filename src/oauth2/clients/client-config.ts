@@ -1,7 +1,7 @@
 import type { JWK } from 'jose'
-import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { identityScopes, type Client, type SigningAlgorithm, type ReauthenticationProof } from './client.ts'
+import type { AppRights } from '../../accounts/sessions/authentication.ts'
 
 /** An application of the product, as the configuration module declares it (`login.clients`). */
 export interface ClientConfig extends AppRights {
@@ -84,4 +84,10 @@ export function withDefaults(settings: ClientSettings) {
     idTokenAlgorithm: settings.idTokenAlgorithm ?? ('ES256' as const),
     reauthenticationProof: settings.reauthenticationProof ?? ('required' as const),
   }
+}
+
+/** The part of `login` in the configuration module that is about the product's applications. */
+export interface OAuth2Config {
+  /** The applications of the product, which sign in with this service. */
+  clients?: readonly ClientConfig[]
 }

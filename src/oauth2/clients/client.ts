@@ -1,6 +1,6 @@
 import type { JWK } from 'jose'
 import type { AppLink } from '../../http/pages/error-page.ts'
-import type { AppRights } from '../../accounts/tokens/access-tokens.ts'
+import type { AppRights } from '../../accounts/sessions/authentication.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]

@@ -2,7 +2,6 @@ import type { CompiledQuery } from 'kysely'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { InvalidGrant } from '../../accounts/tokens/refresh-tokens.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
-import type { SignedInUser } from '../../accounts/sessions/sessions.ts'
 import { lockSessionOfCode } from '../../accounts/sessions/apps-of-sessions.ts'
 import { storableUserAgent } from '../../accounts/sessions/devices.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
@@ -11,6 +10,7 @@ import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { AuthorizationCodesTable } from '../../storage/tables.ts'
 import type { OAuth2Basis } from '../services.ts'
+import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
