@@ -45,6 +45,7 @@ import { healthRoutes } from './routes/health.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
 import { subscriberRoutes } from './routes/subscribers.ts'
+import { transformationRoutes } from './routes/transformations.ts'
 import { withTransformations } from './transformations/attempt.ts'
 import { Sandbox } from './transformations/sandbox.ts'
 
@@ -108,7 +109,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     routes: (app) =>
       emittingRoutes(app, {
         ...parts,
-        cursors,
+        ...stores,
         emitter,
         scheduledEvents,
         catalogue,
@@ -121,7 +122,6 @@ export function createEmitting(parts: EmittingParts): Emitting {
         brands: new OwnerBrands(database, clock, record),
         portalCookie,
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
-        secrets,
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
         owners: new Owners({ database, cursors, clock, health, record }),
@@ -331,6 +331,7 @@ async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void
     brandRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {
       subscriberRoutes(scope, parts, area)
+      transformationRoutes(scope, parts, area)
       deliveryRoutes(scope, parts, area)
       jobRoutes(scope, parts, area)
       healthRoutes(scope, parts, area)

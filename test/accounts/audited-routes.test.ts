@@ -16,6 +16,8 @@ import { postWebhook, settled } from '../receiving/harness.ts'
 
 /** Routes that write no entry, with the reason. */
 const exceptions: Record<string, string> = {
+  'POST /transformations/test': 'changes nothing',
+  'POST /portal/transformations/test': 'changes nothing',
   'POST /webhooks/provider': 'data of senders: kept as an event, or as a rejected webhook',
   'POST /events': 'data of the application: kept as events with their deliveries',
   'POST /auth/:provider/callback': 'leads on to the GET route, which writes the entry of the sign-in',

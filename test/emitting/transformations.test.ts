@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine } from '../harness/engines.ts'
+import { enterPortal } from './portal-harness.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
 
 interface Seen {
@@ -198,5 +199,68 @@ onEachEngine('transformations', (engine) => {
       assert.match(problem.detail, detail)
     }
     await subscribe(service, { url: 'http://127.0.0.1:9/', transformation: 'const handler = (w) => w' })
+  })
+
+  test('code is tested against events of the caller, and nothing is sent', async () => {
+    await using service = await startEmitting(engine)
+    interface Result {
+      before: { body: string; headers: Record<string, string> }
+      after: { method: string; url: string; headers: Record<string, string>; body: string } | null
+      canceled: boolean
+      error: { message: string; line?: number } | null
+      durationMs: number
+    }
+    const run = (json: object): Promise<Result> =>
+      expectJson(service, 200, '/transformations/test', { method: 'POST', json })
+    const code = handler('webhook.payload = { n: webhook.payload.data.n }')
+    const { eventId } = await emit(service, { type: 'a', data: { n: 7 }, audience: 'acme' })
+    const headers = { 'x-api-key': '[redacted]' }
+    const { before, after } = await run({ code, eventId, url: 'https://a.example/', method: 'PUT', headers })
+    assert.deepEqual(after, {
+      method: 'PUT',
+      url: 'https://a.example/',
+      headers: { 'content-type': 'application/json', 'x-api-key': '[redacted]' },
+      body: '{"n":7}',
+    })
+    assert.equal((JSON.parse(before.body) as { id: string }).id, eventId)
+    const failed = await run({ code: 'function handler(w) {\n  w.x.y\n}', event: { type: 'a', data: null } })
+    assert.deepEqual([failed.after, failed.error!.line], [null, 2])
+    assert.equal((await run({ code: handler('webhook.cancel = true') })).canceled, true)
+    for (const [owner, status] of [
+      ['acme', 200],
+      ['other', 404],
+    ] as const) {
+      const portal = await enterPortal(service, owner)
+      await portal.json(status, 'POST', '/transformations/test', { code, eventId })
+      assert.ok(
+        (await portal.json<{ data: unknown[] }>(200, 'GET', '/transformations/forms')).data.length > 0,
+      )
+    }
+    for (const wrong of [{ url: 'file:///x' }, { url: 'x' }, { headers: { host: 'x' } }, { method: 'GET' }])
+      await expectJson(service, 400, '/transformations/test', { method: 'POST', json: { code, ...wrong } })
+    // The ready-made ones mention nobody and make no link.
+    const forms = await expectJson<{ data: { name: string; code: string }[] }>(
+      service,
+      200,
+      '/transformations/forms',
+    )
+    const hostile = '<!everyone> @everyone @here <@U1> [x](https://evil.test) https://evil.test *b* `c`'
+    for (const { name, code } of forms.data) {
+      const { after, error } = await run({
+        code,
+        event: { type: 'order.paid', data: { name: hostile, 'https://k.test': [1] } },
+      })
+      assert.equal(error, null)
+      if (name !== 'text') assert.ok(!/https:\/\/(?:evil|k)/.test(after!.body), name)
+      if (name === 'slack') assert.ok(!/[<>]|@everyone/.test(after!.body))
+      if (name === 'discord')
+        assert.deepEqual((JSON.parse(after!.body) as { allowed_mentions: object }).allowed_mentions, {
+          parse: [],
+        })
+    }
+    assert.deepEqual(
+      forms.data.map(({ name }) => name),
+      ['slack', 'discord', 'teams', 'text'],
+    )
   })
 })

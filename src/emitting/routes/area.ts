@@ -27,11 +27,13 @@ import {
   SubscriberChangeBody,
 } from '../subscribers/subscriber-body.ts'
 import type { Destinations } from '../subscribers/destinations.ts'
+import type { Sandbox } from '../transformations/sandbox.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
 
 /** What the routes of this module use. */
 export interface EmittingRouteParts extends ModuleParts {
   subscribers: Subscribers
+  sandbox: Sandbox
   destinations: Destinations
   secrets: SubscriberSecrets
   emitter: Emitter

@@ -25,7 +25,7 @@ export interface Transformation {
 }
 
 /** An event, as the code sees it. */
-interface TransformedEvent {
+export interface TransformedEvent {
   event_id: string
   type: string
   payload: Uint8Array

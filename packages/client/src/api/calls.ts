@@ -504,6 +504,15 @@ export interface Calls {
   'GET /destinations': {
     answer: { items: ({ name: string; title: string; owners: boolean; fields: ({ name: string; label: string; description: string | null; secret: boolean; required: boolean })[] })[] }
   }
+  /** Ready-made transformations for chats */
+  'GET /transformations/forms': {
+    answer: { data: ({ name: string; title: string; code: string })[] }
+  }
+  /** Run a transformation without sending anything */
+  'POST /transformations/test': {
+    body: { code: string; url?: string | undefined; method?: "POST" | "PUT" | "PATCH" | undefined; headers?: Record<string, string> | undefined; eventId?: string | undefined; event?: { type: string; data: unknown } | undefined }
+    answer: { before: { method: string; url: string; headers: Record<string, string>; body: string }; after: { method: string; url: string; headers: Record<string, string>; body: string } | null; canceled: boolean; error: { message: string; line?: number } | null; durationMs: number }
+  }
   /** A subscriber's delivery log, newest first */
   'GET /subscribers/{id}/deliveries': {
     params: { id: string }
@@ -597,6 +606,15 @@ export interface Calls {
   /** Destinations of the configuration, in place of HTTP */
   'GET /portal/destinations': {
     answer: { items: ({ name: string; title: string; owners: boolean; fields: ({ name: string; label: string; description: string | null; secret: boolean; required: boolean })[] })[] }
+  }
+  /** Ready-made transformations for chats */
+  'GET /portal/transformations/forms': {
+    answer: { data: ({ name: string; title: string; code: string })[] }
+  }
+  /** Run a transformation without sending anything */
+  'POST /portal/transformations/test': {
+    body: { code: string; url?: string | undefined; method?: "POST" | "PUT" | "PATCH" | undefined; headers?: Record<string, string> | undefined; eventId?: string | undefined; event?: { type: string; data: unknown } | undefined }
+    answer: { before: { method: string; url: string; headers: Record<string, string>; body: string }; after: { method: string; url: string; headers: Record<string, string>; body: string } | null; canceled: boolean; error: { message: string; line?: number } | null; durationMs: number }
   }
   /** A subscriber's delivery log, newest first */
   'GET /portal/subscribers/{id}/deliveries': {
