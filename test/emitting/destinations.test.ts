@@ -151,6 +151,11 @@ onEachEngine('destinations', (engine) => {
       assert.match(await rejected(body), new RegExp(`"${pointer}"`), JSON.stringify(body).slice(0, 200))
     }
     assert.match(await rejected({ ...inQueue, settings: { name: 'bad' } }), /There is no queue bad\./)
+    const deep = '['.repeat(8_000) + ']'.repeat(8_000)
+    const body = JSON.stringify({ ...inQueue, settings: { name: 'orders', deep: 0 } }).replace('0', deep)
+    const headers = { 'content-type': 'application/json' }
+    const nested = await service.admin('/subscribers', { method: 'POST', headers, body })
+    assert.ok(nested.status === 201 || nested.status === 400, `${nested.status}`)
     const { id } = await subscribe(service, inQueue)
     const path = `/subscribers/${id}`
     assert.match(await rejected({ url }, path, 'PATCH'), /"\/url"/)
