@@ -16,6 +16,7 @@ import { portalWords } from './language/load.ts'
 import { Overview } from './overview.tsx'
 import { goTo, usePlace } from './place.ts'
 import { Replays } from '../webhooks/replays.tsx'
+import { Transformation } from '../webhooks/transformation.tsx'
 import { Secrets } from '../webhooks/secrets.tsx'
 import { VerificationCode } from '../webhooks/verification-code.tsx'
 
@@ -52,6 +53,11 @@ export function EndpointPage({ id }: { id: string }) {
           { value: 'deliveries', label: words.replays.deliveries, content: <Deliveries endpoint={id} /> },
           { value: 'overview', label: portalWords.overview, content: <Overview endpoint={data} /> },
           { value: 'replays', label: words.replays.list, content: <Replays id={id} /> },
+          {
+            value: 'transformation',
+            label: words.transformation.title,
+            content: <Transformation subscriber={data} />,
+          },
           { value: 'secrets', label: portalWords.secrets, content: <Secrets subscriber={data} /> },
           {
             value: 'verification',

@@ -16,6 +16,13 @@ export const callsOf = (api: Client, below: '' | '/portal') => {
       api.get(`${path}/subscribers/{id}/verification`, { params: { id }, signal }),
     rotate: (id: string, body: BodyOf<'POST /subscribers/{id}/rotate-secret'>) =>
       api.post(`${path}/subscribers/{id}/rotate-secret`, { params: { id }, body }),
+    change: (id: string, body: BodyOf<'PATCH /subscribers/{id}'>) =>
+      api.patch(`${path}/subscribers/{id}`, { params: { id }, body }),
+    deliveries: (id: string, signal: AbortSignal) =>
+      api.get(`${path}/subscribers/{id}/deliveries`, { params: { id }, query: { limit: 20 }, signal }),
+    transformationForms: (signal: AbortSignal) => api.get(`${path}/transformations/forms`, { signal }),
+    testTransformation: (body: BodyOf<'POST /transformations/test'>) =>
+      api.post(`${path}/transformations/test`, { body }),
     replay: (id: string, body: BodyOf<'POST /subscribers/{id}/replay'>) =>
       api.post(`${path}/subscribers/{id}/replay`, { params: { id }, body }),
     jobs: async (id: string, signal: AbortSignal) =>

@@ -9,6 +9,8 @@ import { DeliveriesTab } from './deliveries-tab.tsx'
 import { OverviewTab } from './overview-tab.tsx'
 import { Replays } from '../../webhooks/replays.tsx'
 import { Secrets } from '../../webhooks/secrets.tsx'
+import { words } from '../../language/words.ts'
+import { Transformation } from '../../webhooks/transformation.tsx'
 import { SettingsTab } from './settings-tab.tsx'
 import type { Subscriber } from '../../webhooks/types.ts'
 
@@ -56,6 +58,11 @@ export function SubscriberPage() {
           { value: 'overview', label: 'Overview', content: <OverviewTab subscriber={subscriber} /> },
           { value: 'deliveries', label: 'Deliveries', content: <DeliveriesTab id={id} /> },
           { value: 'settings', label: 'Settings', content: <SettingsTab key={id} subscriber={subscriber} /> },
+          {
+            value: 'transformation',
+            label: words.transformation.title,
+            content: <Transformation key={id} subscriber={subscriber} />,
+          },
           { value: 'secrets', label: 'Secrets', content: <Secrets subscriber={subscriber} /> },
           { value: 'replays', label: 'Replays', content: <Replays id={id} /> },
           {
