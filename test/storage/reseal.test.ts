@@ -207,6 +207,7 @@ onEachEngine('resealing', (engine) => {
   test('every column of bytes is declared as sealed or as unsealed', async () => {
     const plain = new Set([
       'api_keys.key_hash',
+      'attempts.request_body',
       'attempts.response_body',
       'authorization_codes.code_hash',
       'authorization_requests.browser_hash',
