@@ -127,8 +127,9 @@ export class Sandbox {
 class Thread {
   readonly #worker = new Worker(new URL('transformation-worker.ts', import.meta.url), {
     name: 'transformations',
-    // It needs none, and what is not there cannot be read.
+    // It needs neither, and what is not there cannot be read. `--import` would load telemetry into each thread.
     env: {},
+    execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 6 },
   })
   readonly #ready: Promise<void>
