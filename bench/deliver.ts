@@ -26,6 +26,37 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const limit = 120_000
 const bounds: Record<EngineName, number> = { sqlite: 0.6, postgres: 0.5 }
 
+/** Subscribes to the channels of tracing as a tracer does, and does no more than set a context. */
+const tracer = `import { subscribe } from 'node:diagnostics_channel'
+const context = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+for (const operation of ['verify', 'commit', 'handle', 'emit', 'attempt']) {
+  subscribe('postern:' + operation + ':start', (work) => { work.context = context })
+  subscribe('postern:' + operation + ':end', () => {})
+}`
+
+interface Extra {
+  name: string
+  /** Of the subscribers. */
+  settings?: object
+  env?: Record<string, string>
+  /** The last request must have it. */
+  head: RegExp
+}
+
+/** Compared with Postern on SQLite alone: none of it depends on the database. */
+const extras: readonly Extra[] = [
+  {
+    name: 'Postern, bearer and gzip',
+    settings: { auth: { type: 'bearer', token: 'bench-token' }, gzip: true },
+    head: /\r\nauthorization: bearer bench-token[^]*\r\ncontent-encoding: gzip/i,
+  },
+  {
+    name: 'Postern, traced',
+    env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tracer)}` },
+    head: /\r\ntraceparent: 00-4bf92f35/i,
+  },
+]
+
 /** Milliseconds since 1970, finer than whole ones. */
 const now = (): number => performance.timeOrigin + performance.now()
 
@@ -44,7 +75,7 @@ export const deliver: Bench = {
   plan(scale) {
     const steps = scale.engines.reduce((sum, engine) => {
       const others = scale.rivals ? senders.filter(({ engines }) => engines.includes(engine)) : []
-      const own = checkoutBefore ? 3 : 2
+      const own = (checkoutBefore ? 3 : 2) + (engine === 'sqlite' ? extras.length : 0)
       return sum + countSteps(own + others.reduce((all, { tunings }) => all + tunings.length, 0), scale)
     }, 0)
     return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
@@ -79,10 +110,10 @@ async function measure(
   const origin = `http://127.0.0.1:${sink.ready.port}`
   const loop = stack.use(await startHelper<object, DeliveryPlan, object>('bare/delivery-loop.ts'))
   const generator = stack.use(await startGenerator())
-  const arrivals = async (): Promise<Sunk> => {
-    const sunk = await sink.ask({ distinct: count * paths.length, limit })
-    if (sunk.distinct !== count * paths.length) {
-      throw new Error(`${sunk.distinct} deliveries came instead of ${count * paths.length}`)
+  const arrivals = async (some = count): Promise<Sunk> => {
+    const sunk = await sink.ask({ distinct: some * paths.length, limit })
+    if (sunk.distinct !== some * paths.length) {
+      throw new Error(`${sunk.distinct} deliveries came instead of ${some * paths.length}`)
     }
     verifySignature(sunk.last)
     return sunk
@@ -95,38 +126,46 @@ async function measure(
       return { perSecond: rate(count, lastAt - firstAt) }
     },
   }
-  const startSide = async (name: string, checkout?: string): Promise<Side<Delivered>> => {
+  const startSide = async (
+    name: string,
+    { checkout, settings, env: more, head }: Partial<Extra> & { checkout?: string } = {},
+  ): Promise<Side<Delivered>> => {
+    // Half as many events keep the whole run short.
+    const some = head ? Math.ceil(count / 2) : count
     const database = await createDatabase(engine, context.postgresServer)
-    const env = { ...production, DATABASE_URL: database.url }
+    const env = { ...production, ...more, DATABASE_URL: database.url }
     const profile = context.profile(`deliver ${engine}`)
     const { port } = stack.use(
-      await startPostern({ folder: database.folder, env, checkout, ...(!checkout && { profile }) }),
+      await startPostern({ folder: database.folder, env, checkout, ...(name === 'Postern' && { profile }) }),
     )
-    const ids = await subscribe(port, origin, paths, secret)
+    const ids = await subscribe(port, origin, paths, secret, undefined, settings)
     const address = `http://127.0.0.1:${port}`
     return {
       name,
       async run(prefix) {
         await setStatus(port, ids, 'paused')
-        const requests = { kind: 'emits', count, prefix, bytes, apiKey: adminKey } as const
+        const requests = { kind: 'emits', count: some, prefix, bytes, apiKey: adminKey } as const
         const emitted = await generate(generator, { port, connections: 64, requests }, 202)
-        const waiting = arrivals()
+        const waiting = arrivals(some)
         const cpuBefore = await cpuOfService(address)
         await setStatus(port, ids, 'active')
-        const { firstAt } = await waiting
+        const { firstAt, last } = await waiting
+        if (head && !head.test(last.head)) throw new Error(`${name} sent:\n${last.head}`)
         while ((await readNumber(database, `select count(*) from deliveries where status = 'pending'`)) > 0) {
           if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
           await wait(10)
         }
-        const perSecond = rate(count, now() - firstAt)
+        const perSecond = rate(some, now() - firstAt)
         const { user, system } = await cpuOfService(address)
-        const cpu = (user + system - cpuBefore.user - cpuBefore.system) / (count * paths.length)
+        const cpu = (user + system - cpuBefore.user - cpuBefore.system) / (some * paths.length)
         return { perSecond, emittedPerSecond: emitted.perSecond, cpu }
       },
     }
   }
   const ours = await startSide('Postern')
-  const before = checkoutBefore && (await startSide('Postern before', checkoutBefore))
+  const before = checkoutBefore && (await startSide('Postern before', { checkout: checkoutBefore }))
+  const special: Side<Delivered>[] = []
+  if (engine === 'sqlite') for (const extra of extras) special.push(await startSide(extra.name, extra))
 
   // One side for each setting: the fastest of a product's counts.
   const rivals: { name: string; sides: Side<Delivered>[] }[] = []
@@ -148,7 +187,13 @@ async function measure(
 
   const title = engineTitles[engine]
   // The bare loop between the two states: each follows itself as often as the loop (see bench/before.ts).
-  const sides = [ours, bare, ...(before ? [before] : []), ...rivals.flatMap((rival) => rival.sides)]
+  const sides = [
+    ours,
+    bare,
+    ...(before ? [before] : []),
+    ...special,
+    ...rivals.flatMap((rival) => rival.sides),
+  ]
   const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
   const rateOf = (side: Side<Delivered>): Figure =>
     figure(
@@ -175,12 +220,14 @@ async function measure(
       ourRate,
       ...(before && beforeRate ? [beforeRate, cpuOf(before)] : []),
       cpuOf(ours),
+      ...special.flatMap((side) => [rateOf(side), cpuOf(side)]),
       ...fastest.map((rival) => rival.figure),
       figure(`${title}: POST /events, each to ${paths.length} subscribers`, 'events/s', emitted),
     ],
     ratios: [
       ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate, { bound: bounds[engine] }),
       ...(beforeRate ? [ratio(`${ourRate.name} / before`, ourRate, beforeRate)] : []),
+      ...special.map((side) => ratio(`${title}: ${side.name} / ${ours.name}`, rateOf(side), ourRate)),
       ...fastest.map((rival) =>
         ratio(`${ourRate.name} / ${rival.name}`, ourRate, rival.figure, { bound: 3 }),
       ),

@@ -27,10 +27,16 @@ export async function subscribe(
   paths: readonly string[],
   secret: string,
   eventTypes?: readonly string[],
+  more: object = {},
 ): Promise<string[]> {
   const ids: string[] = []
   for (const path of paths) {
-    const { id } = await call(port, 'POST', '/subscribers', { url: origin + path, secret, eventTypes })
+    const { id } = await call(port, 'POST', '/subscribers', {
+      url: origin + path,
+      secret,
+      eventTypes,
+      ...more,
+    })
     ids.push(String(id))
   }
   return ids

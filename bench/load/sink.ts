@@ -1,6 +1,7 @@
 // A process that takes any POST and answers 200 at once, over raw sockets: as little work as a receiver can do. It tells
 // when the first and the last request came, and shows the last one.
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import { answer, ready } from '../harness/child-process.ts'
 
 /** What came since the last question. Times are milliseconds since 1970, finer than whole ones. */
@@ -77,6 +78,9 @@ function readAll(socket: Socket, data: Buffer): Buffer {
   }
 }
 
+const plain = ({ head, body }: typeof last): Buffer =>
+  /\r\ncontent-encoding: *gzip/i.test(head) ? gunzipSync(body) : body
+
 answer(async ({ distinct, limit, each, release }: Expectation): Promise<Sunk> => {
   if (ids.size < distinct) {
     await new Promise<void>((resolve) => {
@@ -90,7 +94,7 @@ answer(async ({ distinct, limit, each, release }: Expectation): Promise<Sunk> =>
     distinct: ids.size,
     firstAt,
     lastAt,
-    last: { head: last.head, body: last.body.toString() },
+    last: { head: last.head, body: plain(last).toString() },
     ...(each && { each: Object.fromEntries(ids) }),
     hanging: hanging.size,
   }
