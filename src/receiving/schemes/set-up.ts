@@ -162,7 +162,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Azure Event Grid',
     steps: [
       'Start Postern with the source, because Event Grid checks the URL.',
-      'In the Azure portal, open the topic and create an event subscription with the endpoint type Web Hook and either schema.',
+      'In the Azure portal, open the topic and create an event subscription for webhooks, in either schema.',
       'Enter the URL above with `?access_token=` and the secret from {secret} as the endpoint. With Microsoft Entra ID, enter it alone, and the tenant and application under Additional features.',
     ],
     docs: 'https://learn.microsoft.com/azure/event-grid/security-authentication',
