@@ -76,7 +76,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const cursors = new Cursors(keyring)
   const record = createRecordAudit(clock)
   const secrets = new SubscriberSecrets(keyring)
-  const sandbox = new Sandbox()
+  const sandbox = new Sandbox(parts.log)
   const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
   const destinations = readDestinations(parts.config?.destinations)
   const { catalogue, emitter, scheduledEvents } = createEmitter(parts, record, () => dispatcher.generation)

@@ -65,6 +65,8 @@ onEachEngine('destinations', (engine) => {
       [attempt?.status, attempt?.error, attempt?.responseBody, attempt?.phases],
       [null, null, '{"messageId":"m-1","by":"[redacted]"}', null],
     )
+    const { data } = await expectJson<{ data: unknown[] }>(service, 200, '/deliveries?response=none')
+    assert.deepEqual(data, [], 'no response is missing')
     const { lastDay } = await expectJson<{ lastDay: object }>(service, 200, `/subscribers/${made.id}`)
     assert.partialDeepStrictEqual(lastDay, { delivered: 1, failed: 0 })
     await service.close()

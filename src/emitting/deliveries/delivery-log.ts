@@ -132,7 +132,11 @@ function conditionsOf(
 function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
   const from = Number(responseClass[0]) * 100
-  const status = responseClass === 'none' ? sql`status is null` : sql`status between ${from} and ${from + 99}`
+  const status =
+    responseClass === 'none'
+      ? // A destination takes an event without a response.
+        sql`status is null and failure is not null`
+      : sql`status between ${from} and ${from + 99}`
   return sql<SqlBool>`exists (select 1 from attempts where ${of} and ${status})`
 }
 

@@ -15,6 +15,9 @@ export type Secrets = Readonly<Record<string, string>>
 /** Bytes of settings as JSON. */
 const longestSettings = 16 * 1024
 
+/** Milliseconds. */
+const validateWithin = 10_000
+
 const functions = ['validate', 'deliver'] as const
 
 /** @throws ConfigurationError */
@@ -89,7 +92,8 @@ export async function checkSettings(
   }
   let fault: unknown
   try {
-    fault = await declared.validate(readRequestOptions(json).settings!)
+    const late = setTimeout(validateWithin, 'The check of the settings took too long.', { ref: false })
+    fault = await Promise.race([declared.validate(readRequestOptions(json).settings!), late])
   } catch (error) {
     fault = (error as Error | undefined)?.message ?? 'The settings are invalid.'
   }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { type Ran, Sandbox } from './sandbox.ts'
+import { checkTransformation } from './transformation.ts'
 
-const sandbox = new Sandbox()
+const sandbox = new Sandbox({ error: assert.fail })
 after(() => sandbox.close())
 
 const body = '{"id":"e","timestamp":"2026-01-31T08:30:00.000Z","data":{"name":"Jo"}}'
@@ -103,6 +104,15 @@ test('slow code of one owner delays no other for long', async () => {
   await value('1', 'quick')
   assert.ok(ended < 10, `${ended} slow ones first`)
   for (const { error } of await Promise.all(slow)) assert.ok(error)
+})
+
+test('a full queue is no fault of the code', async () => {
+  const full = new Sandbox({ error: assert.fail })
+  const job = { key: 'a', code: 'function handler(webhook) { return webhook }', webhook, body, eventId: 'e' }
+  const runs = Array.from({ length: 2_010 }, () => full.run(job))
+  assert.equal((await runs.at(-1))?.error?.notRun, 'overloaded')
+  await assert.rejects(checkTransformation(full, job.code, 'a'), { code: 'overloaded' })
+  await full.close()
 })
 
 test('random programs neither crash the sandbox nor read anything of the host', async () => {

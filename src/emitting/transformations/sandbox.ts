@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
+import type { Log } from '../../telemetry/log.ts'
 
 /** One run of a transformation. */
 export interface Job {
@@ -20,7 +21,8 @@ export interface Ran {
   meta?: string
   /** JSON; undefined if it is unchanged. */
   payload?: string | undefined
-  error?: { message: string; line?: number }
+  /** `notRun`: why the code did not run. */
+  error?: { message: string; line?: number; notRun?: 'overloaded' | 'broken' }
   /** Processor time. */
   durationMs: number
 }
@@ -50,6 +52,7 @@ const lookEvery = 100
 const mostLooks = 100
 
 const failed = (message: string): Ran => ({ error: { message }, durationMs: 0 })
+const overloaded = (message: string): Ran => ({ error: { message, notRun: 'overloaded' }, durationMs: 0 })
 
 /**
  * Runs the code of transformations in threads, which start when they are first needed. The keys take turns, and only one job of a key
@@ -61,11 +64,16 @@ export class Sandbox {
   readonly #running = new Map<Thread, Waiting>()
   readonly #idle: Thread[] = []
   #isClosed = false
+  readonly #log: Pick<Log, 'error'>
+
+  constructor(log: Pick<Log, 'error'>) {
+    this.#log = log
+  }
 
   /** Rejects with the reason of `cut`; any behaviour of the code is a result. */
   run(job: Job, cut?: AbortBroadcast): Promise<Ran> {
-    if (this.#isClosed) return Promise.resolve(failed('the service is stopping'))
-    if (this.#count >= mostWaiting) return Promise.resolve(failed('too many transformations are waiting'))
+    if (this.#isClosed) return Promise.resolve(overloaded('the service is stopping'))
+    if (this.#count >= mostWaiting) return Promise.resolve(overloaded('too many transformations are waiting'))
     return new Promise((resolve, reject) => {
       const unlisten = cut?.onAbort(reject)
       const waiting = { job, resolve: (ran: Ran) => (unlisten?.(), resolve(ran)) }
@@ -80,7 +88,8 @@ export class Sandbox {
   async close(): Promise<void> {
     this.#isClosed = true
     const threads = [...this.#idle.splice(0), ...this.#running.keys()]
-    for (const { resolve } of [...this.#waiting.values()].flat()) resolve(failed('the service is stopping'))
+    for (const { resolve } of [...this.#waiting.values()].flat())
+      resolve(overloaded('the service is stopping'))
     this.#waiting.clear()
     await Promise.all(threads.map((thread) => thread.end()))
   }
@@ -90,7 +99,7 @@ export class Sandbox {
       const thread = this.#idle.at(-1)
       const waiting = this.#take(thread?.turn)
       if (!waiting) return
-      this.#start(this.#idle.pop() ?? new Thread(), waiting)
+      this.#start(this.#idle.pop() ?? new Thread(this.#log), waiting)
     }
   }
 
@@ -137,7 +146,7 @@ class Thread {
   isAlive = true
   turn: Turn | undefined
 
-  constructor() {
+  constructor(log: Pick<Log, 'error'>) {
     this.#worker.unref()
     this.#ready = new Promise((resolve) => {
       this.#worker.on('message', (message: Ran | object) => {
@@ -150,7 +159,10 @@ class Thread {
         resolve()
         this.#answer?.(failed('the sandbox ended while it ran the code'))
       }
-      this.#worker.on('error', died)
+      this.#worker.on('error', (error) => {
+        log.error({ err: error }, 'a thread of transformations ended')
+        died()
+      })
       this.#worker.on('exit', died)
     })
   }
@@ -159,7 +171,8 @@ class Thread {
   async run(job: Job): Promise<Ran> {
     const ran = new Promise<Ran>((resolve) => (this.#answer = resolve))
     await this.#ready
-    if (!this.isAlive) return failed('the sandbox could not be started')
+    const message = 'the sandbox could not be started'
+    if (!this.isAlive) return { error: { message, notRun: 'broken' }, durationMs: 0 }
     this.#worker.postMessage(job, [])
     const looks = this.#watch()
     try {

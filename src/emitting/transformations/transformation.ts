@@ -67,13 +67,15 @@ export async function transform(
   return { ...checked(ran, transformation), durationMs: ran.durationMs }
 }
 
-/** @throws Problem `invalid-body` if the code cannot be compiled or defines no handler */
+/** @throws Problem `invalid-body` if the code cannot be compiled or defines no handler; `overloaded`; Error if no sandbox can be started */
 export async function checkTransformation(sandbox: Sandbox, code: string, key: string): Promise<void> {
   const isShort = Buffer.byteLength(code) <= longestCode
   const tooLong = { message: `it must be at most ${longestCode / 1024} KiB` }
-  const { error } = isShort
+  const { error }: Pick<Ran, 'error'> = isShort
     ? await sandbox.run({ key, code, webhook: '{}', eventId: '' })
     : { error: tooLong }
+  if (error?.notRun === 'overloaded') throw new Problem('overloaded', { retryAfter: 1 })
+  if (error?.notRun === 'broken') throw new Error(error.message)
   if (error)
     throw new Problem('invalid-body', {
       detail: `The transformation is invalid: ${describeError(error)}.`,
