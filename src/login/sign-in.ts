@@ -148,7 +148,10 @@ export class SignIn {
   async #transaction<T>(work: (tx: Tx) => Promise<{ emitted: boolean; result: T }>): Promise<T> {
     const { database } = this.#parts
     const { emitted, result } = await database.transaction(work)
-    if (emitted) database.signal('deliveries')
+    if (emitted) {
+      database.signal('deliveries')
+      database.signal('scheduled')
+    }
     return result
   }
 }

@@ -302,7 +302,10 @@ function unlinkRoute(scope: App, services: AccountServices): void {
       const { result: emitted, renewed } = await database.transaction((tx) =>
         roleChanges.apply(tx, change, () => unlink(services, tx, change, { provider, providerId })),
       )
-      if (emitted) database.signal('deliveries')
+      if (emitted) {
+        database.signal('deliveries')
+        database.signal('scheduled')
+      }
       if (renewed) sessionCookie.set(reply, renewed.token, renewed.maxAge)
       return reply.code(204).send(null)
     },
