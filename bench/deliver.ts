@@ -51,6 +51,14 @@ const extras: readonly Extra[] = [
     head: /\r\nauthorization: bearer bench-token[^]*\r\ncontent-encoding: gzip/i,
   },
   {
+    name: 'Postern, transformed',
+    settings: {
+      transformation:
+        "function handler(w) { w.headers['x-type'] = w.eventType; w.payload.via = 'bench'; return w }",
+    },
+    head: /\r\nx-type: /i,
+  },
+  {
     name: 'Postern, traced',
     env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tracer)}` },
     head: /\r\ntraceparent: 00-4bf92f35/i,
