@@ -46,7 +46,7 @@ import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
 import { subscriberRoutes } from './routes/subscribers.ts'
 import { transformationRoutes } from './routes/transformations.ts'
-import { withTransformations } from './transformations/attempt.ts'
+import { withTransformations } from './transformations/transformation.ts'
 import { Sandbox } from './transformations/sandbox.ts'
 
 interface EmittingParts extends ModuleParts {
