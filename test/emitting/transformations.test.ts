@@ -125,6 +125,22 @@ onEachEngine('transformations', (engine) => {
     assert.deepEqual([text!.body.toString(), text!.headers['content-type']], ['Ünï\na', 'text/plain'])
   })
 
+  test('the test event and ordered deliveries are changed as others', async () => {
+    await using receiver = await receive()
+    await using service = await startEmitting(engine)
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      ordered: true,
+      sendTest: true,
+      transformation: handler('webhook.payload = webhook.eventType + webhook.payload.data.n'),
+    })
+    for (const n of [1, 2, 3]) await emit(service, { type: 'order.paid', data: { n } })
+    await settled(service, id, 'delivered')
+    const [first, ...rest] = receiver.seen.map(({ body }) => body.toString())
+    assert.match(first!, /^[a-z.]+undefined$/)
+    assert.deepEqual(rest, ['order.paid1', 'order.paid2', 'order.paid3'])
+  })
+
   test('a canceled event is not sent and ends as delivered; failures are attempts with their reason', async () => {
     await using receiver = await receive()
     await using service = await startEmitting(engine)
