@@ -84,8 +84,8 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     label: 'Adyen',
     steps: [
       'In the Customer Area, open Developers › Webhooks and create a Standard webhook with the URL above and the method JSON.',
-      'Under Security, generate an HMAC key and copy it to {secret}. Start Postern with it, and save the webhook.',
-      'Click Test configuration. Adyen sends a webhook, and Postern answers `[accepted]`.',
+      'Under Security, generate an HMAC key and copy it to {secret}. Start Postern, then save the webhook.',
+      'Click Test configuration. Adyen sends a webhook, and Postern responds with `[accepted]`.',
     ],
     docs: 'https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures',
     exampleType: 'AUTHORISATION',
@@ -289,7 +289,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   paypal: {
     label: 'PayPal',
     steps: [
-      'In PayPal’s Developer Dashboard, open Apps & Credentials and the app, and add a webhook with the URL above. Choose the events.',
+      'In PayPal’s Developer Dashboard, open your app under Apps & Credentials and add a webhook with the URL above. Choose the events.',
       'Copy the webhook’s ID to {secret}, and restart Postern.',
     ],
     docs: 'https://developer.paypal.com/api/rest/webhooks/rest/',
@@ -337,9 +337,9 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   sns: {
     label: 'Amazon SNS',
     steps: [
-      'Let the topic sign with SHA-256: `aws sns set-topic-attributes --topic-arn ARN --attribute-name SignatureVersion --attribute-value 2`.',
-      'Copy the topic’s ARN to {secret}, and start Postern with it.',
-      'Create a subscription of the topic with the protocol HTTPS and the URL above, without raw message delivery. Postern confirms it.',
+      'Configure the topic to sign with SHA-256: `aws sns set-topic-attributes --topic-arn ARN --attribute-name SignatureVersion --attribute-value 2`.',
+      'Copy the topic’s ARN to {secret}, and start Postern.',
+      'Subscribe the URL above to the topic with the HTTPS protocol, without raw message delivery. Postern confirms it.',
     ],
     docs: 'https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html',
     exampleType: 'Notification',
