@@ -163,7 +163,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     steps: [
       'Start Postern with the source, because Event Grid checks the URL.',
       'In the Azure portal, open the topic and create an event subscription for webhooks, in either schema.',
-      'Enter the URL above with `?access_token=` and the secret from {secret} as the endpoint. With Microsoft Entra ID, enter it alone, and the tenant and application under Additional features.',
+      'Enter the URL above with `?access_token=` and the secret from {secret} as the endpoint. With Microsoft Entra ID, enter only the URL, and set the tenant and application under Additional features.',
     ],
     docs: 'https://learn.microsoft.com/azure/event-grid/security-authentication',
     exampleType: 'Microsoft.Storage.BlobCreated',
@@ -279,7 +279,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   plaid: {
     label: 'Plaid',
     steps: [
-      'In the Plaid Dashboard, open Developers › Keys. Copy the secret of the environment to {secret}, and the client ID to `clientId` of the source.',
+      'In the Plaid Dashboard, open Developers › Keys. Copy the environment’s secret to {secret}, and the client ID to the source’s `clientId`.',
       'Set the URL above as `webhook` when you create a link token, or under Developers › Webhooks.',
       'In the sandbox, send a webhook with `/sandbox/item/fire_webhook`.',
     ],
