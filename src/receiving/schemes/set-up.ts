@@ -143,7 +143,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
   docusign: {
     label: 'Docusign',
     steps: [
-      'In Docusign Admin, open Integrations › Connect › Connect Keys and add a secret key. Copy it to {secret}: Docusign shows it once.',
+      'In Docusign Admin, open Integrations › Connect › Connect Keys and add a secret key. Copy it to {secret} now: Docusign shows it only once.',
       'Under Configurations, add a custom configuration with the URL above. Choose the JSON format (SIM) and the events, and select Include HMAC Signature.',
     ],
     docs: 'https://developers.docusign.com/platform/webhooks/connect/validate',
@@ -252,7 +252,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     steps: [
       'Start Postern with a random value in {secret}.',
       'In the integration’s settings in Notion, open Webhooks, create a subscription with the URL above and choose the events.',
-      'Notion sends a verification token, which Postern logs as a warning. Enter it in Notion. If Notion accepts it, copy it to {secret} and restart Postern.',
+      'Notion sends a verification token, which Postern logs as a warning. Enter the token in Notion. If Notion accepts it, copy it to {secret} and restart Postern.',
     ],
     docs: 'https://developers.notion.com/reference/webhooks',
     exampleType: 'page.created',
@@ -262,7 +262,7 @@ export const setUps: Readonly<Record<string, SetUp>> = {
     steps: [
       'In PagerDuty, open Integrations › Generic Webhooks (v3) › New Webhook.',
       'Enter the URL above, choose the scope and the events, and click Add Webhook.',
-      'Copy the secret to {secret}: PagerDuty shows it once. Restart Postern and send a test event.',
+      'Copy the secret to {secret} now: PagerDuty shows it only once. Restart Postern and send a test event.',
     ],
     docs: 'https://docs.pagerduty.com/developer/verifying-webhook-signatures',
     exampleType: 'incident.triggered',
