@@ -1,5 +1,5 @@
 import { readChoice, readText, readTimeParameter } from '../paging/parameters.ts'
-import { typeCondition } from './type-pattern.ts'
+import { isPattern } from './type-pattern.ts'
 import { type EventStatus, statusExpression } from './store.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
@@ -120,4 +120,30 @@ export function idAtTimeSql(table: Table, time: number): RawBuilder<{ id: number
         case when ${at} < ${time} then high else ${middle} end from search where low < high
     )
     select low as id from search where low >= high limit 1`
+}
+
+/** SQL for `matchesPattern`. Only a text between two `*` is compared without regard to case, on SQLite. */
+export function typeCondition(column: RawBuilder<unknown>, pattern: string): RawBuilder<SqlBool> {
+  if (!isPattern(pattern)) return sql<SqlBool>`${column} = ${pattern}`
+  const pieces = pattern.split('*')
+  const [first, last] = [pieces[0]!, pieces.at(-1)!]
+  // Unlike `like`, it is case-sensitive on both engines.
+  const conditions = [sql`substr(${column}, 1, ${literalLength(first)}) = ${first}`]
+  if (last !== '') {
+    const whole = sql`length(${column})`
+    conditions.push(
+      sql`${whole} >= ${literalLength(first + last)}`,
+      sql`substr(${column}, ${whole} - ${literalLength(last)} + 1) = ${last}`,
+    )
+  }
+  if (pieces.length > 2) {
+    const text = pieces.map((piece) => piece.replace(/[!%_]/g, '!$&')).join('%')
+    conditions.push(sql`${column} like ${text} escape '!'`)
+  }
+  return sql<SqlBool>`(${sql.join(conditions, sql` and `)})`
+}
+
+/** In characters, as databases count. */
+function literalLength(text: string): RawBuilder<unknown> {
+  return sql.lit(Array.from(text).length)
 }

@@ -1,5 +1,3 @@
-import { type RawBuilder, sql, type SqlBool } from 'kysely'
-
 /** Whether each `*` is a whole part between full stops. A text without `*` is a type. */
 const form = /^(?:[^*]|(?<![^.])\*(?![^.]))+$/
 
@@ -35,30 +33,4 @@ export function matchesPattern(pattern: string, type: string): boolean {
 export function bySpecificity(a: string, b: string): number {
   const prefix = b.indexOf('*') - a.indexOf('*')
   return prefix === 0 ? b.replaceAll('*', '').length - a.replaceAll('*', '').length : prefix
-}
-
-/** SQL for `matchesPattern`. Only a text between two `*` is compared without regard to case, on SQLite. */
-export function typeCondition(column: RawBuilder<unknown>, pattern: string): RawBuilder<SqlBool> {
-  if (!isPattern(pattern)) return sql<SqlBool>`${column} = ${pattern}`
-  const pieces = pattern.split('*')
-  const [first, last] = [pieces[0]!, pieces.at(-1)!]
-  // Unlike `like`, it is case-sensitive on both engines.
-  const conditions = [sql`substr(${column}, 1, ${literalLength(first)}) = ${first}`]
-  if (last !== '') {
-    const whole = sql`length(${column})`
-    conditions.push(
-      sql`${whole} >= ${literalLength(first + last)}`,
-      sql`substr(${column}, ${whole} - ${literalLength(last)} + 1) = ${last}`,
-    )
-  }
-  if (pieces.length > 2) {
-    const text = pieces.map((piece) => piece.replace(/[!%_]/g, '!$&')).join('%')
-    conditions.push(sql`${column} like ${text} escape '!'`)
-  }
-  return sql<SqlBool>`(${sql.join(conditions, sql` and `)})`
-}
-
-/** In characters, as databases count. */
-function literalLength(text: string): RawBuilder<unknown> {
-  return sql.lit(Array.from(text).length)
 }

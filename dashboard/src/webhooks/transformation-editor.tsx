@@ -18,6 +18,7 @@ import { toast } from '../ui/toast.tsx'
 import { useCalls, useEventTypes, useRefresh } from './calls.ts'
 import { CodeField } from './code-field.tsx'
 import type { Subscriber } from './types.ts'
+import { matchesPattern } from '../../../src/events/type-pattern.ts'
 
 type Tested = AnswerOf<'POST /transformations/test'>
 
@@ -153,7 +154,7 @@ function useEventsToTest({ id, eventTypes, operational }: Subscriber) {
   const samples = new Map(
     types.data?.data
       .filter(({ builtIn, samples }) => builtIn === operational && samples.length > 0)
-      .filter(({ type }) => eventTypes.some((one) => matches(one, type)))
+      .filter(({ type }) => eventTypes.some((one) => matchesPattern(one, type)))
       .map((one) => [`sample ${one.type}`, one]),
   )
   const example = { type: 'order.paid', data: { orderId: 'A-1001' } }
@@ -174,12 +175,6 @@ function useEventsToTest({ id, eventTypes, operational }: Subscriber) {
       return { event: sample ? { type: sample.type, data: sample.samples[0] } : example }
     },
   }
-}
-
-/** Whether a type matches a type or pattern of an endpoint: `*` stands for any text. */
-function matches(pattern: string, type: string): boolean {
-  const escaped = pattern.replaceAll(/[^\w*]/g, '\\$&')
-  return new RegExp(`^${escaped.replaceAll('*', '.*')}$`).test(type)
 }
 
 /** Scrolls to the element around one that appears. */

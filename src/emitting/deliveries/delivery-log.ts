@@ -135,7 +135,7 @@ function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const status =
     responseClass === 'none'
       ? // A destination takes an event without a response.
-        sql`status is null and failure is not null`
+        sql`status is null and (error is not null or failure is not null)`
       : sql`status between ${from} and ${from + 99}`
   return sql<SqlBool>`exists (select 1 from attempts where ${of} and ${status})`
 }
