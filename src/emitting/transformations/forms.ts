@@ -5,7 +5,7 @@ interface Form {
   code: string
 }
 
-/** The fields of an event's data as lines of text. Texts of events are not trusted: each form makes them inert. */
+/** The fields of an event's data as lines of text. Event data is not trusted: each form makes it inert. */
 const fields = String.raw`
 // One line for each field of the data, at most twenty.
 function lines(data) {

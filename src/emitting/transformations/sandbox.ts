@@ -4,20 +4,20 @@ import type { Log } from '../../telemetry/log.ts'
 
 /** One run of a transformation. */
 export interface Job {
-  /** The owner. Nothing of a run is in the memory of one with another key. */
+  /** Identifies the owner. Memory is cleared between runs with different keys. */
   key: string
   code: string
-  /** JSON of what the handler gets, without the payload. */
+  /** The argument of the handler, without the payload, as JSON. */
   webhook: string
-  /** JSON of the payload, whose timestamp is the time that the code sees; undefined to check only whether the code defines a handler. */
+  /** The payload as JSON; its timestamp sets the clock of the code. Undefined: only check that the code defines a handler. */
   body?: string | undefined
   /** Seeds random numbers. */
   eventId: string
 }
 
-/** What a run returned, which is not to be trusted. */
+/** The result of a run. Not trusted. */
 export interface Ran {
-  /** JSON of method, URL, headers and `cancel`. */
+  /** Method, URL, headers and `cancel`, as JSON. */
   meta?: string
   /** JSON; undefined if it is unchanged. */
   payload?: string | undefined
@@ -37,17 +37,17 @@ interface Waiting {
   resolve: (ran: Ran) => void
 }
 
-/** Threads. One of them is free for others while the code of one owner runs. */
+/** Maximum number of threads. While one owner's code runs, another thread is free for other owners. */
 const mostThreads = 2
-/** Jobs of a key that a thread runs in a row: another key needs a cleared memory. Slow ones end the turn. */
+/** Jobs of one key that a thread runs in a row, because memory is cleared before another key. A slow job ends the turn. */
 const jobsPerTurn = 8
-/** Milliseconds. */
+/** Milliseconds of processor time after which a job is slow. */
 const slow = 5
-/** Jobs that wait, for all owners. */
+/** Maximum number of waiting jobs, for all owners together. */
 const mostWaiting = 2_000
-/** Milliseconds of processor time between two looks at a job after which its thread is stuck. The thread itself stops earlier. */
+/** Milliseconds of processor time since the first check after which a thread is stuck. The thread itself stops earlier. */
 const stuckAfter = 150
-/** Milliseconds between two looks at a busy thread, and looks after which it is stuck in any case. */
+/** Milliseconds between two checks of a busy thread, and the number of checks after which it is stuck in any case. */
 const lookEvery = 100
 const mostLooks = 100
 
@@ -55,8 +55,8 @@ const failed = (message: string): Ran => ({ error: { message }, durationMs: 0 })
 const overloaded = (message: string): Ran => ({ error: { message, notRun: 'overloaded' }, durationMs: 0 })
 
 /**
- * Runs the code of transformations in threads, which start when they are first needed. The keys take turns, and only one job of a key
- * runs at a time, so that slow code delays only its owner. A stuck thread is ended and replaced.
+ * Runs transformations in threads, which start when they are first needed. Keys take turns, and only one job of a key runs at a time, so
+ * slow code delays only its owner. A stuck thread is terminated and replaced.
  */
 export class Sandbox {
   readonly #waiting = new Map<string, Waiting[]>()
@@ -70,7 +70,7 @@ export class Sandbox {
     this.#log = log
   }
 
-  /** Rejects with the reason of `cut`; any behaviour of the code is a result. */
+  /** Rejects with the reason of `cut`. Whatever the code does is a result. */
   run(job: Job, cut?: AbortBroadcast): Promise<Ran> {
     if (this.#isClosed) return Promise.resolve(overloaded('the service is stopping'))
     if (this.#count >= mostWaiting) return Promise.resolve(overloaded('too many transformations are waiting'))
@@ -117,7 +117,7 @@ export class Sandbox {
     })
   }
 
-  /** The next job of the key whose turn it is, or of the first key without a running job, which goes to the end of the turns. */
+  /** The next job of the key whose turn it is, or else of the first key without a running job, which then waits behind the others. */
   #take(turn: Turn | undefined): Waiting | undefined {
     const busy = new Set([...this.#running.values()].map(({ job }) => job.key))
     const mine = turn && turn.rest > 0 && !busy.has(turn.key) ? this.#waiting.get(turn.key) : undefined
@@ -136,7 +136,7 @@ export class Sandbox {
 class Thread {
   readonly #worker = new Worker(new URL('transformation-worker.ts', import.meta.url), {
     name: 'transformations',
-    // It needs neither, and what is not there cannot be read. `--import` would load telemetry into each thread.
+    // The thread needs neither, and code that escapes could read them. `--import` would load telemetry into each thread.
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 6 },
@@ -182,7 +182,7 @@ class Thread {
     }
   }
 
-  /** Ends the thread if the job uses much more time than it may: then it is in a function of QuickJS that cannot be interrupted. */
+  /** Ends the thread if the job far exceeds its time: it is then in a function of QuickJS that cannot be interrupted. */
   #watch(): NodeJS.Timeout {
     let first: number | undefined
     let looks = 0
