@@ -7,7 +7,7 @@ interface Form {
 
 /** The fields of an event's data as lines of text. Event data is not trusted: each form makes it inert. */
 const fields = String.raw`
-// One line for each field of the data, at most twenty.
+// One line for each field of the data, up to 20.
 function lines(data) {
   const fields = typeof data === 'object' && data !== null ? Object.entries(data) : [['data', data]]
   return fields.slice(0, 20).map(([name, value]) =>
@@ -18,7 +18,7 @@ export const forms: readonly Form[] = [
   {
     name: 'slack',
     title: 'Slack',
-    code: String.raw`// For the URL of an incoming webhook of Slack.
+    code: String.raw`// For the URL of a Slack incoming webhook.
 function handler(webhook) {
   const { type, data } = webhook.payload
   const text = ['*' + inert(type) + '*', ...lines(data)].join('\n')
@@ -26,7 +26,7 @@ function handler(webhook) {
   return webhook
 }
 
-// No mention, link or markup. A zero-width space keeps Slack from making links.
+// Prevents mentions, links and markup. A zero-width space keeps Slack from making links.
 function inert(text) {
   return String(text)
     .replace(/\s+/g, ' ')
@@ -40,7 +40,7 @@ ${fields}
   {
     name: 'discord',
     title: 'Discord',
-    code: String.raw`// For the URL of a webhook of Discord.
+    code: String.raw`// For the URL of a Discord webhook.
 function handler(webhook) {
   const { type, data } = webhook.payload
   const content = ['**' + inert(type) + '**', ...lines(data)].join('\n').slice(0, 1900)
@@ -59,7 +59,7 @@ ${fields}
   {
     name: 'teams',
     title: 'Microsoft Teams',
-    code: String.raw`// For the URL of a workflow "When a Teams webhook request is received".
+    code: String.raw`// For the URL of a workflow with the trigger "When a Teams webhook request is received".
 function handler(webhook) {
   const { type, data } = webhook.payload
   // The runs of a RichTextBlock are shown as they are, without Markdown.
@@ -88,7 +88,7 @@ ${fields}
   {
     name: 'text',
     title: 'Plain text',
-    code: String.raw`// Sends a text in place of JSON.
+    code: String.raw`// Sends plain text in place of JSON.
 function handler(webhook) {
   const { type, data } = webhook.payload
   webhook.headers['content-type'] = 'text/plain; charset=utf-8'

@@ -15,15 +15,15 @@ import type { Job, Ran } from './sandbox.ts'
 /** Milliseconds of processor time for the code of a transformation. */
 const timeLimit = 50
 const memoryLimit = 16 * 1024 * 1024
-/** Of 64 KiB: the limit, the stack, and texts that enter and leave. Memory does not grow, which takes a second. */
+/** Pages of 64 KiB for the limit, the stack, and text that enters and leaves. Memory does not grow, because growing takes up to a second. */
 const pages = 24 * 16
 const stackLimit = 256 * 1024
-/** Characters of what a handler returns: the body may have 1 MiB in UTF-8, which is checked later. */
+/** Characters that a handler's result may have. The body's limit of 1 MiB in UTF-8 is checked later. */
 const longestResult = 1024 * 1024 + 128 * 1024
 
 /**
- * Runs in the sandbox, before the code. It keeps the functions that it needs, because the code may replace them. All that leaves the
- * sandbox is a text of two lines of JSON, which the other side reads as untrusted.
+ * Runs in the sandbox before the code, and saves the functions that it needs, because the code can replace them. Only two lines of JSON leave
+ * the sandbox, which the other side does not trust.
  */
 const prelude = `(() => {
   const { parse, stringify } = JSON
@@ -47,7 +47,7 @@ const prelude = `(() => {
   }
 })()`
 
-/** What the clock of the sandbox shows, milliseconds since 1970. Its time zone is UTC. */
+/** The time on the sandbox's clock, in milliseconds since 1970. Its time zone is UTC. */
 let clock = 0
 class ClockOfSandbox extends Date {
   static override now = (): number => clock
@@ -63,13 +63,13 @@ declare const WebAssembly: {
 interface Engine {
   module: QuickJSWASMModule
   memory: Uint8Array
-  /** The memory before the first run, without its zeros. */
+  /** The memory before the first run, without pages of zeros. */
   image: { at: number; bytes: Uint8Array }[]
   /** The key of the last job. */
   usedBy?: string
 }
 
-/** Milliseconds of processor time that this thread used. */
+/** Milliseconds of processor time that this thread has used. */
 function used(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1000
@@ -95,7 +95,7 @@ function imageOf(memory: Uint8Array): Engine['image'] {
   return image
 }
 
-/** So that nothing of one owner's events is in the memory when another's code runs, even if that code exploits a fault of QuickJS. */
+/** Clears one owner's events before another owner's code runs, which could exploit a flaw in QuickJS. */
 function reset({ memory, image }: Engine): void {
   memory.fill(0)
   for (const { at, bytes } of image) memory.set(bytes, at)
@@ -111,7 +111,7 @@ async function run(job: Job): Promise<Ran> {
   try {
     return runIn(module, job)
   } catch {
-    // Of WebAssembly, such as an overflow of its stack. The memory is in an unknown state.
+    // After an error in WebAssembly, such as a stack overflow, the memory is in an unknown state.
     engine = undefined
     return { error: { message: 'the sandbox failed while it ran the code' }, durationMs: 0 }
   }
@@ -121,7 +121,7 @@ function runIn(module: QuickJSWASMModule, { code, webhook, body, eventId }: Job)
   const runtime = module.newRuntime()
   runtime.setMemoryLimit(memoryLimit)
   runtime.setMaxStackSize(stackLimit)
-  // The time of the code, without that for reading a large payload.
+  // When the code started. Reading a large payload before that does not count.
   let begun = Infinity
   let isLate = false
   runtime.setInterruptHandler(() => (isLate ||= used() - begun > timeLimit))
@@ -170,7 +170,7 @@ function runIn(module: QuickJSWASMModule, { code, webhook, body, eventId }: Job)
   return { ...ran, durationMs }
 }
 
-/** Whether two texts of JSON have the same value. */
+/** Whether two JSON texts have the same value. */
 function isSame(one: string, other: string): boolean {
   return one === other || one === JSON.stringify(JSON.parse(other))
 }
@@ -197,7 +197,7 @@ parentPort!.on('message', (job: Job) => {
   void run(job).then((ran) => parentPort!.postMessage(ran, []))
 })
 
-// WebAssembly is compiled when it is first used, which must not count as time of the first code.
+// Compiles the WebAssembly before the first job, whose time limit must not include that.
 const code = 'function handler(webhook) { return webhook }'
 await run({ key: '', code, webhook: '{"id":""}', body: '{}', eventId: '' })
 parentPort!.postMessage({ isReady: true }, [])

@@ -7,22 +7,22 @@ import type { Ran, Sandbox } from './sandbox.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
 
-/** Bytes of the code, and of the body that it returns. */
+/** Maximum bytes of the code, and of the body that it returns. */
 const longestCode = 16 * 1024
 const longestBody = 1024 * 1024
-/** Characters, as of the address of a subscriber. */
+/** Characters, as for a subscriber's URL. */
 const longestUrl = 2048
 const contentType = /^[!-~]([\t -~]{0,254}[!-~])?$/
 
-/** The transformation of a subscriber, and the request that it gets. */
+/** A subscriber's transformation, and the request that it changes. */
 export interface Transformation {
   code: string
   key: string
   url: string
   method: Target['method']
-  /** Custom headers. The code sees credentials as `[redacted]`, which selects the stored value. */
+  /** Custom headers. The code sees credentials as `[redacted]`, and returns that to send the stored value. */
   headers: Readonly<Record<string, string>>
-  /** Whether `authorization` is set by the subscriber's `auth`, which the code neither sees nor changes. */
+  /** Whether the subscriber's `auth` sets `authorization`, which the code can neither see nor change. */
   hasAuth: boolean
 }
 
@@ -41,19 +41,19 @@ export interface Changed {
   contentType: string
   /** The headers for display: credentials are redacted. */
   shown: Record<string, string>
-  /** Undefined if it is that of the event. */
+  /** Undefined if it is the event's own. */
   body: Buffer | undefined
 }
 
 export type Transformed = Changed | { canceled: true } | { error: NonNullable<Ran['error']> }
 
-/** For subscribers without an owner, each has its own. */
+/** The key of the sandbox. Each subscriber without an owner has its own. */
 export function keyOf(owner: string | null, id: string): string {
   return owner === null ? `subscriber:${id}` : `owner:${owner}`
 }
 
 /**
- * Runs the code of a transformation and checks what it returns. Rejects with the reason of `cut`; any behavior of the code is a result.
+ * Runs a transformation and checks what it returns. Rejects with the reason of `cut`. Whatever the code does is a result.
  */
 export async function transform(
   sandbox: Sandbox,
@@ -94,7 +94,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 }
 
-/** Checks what left the sandbox. */
+/** Checks what the sandbox returned. */
 function checked({ meta, payload, error }: Ran, transformation: Transformation): Transformed {
   if (error) return { error }
   try {
@@ -156,7 +156,7 @@ function headersIn(
   }
 }
 
-/** @param json of a text, which is sent as it is, or of another value */
+/** @param json a JSON value. A string is sent as plain text */
 function bodyIn(json: string): Buffer {
   const body = Buffer.from(json.startsWith('"') ? (JSON.parse(json) as string) : json)
   if (body.length > longestBody) throw invalid(`the body must be at most ${longestBody / 1024 / 1024} MiB`)
