@@ -2,29 +2,29 @@ import type { StandardSchema } from '../json/standard-schema.ts'
 
 /** The declaration of an event type. */
 export interface EventTypeDeclaration {
-  /** What an event of this type means, for subscribers. */
+  /** Describes events of this type to subscribers. */
   description?: string
   /**
-   * What the data of every event of this type must match: a JSON Schema (draft 2020-12 and older ones), or a schema of a library that
-   * follows Standard Schema and validates synchronously. The data is sent as it was emitted.
+   * Validates the data of every event of this type: a JSON Schema (draft 2020-12 or older), or a schema of a library that follows Standard
+   * Schema and validates synchronously. The data is sent as it was emitted.
    */
   schema?: StandardSchema | object
   /** Examples of the data; they must match the schema. */
   samples?: readonly unknown[]
 }
 
-/** An event as a destination gets it. */
+/** The event that a destination receives. */
 export interface DestinationEvent {
-  /** The same for each attempt: consumers recognize duplicates by it. */
+  /** The same in each attempt, so that consumers can recognize duplicates. */
   readonly id: string
   readonly type: string
   /** When it was emitted, ISO 8601. */
   readonly timestamp: string
   /** The exact bytes that are signed. */
   readonly payload: Buffer
-  /** In lowercase: `content-type`, those of the signature (`webhook-id`, …), of the trace, and the endpoint's own. */
+  /** With lowercase names: `content-type`, the signature's headers (`webhook-id`, …), the trace context, and the endpoint's own. */
   readonly headers: Readonly<Record<string, string>>
-  /** The number of this attempt, from 1. A replay continues the numbers. */
+  /** The number of this attempt, from 1. A replay continues the count. */
   readonly attempt: number
 }
 
@@ -48,17 +48,17 @@ export interface DestinationField {
 
 /** A kind of endpoint other than HTTP, such as a queue. */
 export interface DestinationDeclaration<Settings = Readonly<Record<string, unknown>>> {
-  /** For forms. Default: its name. */
+  /** The title in forms. Default: the destination's name. */
   title?: string
-  /** For forms, in their order. */
+  /** The fields of forms, in this order. */
   fields?: Readonly<Record<string, DestinationField>>
-  /** Whether customers may register it in the portal. Its settings choose what your network connects to. Default false. */
+  /** Whether customers may register endpoints with it in the portal. Settings choose what your network connects to. Default false. */
   owners?: boolean
   /** Throws, or returns why the settings are invalid. */
   validate(settings: Settings): string | void | undefined | Promise<string | void | undefined>
   /**
-   * Delivers an event. What it returns is shown in the attempt. An error is a failed attempt, which the schedule retries: with
-   * `permanent: true` it is the last one, with `retryAfter` (seconds) the next one waits at least that long.
+   * Delivers an event. The attempt shows what it returns. If it throws, the attempt fails and the schedule retries it, unless the error has
+   * `permanent: true`. With `retryAfter` (seconds), the next attempt waits at least that long.
    */
   deliver(event: DestinationEvent, context: DestinationContext<Settings>): unknown
   /** Called when the service has stopped delivering: closes connections. */
@@ -68,17 +68,17 @@ export interface DestinationDeclaration<Settings = Readonly<Record<string, unkno
 /** The `emitting` part of the configuration module. */
 export interface EmittingConfig {
   /**
-   * Types of events, shown at GET /event-types and /docs. Their data is checked when they are emitted, by a call or by a
+   * Event types, shown at GET /event-types and /docs. Data is checked when an event is emitted, through the API or by a
    * handler.
    */
   eventTypes?: Readonly<Record<string, EventTypeDeclaration>>
   /** Whether events of undeclared types may be emitted. Default `allow`. */
   undeclaredTypes?: 'allow' | 'refuse'
   /**
-   * Whether subscribers without an owner also get events for an owner, for example a subscriber of your own that gets all
+   * Whether subscribers without an owner also receive events for an owner, such as a subscriber of your own for all
    * events. Default false.
    */
   ownerlessGetAll?: boolean
-  /** Kinds of endpoints other than HTTP, by their names: lowercase letters, digits and hyphens. */
+  /** Kinds of endpoints other than HTTP, by name: lowercase letters, digits and hyphens. */
   destinations?: Readonly<Record<string, DestinationDeclaration>>
 }

@@ -8,28 +8,28 @@ import type { AttemptResult } from './attempt.ts'
 /** A subscriber's use of a declared destination. */
 export interface DestinationCall extends Omit<DestinationContext, 'signal'> {
   declared: DestinationDeclaration
-  /** Calls that exceeded the timeout and still run. */
+  /** Number of calls that exceeded the timeout and are still running. */
   overdue: number
 }
 
-/** Calls of a subscriber that may run beyond their timeout. Each holds memory and connections. */
+/** Maximum number of a subscriber's calls that run beyond their timeout. Each holds memory and connections. */
 const mostOverdue = 100
-/** Characters of what `deliver` returns that are stored, and of an error. */
+/** Maximum characters stored of what `deliver` returns, and of an error. */
 const [longestShown, longestError] = [4_096, 500]
 
 interface Delivery {
   headers: Readonly<Record<string, string>>
   /** The number of the attempt. */
   number: number
-  /** Milliseconds. A call that takes longer no longer counts, even if it ignores its signal. */
+  /** Milliseconds after which the attempt fails, even if the call ignores its signal. */
   timeout: number
   clock: Clock
 }
 
-/** What differs from an attempt without a request. */
+/** The fields that differ from those of an attempt without a request. */
 type Ended = Pick<AttemptResult, 'error' | 'failure' | 'durationMs' | 'response'> & Partial<AttemptResult>
 
-/** Calls `deliver`. Rejects with the reason of `cut` if that aborts it; any behavior of the destination is a result. */
+/** Calls `deliver`. Rejects with the reason of `cut` if that aborts the call. Whatever the destination does is a result. */
 export function deliverTo(
   call: DestinationCall,
   event: EventPayload,
@@ -100,7 +100,7 @@ function failureOf(thrown: unknown, secrets: DestinationContext['secrets']): Omi
   }
 }
 
-/** Null for nothing, and for what is not JSON. */
+/** Null if nothing was returned, or something that JSON cannot represent. */
 function shown(returned: unknown, secrets: DestinationContext['secrets']): Buffer | null {
   try {
     const text = typeof returned === 'string' ? returned : JSON.stringify(returned)
@@ -110,7 +110,7 @@ function shown(returned: unknown, secrets: DestinationContext['secrets']): Buffe
   }
 }
 
-/** Libraries write addresses with passwords into their messages. */
+/** Libraries put URLs with passwords into their messages. */
 function hide(text: string, secrets: DestinationContext['secrets']): string {
   return Object.values(secrets).reduce(
     (rest, secret) =>
@@ -119,7 +119,7 @@ function hide(text: string, secrets: DestinationContext['secrets']): string {
   )
 }
 
-/** The payload begins with id, type and timestamp, where a quotation mark within a text is escaped. */
+/** The payload begins with id, type and timestamp. Quotation marks within strings are escaped, so the first match is the timestamp. */
 function timestampIn(payload: Uint8Array): string {
   const head = Buffer.from(payload.buffer, payload.byteOffset, Math.min(payload.length, 1_024)).toString()
   return /"timestamp":"([^"]+)"/.exec(head)?.[1] ?? ''

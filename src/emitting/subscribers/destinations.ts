@@ -6,13 +6,13 @@ import type { DestinationDeclaration, EmittingConfig } from '../config.ts'
 import type { Reach } from '../events/audience.ts'
 import { readRequestOptions, requestOptions } from './request-options.ts'
 
-/** The declared destinations, by their names. */
+/** The declared destinations, by name. */
 export type Destinations = ReadonlyMap<string, DestinationDeclaration>
 
 export type Settings = Readonly<Record<string, unknown>>
 export type Secrets = Readonly<Record<string, string>>
 
-/** Bytes of settings as JSON. */
+/** Maximum bytes of settings as JSON. */
 const longestSettings = 16 * 1024
 
 /** Milliseconds. */
@@ -34,7 +34,7 @@ export function readDestinations(declared: EmittingConfig['destinations'] = {}):
   return new Map(Object.entries(declared))
 }
 
-/** Closes their connections, for five seconds at most. Errors are ignored: the service is stopping. */
+/** Closes their connections, and waits at most five seconds. Errors are ignored because the service is stopping. */
 export async function closeDestinations(destinations: Destinations): Promise<void> {
   const closed = [...destinations.values()].map(async (declared) => declared.close?.())
   await Promise.race([Promise.allSettled(closed), setTimeout(5_000, undefined, { ref: false })])
@@ -42,7 +42,7 @@ export async function closeDestinations(destinations: Destinations): Promise<voi
 
 const scheme = 'destination://'
 
-/** What a subscriber has in place of an address. No registered address can have this scheme. */
+/** The `url` of a subscriber with a destination. No registered URL can have this scheme. */
 export const destinationUrl = (name: string): string => scheme + name
 
 /** The name of a subscriber's destination; null for HTTP. */
@@ -50,16 +50,16 @@ export function destinationIn(url: string): string | null {
   return url.startsWith(scheme) ? url.slice(scheme.length) : null
 }
 
-/** Whether the owner of a subscriber may see and change where its events go. */
+/** Whether a subscriber's owner may see and change where its events go. */
 export function isOpenToOwners(destinations: Destinations, { url }: Pick<SubscribersTable, 'url'>): boolean {
   const name = destinationIn(url)
   return name === null || destinations.get(name)?.owners === true
 }
 
-/** The settings of a subscriber that do not apply to destinations. */
+/** The fields of a subscriber that do not apply to destinations. */
 const onlyHttp = ['url', 'auth', 'tls', 'httpSignature', 'transformation', ...Object.keys(requestOptions)]
 
-/** @param destination null for HTTP. @throws Problem `invalid-body` for settings of the other kind */
+/** @param destination null for HTTP. @throws Problem `invalid-body` for fields of the other kind */
 export function refuseForeign(destination: string | null, given: object): void {
   const foreign = destination === null ? ['settings', 'secrets'] : onlyHttp
   const found = foreign.find((name) => (given as Record<string, unknown>)[name] !== undefined)
@@ -69,7 +69,7 @@ export function refuseForeign(destination: string | null, given: object): void {
 }
 
 /**
- * Validates the settings of a subscriber by the declaration of its destination.
+ * Validates a subscriber's settings with its destination's declaration.
  * @returns the column `request`
  * @throws Problem `invalid-body`
  */
@@ -106,7 +106,7 @@ function writeSettings(settings: Settings): string {
     const json = JSON.stringify({ settings })
     if (Buffer.byteLength(json) <= longestSettings) return json
   } catch {
-    // Nested too deeply for the writer.
+    // Nested too deeply for JSON.stringify.
   }
   throw invalid('/settings', `The settings must be at most ${longestSettings / 1024} KiB of JSON.`)
 }
