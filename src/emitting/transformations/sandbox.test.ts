@@ -13,7 +13,7 @@ function run(code: string, key = 'a', eventId = 'e'): Promise<Ran> {
   return sandbox.run({ key, code, webhook, body, eventId })
 }
 
-/** What the code returns as its payload. */
+/** The payload that the code returns. */
 async function value(expression: string, key?: string, eventId?: string): Promise<unknown> {
   const code = `function handler(webhook) { webhook.payload = (${expression}); return webhook }`
   const { payload, error } = await run(code, key, eventId)

@@ -27,15 +27,15 @@ import {
 
 const accepted: Reply = { status: 200, body: '[accepted]', contentType: 'text/plain; charset=utf-8' }
 
-/** Only webhooks of Adyen's platforms have this header. */
+/** Only Adyen's platform webhooks have this header. */
 const platformHeader = 'hmacsignature'
 
 /**
- * Adyen, with the HMAC key (hex) of the webhook. Standard webhooks: each item of `notificationItems` has its own HMAC-SHA256 over eight
- * fields as `additionalData.hmacSignature`, and is an event of its own; one that does not verify rejects the request. The type is
- * `eventCode`. The id consists of `pspReference`, `eventCode` and `success`, which are signed: Adyen repeats the first two, also with another
- * outcome. Other fields are not signed. Webhooks of platforms have `HmacSignature` over the body; their type is
- * `type`, and the id is the digest of the body. Adyen signs no time.
+ * Adyen, with the webhook's HMAC key (hex). In standard webhooks, each item of `notificationItems` is an event, and its
+ * `additionalData.hmacSignature` is an HMAC-SHA256 of eight fields. Other fields are not signed. One item with a wrong signature rejects the
+ * request. The type is `eventCode`. The id consists of `pspReference`, `eventCode` and `success`, which are signed: Adyen repeats the first
+ * two, also with a different `success`. Platform webhooks have a header `HmacSignature` over the body; their type is `type`, and the id is the body's
+ * digest. Adyen signs no time.
  * https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures
  */
 export function adyen(options: SourceOptions): Scheme {
@@ -73,7 +73,7 @@ const bodyCheck = (keys: readonly HmacKey[]) =>
 
 const readBody = fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['type'], accepted))
 
-/** Items of a request at most. Adyen sends one in JSON. */
+/** Maximum items in a request. Adyen sends one in JSON. */
 const mostItems = 100
 
 function itemsCheck(secrets: readonly string[], keys: readonly HmacKey[]): Check {
@@ -113,8 +113,8 @@ const signedFields =
   )
 
 /**
- * The signed values in their order; undefined if they are ambiguous: only the merchant's own reference may contain a colon, so that no
- * other split has the same text.
+ * The signed values in order, or undefined if they are ambiguous: only the merchant's own reference may contain a colon. Otherwise other
+ * values could have the same signed text.
  */
 function signedValues(item: unknown): string[] | undefined {
   const values: string[] = []
@@ -133,14 +133,14 @@ function isSigned(item: unknown, key: HmacKey): boolean {
   return findEqual([key.digest(values.join(':'))], [sent]) === 0
 }
 
-/** Each item becomes an event with a body of its own, as if it had been sent alone. */
+/** Each item becomes an event with its own body, as if it had been sent alone. */
 function readItems(rawBody: Buffer): VerificationResult {
   const body = readJson(rawBody, parseExactly)
   if ('rejected' in body) return body
   const items = itemsOf(body.value as JsonObject)
   if ('rejected' in items) return items
   if (items.length === 1) return readItem(body.value)
-  // Other fields would be copied for each item.
+  // Other fields are left out, because each event would have a copy of them.
   const live = valueAt(body.value, 'live') === 'true' ? 'true' : 'false'
   const bodies = items.map(({ wrapper }) => ({ live, notificationItems: [wrapper] }))
   return eventsOf(bodies, readItem)

@@ -5,20 +5,20 @@ import { refuse, type Rejected } from './scheme.ts'
 /** A sender's certificate. Times in milliseconds since 1970. */
 interface Certificate {
   readonly key: KeyObject
-  /** When it and the certificates of its chain are valid. */
+  /** When the certificate and its chain are valid. */
   readonly from: number
   readonly until: number
 }
 
-/** Certificates of a chain at most, and bits of an RSA key at least. */
+/** Maximum certificates in a chain, and minimum bits of an RSA key. */
 const longestChain = 5
 const leastModulus = 2048
 
 /**
  * Reads a file of PEM certificates, the signer's first.
- * @param trusted undefined if the address that it came from is all that proves it; otherwise its chain must end at the authorities of
- * Node.js or at one of `more` (PEM), and the signer's common name must match `name`
- * @throws Error if the key is not RSA with at least 2,048 bits, or nothing that is trusted has issued it
+ * @param trusted undefined if the URL that it was fetched from is proof enough; otherwise its chain must end at one of Node.js's authorities
+ * or one of `more` (PEM), and the signer's common name must match `name`
+ * @throws Error if the key is not RSA with at least 2,048 bits, or no trusted authority issued the certificate
  */
 export function readCertificate(
   text: string,

@@ -17,25 +17,25 @@ import {
 } from './scheme.ts'
 
 export interface PaypalOptions extends CommonOptions {
-  /** The ID of the webhook at PayPal. Several as of `secret` of other sources. */
+  /** The webhook's ID at PayPal. Can be several, like other sources' `secret`. */
   webhookId: Secret
-  /** Seconds by which the time of the transmission may differ from ours, in either direction. Default 300. */
+  /** Seconds by which the transmission time may differ from the current time, in either direction. Default 300. */
   tolerance?: number
   /** PEM of an authority that is trusted in addition to those of Node.js. */
   ca?: string
 }
 
-/** The only addresses that certificates are fetched from. */
+/** Certificates are fetched only from these URLs. */
 const addressForm =
   /^https:\/\/api(?:-m)?(?:\.sandbox)?\.paypal\.com\/v1\/notifications\/certs\/[\w-]{1,100}$/
 
-/** Milliseconds. */
+/** Milliseconds that a certificate is cached. */
 const lifetime = 3_600_000
 
 /**
  * PayPal: `PAYPAL-TRANSMISSION-SIG`, RSA with SHA-256 over the transmission's id and time, the webhook's ID and the CRC-32 of the body. The
- * certificate is fetched from `PAYPAL-CERT-URL` at PayPal's hosts only; its chain, name and dates are checked. The id is that of the event
- * (`WH-…`), which retries repeat, and the type `event_type`. Each transmission has its own time.
+ * certificate is fetched from `PAYPAL-CERT-URL`, only at PayPal's hosts; its chain, name and dates are checked. The id is the event's
+ * (`WH-…`), which retries repeat, and the type is `event_type`. Each transmission has its own time.
  * https://developer.paypal.com/api/rest/webhooks/rest/
  */
 export function paypal(options: PaypalOptions): Scheme {

@@ -17,21 +17,21 @@ import {
 } from './scheme.ts'
 
 export interface SnsOptions extends CommonOptions {
-  /** The ARN of the topic. Several as of `secret` of other sources. */
+  /** The topic's ARN. Can be several, like other sources' `secret`. */
   topicArn: Secret
-  /** Accepts signature version 1 (SHA-1) too, which topics have by default. */
+  /** Also accepts signature version 1 (SHA-1), which is the default of topics. */
   sha1?: boolean
-  /** Seconds by which the time of the message may differ from ours, in either direction. Default 7,200. */
+  /** Seconds by which the message time may differ from the current time, in either direction. Default 7,200. */
   tolerance?: number
 }
 
-/** Seconds. SNS retries for an hour at most, with the first time. https://docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html */
+/** Seconds. SNS retries for up to an hour, with the original time. https://docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html */
 const retryTolerance = 7_200
 
-/** Milliseconds. */
+/** Milliseconds that a certificate is cached. */
 const lifetime = 3_600_000
 
-/** What each type of message signs, in this order. */
+/** The fields that each type of message signs, in this order. */
 const ofSubscription = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
 const signedNames: Readonly<Record<string, readonly string[]>> = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
@@ -40,9 +40,9 @@ const signedNames: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Amazon SNS, for a topic. The message has its RSA signature, with SHA-256 (version 2) unless `sha1` is set. The certificate is fetched from
- * SNS in the topic's region only. A `SubscriptionConfirmation` is confirmed at the same host after its signature was verified, and not
- * stored. The type is `Notification` or `UnsubscribeConfirmation`, the id the `MessageId`. `MessageAttributes` are not signed.
+ * Amazon SNS, for a topic. Each message has an RSA signature with SHA-256 (version 2); `sha1` also accepts version 1. The certificate is fetched
+ * only from SNS in the topic's region. A `SubscriptionConfirmation` with a valid signature is confirmed at the same host, and not stored. The
+ * type is `Notification` or `UnsubscribeConfirmation`, and the id is the `MessageId`. `MessageAttributes` are not signed.
  * https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html
  */
 export function sns(options: SnsOptions): Scheme {
@@ -105,7 +105,7 @@ export function sns(options: SnsOptions): Scheme {
   })
 }
 
-/** The host of SNS in the region of a topic. @throws TypeError */
+/** The SNS host in a topic's region. @throws TypeError */
 function hostOf(arn: string): string {
   const [, china, region] =
     /^arn:aws(-cn)?(?:-[a-z-]+)?:sns:([a-z0-9-]{3,30}):\d{12}:[\w-]{1,256}$/.exec(arn) ?? []
@@ -113,12 +113,12 @@ function hostOf(arn: string): string {
   return `https://sns.${region}.amazonaws.com${china ? '.cn' : ''}`
 }
 
-/** Whether an address is at a host, which is given with its scheme, and the rest has a form. */
+/** Whether a URL begins with `host` (scheme and host), and the rest matches `form`. */
 function isAt(url: unknown, host: string, form: RegExp): url is string {
   return typeof url === 'string' && url.startsWith(host) && form.test(url.slice(host.length))
 }
 
-/** All values but the message are single lines, so that no other message has the same signed text. */
+/** All values except the message must be single lines, so that no two messages have the same signed text. */
 function signedText(message: JsonObject): string | Rejected {
   const { Type: type } = message
   const names = typeof type === 'string' && Object.hasOwn(signedNames, type) ? signedNames[type]! : undefined
