@@ -63,12 +63,7 @@ export function kafka(options: KafkaConfig): DestinationDeclaration {
 /** The string or number at a path of a JSON body. */
 function valueAt(body: Buffer, path: unknown): string | undefined {
   if (typeof path !== 'string') return undefined
-  let value: unknown
-  try {
-    value = JSON.parse(body.toString())
-  } catch {
-    return undefined // A transformation made it.
-  }
+  let value: unknown = JSON.parse(body.toString())
   for (const name of path.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }

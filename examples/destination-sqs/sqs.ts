@@ -70,12 +70,7 @@ function toId(text: string): string {
 /** The string or number at a path of a JSON body. */
 function valueAt(body: string, path: unknown): string | undefined {
   if (typeof path !== 'string') return undefined
-  let value: unknown
-  try {
-    value = JSON.parse(body)
-  } catch {
-    return undefined // A transformation made it.
-  }
+  let value: unknown = JSON.parse(body)
   for (const name of path.split('.')) value = (value as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }

@@ -167,16 +167,16 @@ function invalid(detail: string): Problem {
   return new Problem('invalid-body', { detail })
 }
 
-/** Of a subscriber, with what the code does not see. */
+/** A subscriber's transformation, with what its code must not see. */
 export interface EndpointTransformation extends Transformation {
-  /** The value of `authorization`, by the subscriber's `auth`. */
+  /** The `authorization` header, which the subscriber's `auth` sets. */
   authorization: string | undefined
 }
 
 /** Bytes of a changed body that are stored with the attempt. */
 const bodyStored = 64 * 1024
 
-/** Attempts of subscribers with a transformation send what its code returns. Others are made as before. */
+/** For subscribers with a transformation, attempts send what its code returns. Other attempts do not change. */
 export function withTransformations(
   attempt: Attempt,
   { sandbox, clock }: { sandbox: Sandbox; clock: Clock },
@@ -197,7 +197,7 @@ export function withTransformations(
       const message = `the transformation failed: ${describeError(result.error)}`
       return { ...notMade(at, '{}', { kind: 'transformation-failed', message }), response: 'unavailable' }
     }
-    // Nothing is known of the endpoint.
+    // No request was made, so nothing is known about the endpoint.
     if ('canceled' in result) return { ...notMade(at, '{}'), failure: 'canceled', response: 'aborted' }
     const { url, method, headers, contentType, shown, body } = result
     const { authorization } = transformation
