@@ -250,10 +250,10 @@ export function conditionOf({ kind, severity, text, since, about: { topic, id } 
   }
 }
 
-/** Milliseconds that a condition must be gone before its end is told, so that one that comes and goes is told once. */
+/** Milliseconds that a condition must be gone before its end is announced, so that one that comes and goes leads to one message. */
 export const settlesIn = 60_000
 
-/** Compares the conditions with what each destination was told, and writes the messages. Returns their number. */
+/** Compares the conditions with the last messages to each destination, and writes new ones. Returns their number. */
 async function evaluate(tx: Tx, conditions: readonly Condition[], now: number): Promise<number> {
   const destinations = await tx.selectFrom('alert_destinations').selectAll().orderBy('id').execute()
   const states = await tx.selectFrom('alert_states').selectAll().execute()

@@ -131,7 +131,7 @@ test('paypal: forged, replayed and confused webhooks are rejected', async () => 
     ['no algorithm', headers({ 'paypal-auth-algo': 'none' }), wrong],
     ['another id', headers({ 'paypal-transmission-id': 'other' }), wrong],
     ['another time', headers({ 'paypal-transmission-time': new Date(now + 1000).toISOString() }), wrong],
-    ['a time that is none', headers({ 'paypal-transmission-time': 'now' }), wrong],
+    ['a time that is invalid', headers({ 'paypal-transmission-time': 'now' }), wrong],
     ['an old time', fromPaypal({ at: now - 301_000 }), 'timestamp-too-old'],
     ['a time to come', fromPaypal({ at: now + 301_000 }), 'timestamp-in-future'],
     ['a signature that is no base64', headers({ 'paypal-transmission-sig': '!' }), wrong],

@@ -102,7 +102,7 @@ test('adyen: forged, moved and confused items are rejected with the whole reques
     ['no items', bodyOf()],
     ['an item without a signature', bodyOf(one, changed({ additionalData: {} }))],
     ['a signature that is no text', bodyOf(changed({ additionalData: { hmacSignature: [1] } }))],
-    ['an item that is none', bodyOf(one, {})],
+    ['an empty item', bodyOf(one, {})],
     ['items in an object', '{"notificationItems":{"0":{}}}'],
     ['no JSON', 'hmacSignature=1'],
   ] as const)
@@ -226,7 +226,7 @@ onEachEngine('several events of one request', (engine) => {
 })
 
 describe('several events of one request in a spool', onPostgres, () => {
-  test('all are acknowledged while the database is away, and each is stored once when it is back', async () => {
+  test('while the database is down, all events are acknowledged; later, each is stored once', async () => {
     const home = await postgres!.createMigratedDatabase()
     const link = await openLink(home.url)
     const spool = new MemorySpool()

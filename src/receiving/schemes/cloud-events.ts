@@ -96,7 +96,10 @@ function readRequest(delivery: Delivery, isGrid: boolean): VerificationResult {
 
 const validation = 'Microsoft.EventGrid.SubscriptionValidationEvent'
 
-/** Reads an event in JSON; `specversion` tells the two schemas apart. @param bytes its JSON, if it came alone */
+/**
+ * Reads an event in JSON. Only CloudEvents have a `specversion`; others are of Event Grid's own schema.
+ * @param bytes its JSON, if the request contains no other event
+ */
 function readEvent(event: unknown, bytes?: Buffer): Accepted | Rejected {
   if (!isObject(event)) return malformed('The event is not a JSON object.')
   const { specversion, source, topic = '', type, eventType } = event

@@ -247,7 +247,7 @@ export interface BackchannelLogoutsTable {
   /** Until when no other process sends it. */
   claimed_until: number | null
   created_at: number
-  /** Of an app that was deleted: where it is told, and the algorithm of the token. Null: as the app has it. */
+  /** The logout address of a deleted app, and the algorithm of the token. Null: that of the app. */
   uri: Generated<string | null>
   algorithm: Generated<string | null>
 }

@@ -154,7 +154,7 @@ export const oauth2: SchemaPart = {
     -- For the cascade.
     create index device_codes_of_user on device_codes (user_id) where user_id is not null;
 
-    -- One row for each sign-in of an app that ended, until the app is told (OpenID Connect Back-Channel Logout).
+    -- One row for each ended sign-in of an app, until the app has been notified (OpenID Connect Back-Channel Logout).
     -- The transaction that ends the sign-in inserts it. No foreign keys: it outlives the token family.
     create table backchannel_logouts (
       family_id ${sortedText} primary key, user_id ${sortedText} not null, client_id text not null,
