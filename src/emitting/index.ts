@@ -288,7 +288,7 @@ async function findOwners(
   subscribers: readonly Row[],
   text: string,
 ): Promise<Found[]> {
-  const named = await reader.selectFrom('owner_names').select(['owner', 'name']).limit(mostSearched).execute()
+  const named = await reader.selectFrom('owners').select(['owner', 'name']).limit(mostSearched).execute()
   const names = new Map(named.map(({ owner, name }) => [owner, name]))
   const owners = new Set([...subscribers.map(({ owner }) => owner), ...names.keys()])
   return [...owners]

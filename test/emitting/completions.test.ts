@@ -58,6 +58,9 @@ onEachEngine('completions', (engine) => {
           signing: 'v1',
           http_signature: 0,
           operational: 0,
+          channels: null,
+          uid: null,
+          metadata: null,
           created_at: 1,
           updated_at: 1,
         })

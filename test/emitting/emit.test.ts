@@ -227,6 +227,9 @@ onEachEngine('emit', (engine) => {
       signing: 'v1' as const,
       http_signature: 0,
       operational: 0,
+      channels: null,
+      uid: null,
+      metadata: null,
       created_at: 1,
       updated_at: 1,
     }

@@ -255,7 +255,7 @@ function entries(db: Queryable) {
     .selectFrom('deliveries')
     .innerJoin('events', 'events.id', 'deliveries.event')
     .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
-    .leftJoin('owner_names', 'owner_names.owner', 'subscribers.owner')
+    .leftJoin('owners', 'owners.owner', 'subscribers.owner')
     .leftJoin('attempts', (join) =>
       join
         .onRef('attempts.delivery', '=', 'deliveries.id')
@@ -276,7 +276,7 @@ function entries(db: Queryable) {
       'attempts.error as last_error',
       'subscribers.url',
       'subscribers.owner',
-      'owner_names.name as owner_name',
+      'owners.name as owner_name',
     ])
 }
 

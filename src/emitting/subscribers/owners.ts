@@ -80,7 +80,7 @@ export class Owners {
             select * from (select owner from subscribers
               where owner is not null and ${behindOf(behind)} and ${has('owner')}
               group by owner order by owner limit ${count}) of_subscribers
-            union select * from (select owner from owner_names
+            union select * from (select owner from owners
               where ${behindOf(behind)} and ${has('owner', 'name')}
               order by owner limit ${count}) of_names
           ) owners order by owner limit ${count}`.execute(database.readerAside)
@@ -211,11 +211,12 @@ export class OwnerNames extends AuditedStore {
     const asked = [...new Set(owners)].filter((owner) => owner !== null)
     if (asked.length === 0) return new Map()
     const rows = await this.database.readerAside
-      .selectFrom('owner_names')
+      .selectFrom('owners')
       .select(['owner', 'name'])
       .where('owner', 'in', asked)
+      .where('name', 'is not', null)
       .execute()
-    return new Map(rows.map(({ owner, name }) => [owner, name]))
+    return new Map(rows.map(({ owner, name }) => [owner, name!]))
   }
 
   /** @param name null removes it */
@@ -226,18 +227,19 @@ export class OwnerNames extends AuditedStore {
   async setWithin(tx: Tx, owner: string, name: string | null, origin: AuditOrigin): Promise<void> {
     await lockOwner(this.database.engine, tx, owner)
     const before = await tx
-      .selectFrom('owner_names')
-      .select('name')
+      .selectFrom('owners')
+      .select(['name', 'uid', 'metadata'])
       .where('owner', '=', owner)
       .executeTakeFirst()
     if ((before?.name ?? null) === name) return
-    if (name === null) await tx.deleteFrom('owner_names').where('owner', '=', owner).execute()
+    if (name === null && before?.uid === null && before.metadata === null)
+      await tx.deleteFrom('owners').where('owner', '=', owner).execute()
     else {
-      const row = { name, updated_at: this.clock.now() }
+      const now = this.clock.now()
       await tx
-        .insertInto('owner_names')
-        .values({ owner, ...row })
-        .onConflict((conflict) => conflict.column('owner').doUpdateSet(row))
+        .insertInto('owners')
+        .values({ owner, name, created_at: now, updated_at: now })
+        .onConflict((conflict) => conflict.column('owner').doUpdateSet({ name, updated_at: now }))
         .execute()
     }
     await this.record(tx, { action: 'owner.named', target: `owner:${owner}`, ...origin })

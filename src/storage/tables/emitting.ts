@@ -11,7 +11,10 @@ export interface EmittingTables {
   dispatchers: DispatchersTable
   queue_owners: QueueOwnersTable
   owner_brands: OwnerBrandsTable
-  owner_names: OwnerNamesTable
+  owners: OwnersTable
+  event_options: EventOptionsTable
+  event_types: EventTypesTable
+  idempotent_responses: IdempotentResponsesTable
   portal_links: PortalLinksTable
   portal_sessions: PortalSessionsTable
 }
@@ -72,6 +75,12 @@ export interface SubscribersTable {
   owner: string | null
   /** JSON: conditions on an event's data. */
   conditions: string | null
+  /** JSON: the channels whose events it gets; null for all events. */
+  channels: string | null
+  /** The id that the caller chose, once for an owner. */
+  uid: string | null
+  /** JSON: texts of the caller by name. */
+  metadata: string | null
   /** Whether requests are signed by RFC 9421 as well. */
   http_signature: number
   /** Whether it gets operational events, which are about deliveries and subscribers, and no others. */
@@ -171,11 +180,58 @@ export interface OwnerBrandsTable {
   updated_at: number
 }
 
-/** The display name of a customer. */
-export interface OwnerNamesTable {
+export interface OwnersTable {
   owner: string
-  name: string
+  /** The display name. */
+  name: string | null
+  /** The id that the caller of the API chose; null for an owner that has none or is itself that id. */
+  uid: Generated<string | null>
+  /** JSON: texts of the caller by name. */
+  metadata: Generated<string | null>
+  /** Events per second, as the caller of the API said. */
+  rate_limit: Generated<number | null>
+  created_at: number
   updated_at: number
+}
+
+/** What an emitted event has beyond its type and payload. */
+export interface EventOptionsTable {
+  event: number
+  /** The id that the caller chose, once for an audience. */
+  uid: string | null
+  /** JSON: only subscribers without channels, or with one of these, get it. */
+  channels: string | null
+  /** JSON: texts by which it can be found. */
+  tags: string | null
+  /** When its payload is removed; null: with the event. */
+  expires_at: number | null
+  /** When its payload was removed. */
+  expunged_at: Generated<number | null>
+}
+
+/** Event types that were created through the API. */
+export interface EventTypesTable {
+  type: string
+  description: string
+  /** JSON: JSON Schemas of the data by version. */
+  schemas: string | null
+  group_name: string | null
+  /** JSON: names. */
+  feature_flags: string | null
+  archived: number
+  deprecated: number
+  created_at: number
+  updated_at: number
+}
+
+/** Responses to requests with an Idempotency-Key. */
+export interface IdempotentResponsesTable {
+  /** SHA-256 of the caller, the route and the key. */
+  key_hash: Uint8Array
+  /** Null while the request is in progress. */
+  status: number | null
+  body: string | null
+  created_at: number
 }
 
 /** A link to the portal. Opening it deletes the row. */

@@ -11,6 +11,23 @@ export const emitting: SchemaPart = {
     ) ${strict};
     -- For the page of a received event, which lists the events that its handler emitted.
     create index idempotency_keys_caused on idempotency_keys (caused_by) where caused_by is not null;
+    -- For the events of a customer.
+    create index idempotency_keys_of_audience on idempotency_keys (audience, event) where audience is not null;
+
+    -- One row for each emitted event with an id of its customer, with channels, tags or a retention period of its own, or whose
+    -- payload was removed. The transaction that emits inserts it. Deleted with its event.
+    create table event_options (
+      event ${bigint} primary key, uid text, channels text, tags text, expires_at ${time}, expunged_at ${time}
+    ) ${strictByKey};
+    -- For the payloads to remove.
+    create index event_options_by_end on event_options (expires_at) where expires_at is not null and expunged_at is null;
+
+    -- One row for each event type that was created through the API. The configuration module declares others.
+    create table event_types (
+      type ${sortedText} primary key, description text not null, schemas text, group_name text, feature_flags text,
+      archived integer not null default 0, deprecated integer not null default 0,
+      created_at ${time} not null, updated_at ${time} not null
+    ) ${strict};
 
     -- One row for each emitted event with a time of its own. The transaction that emits inserts it; the worker that inserts its
     -- deliveries at that time, or the request that cancels it, updates it. Deleted with its event.
@@ -23,7 +40,8 @@ export const emitting: SchemaPart = {
     -- One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing.
     create table subscribers (
       id ${sortedText} primary key, owner ${sortedText}, url text not null, description text,
-      event_types text not null, conditions text, operational integer not null default 0,
+      event_types text not null, conditions text, channels text, uid ${sortedText}, metadata text,
+      operational integer not null default 0,
       status text not null, disabled_reason text, failing_since ${time}, warned_at ${time},
       retry_schedule text, timeout_ms integer, rate_limit ${double}, concurrency integer, ordered integer not null,
       headers ${bytes}, credentials ${bytes}, request text, transformation text, signing text not null, http_signature integer not null default 0,
@@ -31,6 +49,8 @@ export const emitting: SchemaPart = {
     ) ${strict};
     -- For the subscribers of an event's audience, and for the portal's list.
     create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
+    -- The ids that callers choose, each once for an owner.
+    create unique index subscribers_by_uid on subscribers (uid, coalesce(owner, '')) where uid is not null;
     -- For operational events, which few subscribers get.
     create index subscribers_operational on subscribers (id) where operational = 1;
     -- For what needs attention: few fail or are disabled.
@@ -125,10 +145,18 @@ export const emitting: SchemaPart = {
       owner ${sortedText} primary key, name text, color text, logo text, updated_at ${time} not null
     ) ${strictByKey};
 
-    -- The display names of customers. An owner without one is shown by its id.
-    create table owner_names (
-      owner ${sortedText} primary key, name text not null, updated_at ${time} not null
+    -- One row for each customer with a display name, or with an id or data of the API. Other owners have none.
+    create table owners (
+      owner ${sortedText} primary key, name text, uid ${sortedText} unique, metadata text, rate_limit integer,
+      created_at ${time} not null, updated_at ${time} not null
     ) ${strictByKey};
+
+    -- One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress.
+    create table idempotent_responses (
+      key_hash ${bytes} primary key, status integer, body text, created_at ${time} not null
+    ) ${strictByKey};
+    -- For the deletion of old ones.
+    create index idempotent_responses_by_time on idempotent_responses (created_at);
   `,
   sqlite: `
     -- For the first pending delivery of an ordered subscriber. The queries name the index that they need.

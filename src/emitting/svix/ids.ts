@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto'
+import { newId } from '../../crypto/ids.ts'
+
+// Svix's ids are a prefix and 27 digits of base 62. Ours are converted, so that none is stored twice.
+
+const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const length = 27
+/** A number of attempts that no delivery reaches. */
+const mostAttempts = 1n << 24n
+
+function write(prefix: string, value: bigint): string {
+  let text = ''
+  for (let rest = value; rest > 0n; rest /= 62n) text = digits[Number(rest % 62n)] + text
+  return prefix + text.padStart(length, '0')
+}
+
+/** `undefined` for a text of another form. */
+function read(prefix: string, text: string): bigint | undefined {
+  if (!text.startsWith(prefix) || text.length !== prefix.length + length) return undefined
+  let value = 0n
+  for (const character of text.slice(prefix.length)) {
+    const digit = digits.indexOf(character)
+    if (digit < 0) return undefined
+    value = value * 62n + BigInt(digit)
+  }
+  return value
+}
+
+const fromUuid = (uuid: string): bigint => BigInt(`0x${uuid.replaceAll('-', '')}`)
+
+function toUuid(value: bigint | undefined): string | undefined {
+  if (value === undefined || value >= 1n << 128n) return undefined
+  const hex = value.toString(16).padStart(32, '0')
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/** `ep_…` of a subscriber, and back. */
+export const endpointId = (id: string): string => write('ep_', fromUuid(id))
+export const readEndpointId = (text: string): string | undefined => toUuid(read('ep_', text))
+
+/** `qtask_…` of a job, and back. */
+export const taskId = (id: string): string => write('qtask_', fromUuid(id))
+export const readTaskId = (text: string): string | undefined => toUuid(read('qtask_', text))
+
+/** `atmpt_…` of an attempt of a delivery, and back. */
+export function attemptId(delivery: number, number: number): string {
+  return write('atmpt_', BigInt(delivery) * mostAttempts + BigInt(number))
+}
+
+export function readAttemptId(text: string): { delivery: number; number: number } | undefined {
+  const value = read('atmpt_', text)
+  if (value === undefined || value / mostAttempts > BigInt(Number.MAX_SAFE_INTEGER)) return undefined
+  return { delivery: Number(value / mostAttempts), number: Number(value % mostAttempts) }
+}
+
+const ownId = /^app_[0-9A-Za-z]{27}$/
+
+/** The owner of an application without a uid: the application's id itself. */
+export const newOwner = (now: number): string => write('app_', fromUuid(newId(now)))
+
+/** Whether an owner is the id of an application that was created without a uid. */
+export const isOwnId = (owner: string): boolean => ownId.test(owner)
+
+/** `app_…` of an owner. Other owners are written in base64url, behind a hyphen, which no id of Svix has. */
+export function applicationId(owner: string): string {
+  return isOwnId(owner) ? owner : `app_o-${Buffer.from(owner).toString('base64url')}`
+}
+
+/** The owner whose id this is; `undefined` for another text, which may be a uid. */
+export function readApplicationId(text: string): string | undefined {
+  if (isOwnId(text)) return text
+  if (!text.startsWith('app_o-')) return undefined
+  const owner = Buffer.from(text.slice(6), 'base64url').toString()
+  return applicationId(owner) === text ? owner : undefined
+}
+
+/** The id of a new message, which is the id of its event. */
+export const newMessageId = (now: number): string => write('msg_', fromUuid(newId(now)))
+
+/**
+ * The id of the message that an application, and a text of its own, identify: the same for the same text, so that the unique ids of
+ * events detect a repeated one.
+ * @param kind what the text is: texts of two kinds have different ids
+ */
+export function messageIdOf(kind: 'eventId' | 'idempotency-key', owner: string, text: string): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([kind, owner, text]))
+    .digest()
+  return write('msg_', BigInt(`0x${hash.subarray(0, 20).toString('hex')}`))
+}
