@@ -223,6 +223,7 @@ onEachEngine('resealing', (engine) => {
       'host_codes.code_hash',
       'host_sessions.token_hash',
       'idempotency_keys.digest',
+      'idempotent_responses.key_hash',
       'metric_history.durations',
       'portal_links.token_hash',
       'portal_sessions.token_hash',
