@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { sql } from 'kysely'
 import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
-import { presentEvent } from './present.ts'
+import { presentEvent, presentOptions } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
 import { isSensitiveHeader } from '../telemetry/redaction.ts'
 import {
@@ -25,27 +25,7 @@ const mostShown = 100
  * @throws Problem `not-found`; `no-longer-kept` if only the id of the event is stored
  */
 export async function describeEvent({ reader }: Database, id: number): Promise<Buffer> {
-  const event = await reader
-    .selectFrom('events as e')
-    .leftJoin('idempotency_keys as k', 'k.event', 'e.id')
-    .leftJoin('scheduled_events as s', 's.event', 'e.id')
-    .select([
-      's.deliver_at',
-      's.canceled_at',
-      'k.audience',
-      'e.id',
-      'e.event_id',
-      'e.type',
-      'e.direction',
-      'e.source',
-      'e.created_at',
-      'e.content_type',
-      'e.headers',
-      'e.payload',
-    ])
-    .select(sql<EventStatus>`${sql.raw(statusExpression)}`.as('status'))
-    .where('e.id', '=', id)
-    .executeTakeFirst()
+  const event = await readEvent(reader, id)
   if (!event) throw await describeAbsence(reader, id)
   const { payload, headers, content_type: contentType, audience, deliver_at, canceled_at, ...row } = event
   const stored = readStoredHeaders(headers)
@@ -56,7 +36,11 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     contentType,
     audience,
     ...(deliver_at !== null && { deliverAt: isoTime(deliver_at) }),
+    ...presentOptions(event),
     canceledAt: isoTimeOrNull(canceled_at),
+    uid: event.uid,
+    payloadExpiresAt: isoTimeOrNull(event.expires_at),
+    payloadRemovedAt: isoTimeOrNull(event.expunged_at),
     headers: headers === null ? null : shownHeaders(stored.headers),
     verification: describeVerification(stored.verification),
     causedBy: causes[0]?.id ?? null,
@@ -83,6 +67,36 @@ export async function describeEvent({ reader }: Database, id: number): Promise<B
     value,
     Buffer.from('}'),
   ])
+}
+
+function readEvent(reader: Queryable, id: number) {
+  return reader
+    .selectFrom('events as e')
+    .leftJoin('idempotency_keys as k', 'k.event', 'e.id')
+    .leftJoin('scheduled_events as s', 's.event', 'e.id')
+    .leftJoin('event_options as o', 'o.event', 'e.id')
+    .select([
+      's.deliver_at',
+      's.canceled_at',
+      'o.uid',
+      'o.channels',
+      'o.tags',
+      'o.expires_at',
+      'o.expunged_at',
+      'k.audience',
+      'e.id',
+      'e.event_id',
+      'e.type',
+      'e.direction',
+      'e.source',
+      'e.created_at',
+      'e.content_type',
+      'e.headers',
+      'e.payload',
+    ])
+    .select(sql<EventStatus>`${sql.raw(statusExpression)}`.as('status'))
+    .where('e.id', '=', id)
+    .executeTakeFirst()
 }
 
 /** Why the event is absent: it is unknown, or its payload was removed and only its id is stored. */

@@ -22,6 +22,8 @@ export const EventItem = Type.Object({
       description: 'When a scheduled event is sent, or a canceled one would have been.',
     }),
   ),
+  channels: Type.Optional(Type.Array(Type.String(), { description: 'Of an emitted event that has any.' })),
+  tags: Type.Optional(Type.Array(Type.String(), { description: 'Of an emitted event that has any.' })),
 })
 
 export function presentEvent(row: EventRow) {
@@ -33,6 +35,15 @@ export function presentEvent(row: EventRow) {
     source: row.source,
     status: row.status,
     createdAt: isoTime(row.created_at),
+  }
+}
+
+/** The channels and tags of an event as lists show them, from its row of `event_options`. */
+export function presentOptions(row: { channels: string | null; tags: string | null } | undefined) {
+  const read = (json: string): string[] => JSON.parse(json) as string[]
+  return {
+    ...(row?.channels && { channels: read(row.channels) }),
+    ...(row?.tags && { tags: read(row.tags) }),
   }
 }
 

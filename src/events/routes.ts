@@ -2,8 +2,8 @@ import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
 import { cacheRules, sendTagged, taggedSends } from '../http/caching/tagged-answer.ts'
 import { readLimit, limitParameter } from '../paging/parameters.ts'
-import type { Database } from '../storage/database.ts'
-import { EventItem, presentEvent, readEventCursor, readEventNumber } from './present.ts'
+import type { Database, Queryable } from '../storage/database.ts'
+import { EventItem, presentEvent, presentOptions, readEventCursor, readEventNumber } from './present.ts'
 import { describeEvent } from './detail.ts'
 import { filterSchema, readEventFilter } from './filter.ts'
 import type { EventLog, EventPage } from './log.ts'
@@ -73,7 +73,7 @@ function logRoute(app: App, database: Database, log: EventLog): void {
           })
         : withNext(await (descending ? log.newest(position, limit) : log.page(position, limit)))
       return sendTagged(request, reply, {
-        body: JSON.stringify({ data: await withTimes(database, rows), nextCursor }),
+        body: JSON.stringify({ data: await present(database, rows), nextCursor }),
         link: nextCursor === null ? undefined : `</events?${linkQuery(query, nextCursor)}>; rel="next"`,
       }) as never
     },
@@ -100,20 +100,36 @@ function detailRoute(app: App, database: Database): void {
   )
 }
 
-/** Reads the times of scheduled and canceled events, if there are any. */
-async function withTimes({ readerAside }: Database, rows: FoundPage['rows']) {
+/** Reads the channels and tags of emitted events as well, and the times of scheduled and canceled ones. */
+async function present({ readerAside }: Database, rows: FoundPage['rows']) {
+  const emitted = rows.filter(({ direction }) => direction === 'emitted').map(({ id }) => id)
+  if (emitted.length === 0) return rows.map(presentEvent)
+  const stored = await readerAside
+    .selectFrom('event_options')
+    .select(['event', 'channels', 'tags'])
+    .where('event', 'in', emitted)
+    .execute()
+  const options = new Map(stored.map((row) => [row.event, row]))
+  const times = await readTimes(readerAside, rows)
+  return rows.map((row) => {
+    const at = times.get(row.id)
+    return {
+      ...presentEvent(row),
+      ...(at !== undefined && { deliverAt: isoTime(at) }),
+      ...presentOptions(options.get(row.id)),
+    }
+  })
+}
+
+async function readTimes(reader: Queryable, rows: FoundPage['rows']): Promise<Map<number, number>> {
   const ids = rows.flatMap(({ id, status }) => (status === 'scheduled' || status === 'canceled' ? [id] : []))
-  if (ids.length === 0) return rows.map(presentEvent)
-  const found = await readerAside
+  if (ids.length === 0) return new Map()
+  const found = await reader
     .selectFrom('scheduled_events')
     .select(['event', 'deliver_at'])
     .where('event', 'in', ids)
     .execute()
-  const times = new Map(found.map(({ event, deliver_at }) => [event, deliver_at]))
-  return rows.map((row) => {
-    const at = times.get(row.id)
-    return { ...presentEvent(row), ...(at !== undefined && { deliverAt: isoTime(at) }) }
-  })
+  return new Map(found.map(({ event, deliver_at }) => [event, deliver_at]))
 }
 
 function withNext({ rows, hasNext }: EventPage): FoundPage {
@@ -212,6 +228,12 @@ const EventDetail = Type.Object({
     }),
   ),
   canceledAt: nullable(DateTime, 'When a scheduled event was canceled.'),
+  uid: nullable(Type.String(), 'Of an emitted event: the ID that its caller gave it besides `eventId`.'),
+  payloadExpiresAt: nullable(
+    DateTime,
+    'When the payload of an emitted event with `payloadRetention` is removed, or was.',
+  ),
+  payloadRemovedAt: nullable(DateTime, 'When the payload was removed; the event itself remains.'),
   headers: nullable(
     Type.Record(Type.String(), Type.String()),
     'Of the request that brought a received event, without credentials and signatures; of an emitted event, what its deliveries carry because of its causes.',

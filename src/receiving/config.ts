@@ -45,6 +45,12 @@ export interface EmittedEvent<Type extends string = string, Data = unknown> {
   deliverAt?: string
   /** Instead: seconds from now. */
   delay?: number
+  /** Subscribers with channels get it only if they share one of these: 1 to 5. Others get it regardless. */
+  channels?: string[]
+  /** Labels of the event in the log: 1 to 5. Subscribers do not get them. */
+  tags?: string[]
+  /** Seconds after which the payload is removed, from the time at which it is sent. Default: with the event. */
+  payloadRetention?: number
 }
 
 /** The part of a pino logger that handlers can use. */

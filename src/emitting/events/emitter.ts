@@ -6,6 +6,7 @@ import type { EventCatalogue } from './event-catalogue.ts'
 import { type NewEvent, type PreparedEvent, prepareEvent } from './event.ts'
 import { type FanOut, type InsertedDelivery, type LoggedEvent, newDelivery } from './fan-out.ts'
 import { schedule } from './scheduled-events.ts'
+import { insertOptions } from './event-options.ts'
 import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { CompiledQuery } from 'kysely'
@@ -18,6 +19,8 @@ export interface Emitted {
   id: number
   /** The stable id that subscribers get. */
   eventId: string
+  /** Whether this call recorded it. False for an event that was emitted before. */
+  isNew: boolean
   /** The deliveries of the event, for the dispatcher after the commit; `undefined` if there are too many to return. */
   committed: readonly CommittedDelivery[] | undefined
   /** When it is sent, in milliseconds since 1970, if the caller chose a time. */
@@ -29,7 +32,7 @@ export interface Emitted {
  * caller wakes the dispatcher: `database.signal('deliveries')`.
  * @param causedBy the number of the received event whose handler emits them
  * @throws Problem `invalid-body`, also for data that the declaration of the type does not allow; `id-conflict` if an event with
- * the same id and another type, data or audience exists
+ * the same id and another type, data, audience, time or channels exists
  */
 export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
 
@@ -114,12 +117,12 @@ export class Emitter {
     const [recorded] = await recordEvents(engine, tx, [prepared], { now })
     if (recorded instanceof Problem) throw recorded
     const { id, isNew } = recorded!
-    if (!isNew || subscriberIds.length === 0) return { id, eventId, committed: [], deliveryIds: [] }
+    if (!isNew || subscriberIds.length === 0) return { id, eventId, isNew, committed: [], deliveryIds: [] }
     const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
     const before = generation()
     const inserted = await fanOut.insertReturning(tx, rows)
     const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
-    return { id, eventId, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
+    return { id, eventId, isNew, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
   }
 
   /** Like emitTo, but for many events without ids of the caller. The number of statements does not depend on their number. */
@@ -173,13 +176,11 @@ export class Emitter {
       recordEvents(engine, tx, events, { now, causedBy }),
       fanOut.candidates(tx, events),
     ])
+    if (events.some(({ options }) => options !== null)) await insertOptions(tx, newOf(events, recorded))
     const scheduled = events.some(({ deliverAt }) => deliverAt !== null)
       ? await this.#schedule(tx, events, recorded, now)
       : undefined
-    const logged: LoggedEvent[] = []
-    for (const [index, result] of recorded.entries())
-      if (!(result instanceof Problem) && result.isNew && !((scheduled?.get(result.id) ?? 0) > now))
-        logged.push({ id: result.id, event: events[index]! })
+    const logged = newOf(events, recorded).filter(({ id }) => !((scheduled?.get(id) ?? 0) > now))
     // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
     const before = generation()
     const { inserted } = await fanOut.insertDeliveries(tx, logged, { candidates, now, run: last })
@@ -221,12 +222,20 @@ export class Emitter {
       // An event that occurs twice in one call offers its deliveries once.
       deliveriesOf?.delete(id)
       const committed = deliveries?.map((delivery) => committedDelivery(delivery, event, generation))
-      return { id, eventId: event.eventId, committed }
+      return { id, eventId: event.eventId, isNew, committed }
     })
     // Deliveries are returned in the order of their ids.
     this.#parts.saw(highestId, inserted?.at(-1)?.id ?? 0)
     return results
   }
+}
+
+/** The events that this call recorded, with their numbers. */
+function newOf(events: readonly PreparedEvent[], recorded: readonly (Recorded | Problem)[]): LoggedEvent[] {
+  const logged: LoggedEvent[] = []
+  for (const [index, result] of recorded.entries())
+    if (!(result instanceof Problem) && result.isNew) logged.push({ id: result.id, event: events[index]! })
+  return logged
 }
 
 function committedDelivery(
@@ -471,7 +480,7 @@ async function insertTogether(
 
 function idConflict(eventId: string): Problem {
   return new Problem('id-conflict', {
-    detail: `An event with the id ${eventId} was emitted before, with another type, other data, another audience or another time.`,
+    detail: `An event with the id ${eventId} was emitted before, with another type, other data, another audience, other channels or another time.`,
   })
 }
 

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { newId, newNonce } from '../../crypto/ids.ts'
-import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { everybody, ownerPattern } from './audience.ts'
+import { type EventOptions, type GivenOptions, invalid, readOptions } from './event-options.ts'
 import { canonicalJson, stringifyExactly } from '../../json/exact.ts'
 import { canonicalTime } from '../../paging/time.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 
 /** An event as a caller emits it. */
-export interface NewEvent {
+export interface NewEvent extends GivenOptions {
   type: string
   /** Any JSON value. Numbers may be bigint or JSON.rawJSON; those of a received payload keep their digits. */
   data: unknown
@@ -50,7 +50,9 @@ export interface PreparedEvent {
   payload: Buffer
   /** When it is to be sent, in milliseconds since 1970; null: at once. */
   deliverAt: number | null
-  /** SHA-256 of type, data (in any order of keys), audience and schedule: what the caller chose. */
+  /** Null for an event without any. */
+  options: EventOptions | null
+  /** SHA-256 of type, data (in any order of keys), audience, schedule and channels: who gets what, and when. */
   digest: Buffer
   /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
   nonce: number
@@ -74,14 +76,17 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
   // Canonical JSON has no line breaks, so data cannot imitate an audience.
   const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
+  const options = readOptions(event, Math.max(now, deliverAt ?? 0))
   // No audience has a space. A repeated delay means another time, but is the same request.
   if (deliverAt !== null) decided.push(event.delay === undefined ? `at ${deliverAt}` : `in ${event.delay}`)
+  if (options?.channels) decided.push(`channels ${options.channels.join(' ')}`)
   return {
     eventId,
     type: event.type,
     audience: event.audience ?? null,
     data,
     deliverAt,
+    options,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
     digest: createHash('sha256').update(decided.join('\n')).digest(),
     nonce: newNonce(),
@@ -118,10 +123,6 @@ function writeJson(value: unknown): { data: string; canonical: string } {
     throw invalid('data', `cannot be written as JSON: ${(error as Error).message.split('\n', 1)[0]}`)
   }
   throw invalid('data', 'is required; it may be any JSON value')
-}
-
-function invalid(field: string, rule: string): Problem {
-  return new Problem('invalid-body', { detail: `The event's ${field} ${rule}.`, pointer: `/${field}` })
 }
 
 /** An exact type, or a pattern: a type in which `*` stands for any of the parts between full stops. */

@@ -25,7 +25,10 @@ export interface LoggedEvent {
 }
 
 /** A subscriber that may match an event. */
-type Candidate = Pick<SubscribersTable, 'id' | 'event_types' | 'conditions' | 'owner' | 'retry_schedule'>
+type Candidate = Pick<
+  SubscribersTable,
+  'id' | 'event_types' | 'channels' | 'conditions' | 'owner' | 'retry_schedule'
+>
 
 interface FanOutTargets {
   /** The subscribers that may match any of the events. */
@@ -39,6 +42,7 @@ interface FanOutTargets {
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #patterns = new ParseCache<string[]>()
+  readonly #channels = new ParseCache<string[]>()
   readonly #conditions = new ParseCache<Condition[]>()
   readonly #delays = new ParseCache<number[]>()
 
@@ -91,7 +95,7 @@ export class FanOut {
     const ownerless = audiences.has(null) || ownerlessGetAll
     let query = tx
       .selectFrom('subscribers')
-      .select(['id', 'event_types', 'conditions', 'owner', 'retry_schedule'])
+      .select(['id', 'event_types', 'channels', 'conditions', 'owner', 'retry_schedule'])
       .where('status', 'in', ['active', 'paused'])
       .where('operational', '=', 0)
       .orderBy('id')
@@ -119,9 +123,14 @@ export class FanOut {
     let data: unknown
     let parsed = false
     return candidates
-      .filter(({ event_types, conditions, owner }) => {
+      .filter(({ event_types, channels, conditions, owner }) => {
         if (!isFor(event.audience, owner, ownerlessGetAll)) return false
         if (!matchesType(this.#patterns.of(event_types), event.type)) return false
+        if (
+          channels !== null &&
+          !this.#channels.of(channels).some((one) => event.options?.channels?.includes(one))
+        )
+          return false
         if (conditions === null) return true
         if (!parsed) data = JSON.parse(event.data)
         parsed = true

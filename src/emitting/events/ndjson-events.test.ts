@@ -52,7 +52,12 @@ function fixture({ bytes, clock = stopped }: { bytes: number; clock?: Clock }) {
   const emitted: string[] = []
   const emitEach = (_tx: unknown, _last: unknown, events: readonly NewEvent[]): Promise<PendingResults> => {
     emitted.push(...events.map(({ type }) => type))
-    const results = events.map((_, index) => ({ id: index + 1, eventId: `e-${index + 1}`, committed: [] }))
+    const results = events.map((_, index) => ({
+      id: index + 1,
+      eventId: `e-${index + 1}`,
+      isNew: true,
+      committed: [],
+    }))
     return Promise.resolve({ results: Promise.resolve(results) })
   }
   const database = { engine: 'sqlite', transaction: (work: (tx: unknown) => unknown) => work({}) }

@@ -11,6 +11,7 @@ import { eventIdPattern, eventTypePattern, longestDelay, type NewEvent } from '.
 import { isRawNumber, parseLossless } from '../../json/exact.ts'
 import { type Static, Type } from 'typebox'
 import { everybody, ownerPattern } from './audience.ts'
+import { channelPattern, longestRetention, mostChannels, tagPattern } from './event-options.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 
 export const NewEventBody = closedObject({
@@ -46,14 +47,39 @@ export const NewEventBody = closedObject({
       description: 'Instead of `deliverAt`: seconds from now',
     }),
   ),
+  channels: Type.Optional(
+    Type.Array(Type.String({ pattern: channelPattern }), {
+      minItems: 1,
+      maxItems: mostChannels,
+      description:
+        'Subscribers with `channels` get the event only if they share one of these; others get it regardless',
+    }),
+  ),
+  tags: Type.Optional(
+    Type.Array(Type.String({ pattern: tagPattern }), {
+      minItems: 1,
+      maxItems: mostChannels,
+      description: 'Labels, which `GET /events` shows. Subscribers do not get them',
+    }),
+  ),
+  payloadRetention: Type.Optional(
+    Type.Number({
+      minimum: 1,
+      maximum: longestRetention,
+      description:
+        'Seconds after which the payload is removed, from the time at which the event is sent. Default: with the event, after `PAYLOAD_RETENTION_DAYS`',
+    }),
+  ),
 })
 
-/** Converts the delay to a number. Bodies are parsed with all digits, so `1.0` is an object until then. */
-export function readDelay(event: unknown): void {
-  const given = event as { delay?: object | null } | null
-  const delay = given?.delay
-  if (typeof delay === 'object' && delay !== null && isRawNumber(delay))
-    Object.assign(given!, { delay: Number(delay.rawJSON) })
+/** Converts numbers of the service's own. Bodies are parsed with all digits, so `1.0` is an object until then. */
+export function readNumbers(event: unknown): void {
+  const given = event as Record<string, object | null | undefined> | null
+  for (const name of ['delay', 'payloadRetention']) {
+    const value = given?.[name]
+    if (typeof value === 'object' && value !== null && isRawNumber(value))
+      Object.assign(given!, { [name]: Number(value.rawJSON) })
+  }
 }
 
 /** Events of one array. They share a transaction. */
@@ -221,7 +247,7 @@ function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem 
     return new Problem('body-too-large', { detail: `A line may have at most ${limit} bytes.` })
   try {
     const event = parseLossless(bytes)
-    readDelay(event)
+    readNumbers(event)
     check ??= compileValidator({
       schema: NewEventBody,
       method: 'POST',

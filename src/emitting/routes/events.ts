@@ -17,7 +17,7 @@ import {
   NewEventsBody,
   type NdjsonEventsParts,
   viewEmitted,
-  readDelay,
+  readNumbers,
 } from '../events/ndjson-events.ts'
 import { eventIdPattern, type NewEvent } from '../events/event.ts'
 import type { CatalogueEntry, EventCatalogue } from '../events/event-catalogue.ts'
@@ -200,7 +200,7 @@ const oneOrMany: FastifySchemaCompiler<TSchema> = (route) => {
   const many = compileValidator({ ...route, schema: NewEventsBody })
   return (value: unknown) => {
     if (value instanceof Readable) return { value }
-    for (const event of [value].flat()) readDelay(event)
+    for (const event of [value].flat()) readNumbers(event)
     return Array.isArray(value) ? many(value) : one(value)
   }
 }

@@ -231,7 +231,7 @@ function endWith(error: Error, end: (error: Error) => unknown): Error {
 }
 
 function checked(
-  { type, data, id, audience, deliverAt, delay }: EmittedEvent,
+  { type, data, id, audience, deliverAt, delay, channels, tags, payloadRetention }: EmittedEvent,
   headers: string | null,
 ): CausedEvent {
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
@@ -240,6 +240,9 @@ function checked(
   if (audience !== undefined) event.audience = audience
   if (deliverAt !== undefined) event.deliverAt = deliverAt
   if (delay !== undefined) event.delay = delay
+  if (channels !== undefined) event.channels = channels
+  if (tags !== undefined) event.tags = tags
+  if (payloadRetention !== undefined) event.payloadRetention = payloadRetention
   return event
 }
 
