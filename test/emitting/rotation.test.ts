@@ -54,14 +54,14 @@ onEachEngine('rotation', (engine) => {
     assert.deepEqual(signers(receiver.calls.at(-1)!, { ...secrets, third, fourth }), ['fourth'])
   })
 
-  test('at most ten secrets sign; an invalid overlap is refused', async () => {
+  test('at most eleven secrets sign; an invalid overlap is refused', async () => {
     await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     const path = `/subscribers/${id}/rotate-secret`
-    for (let n = 0; n < 12; n += 1) await expectJson(service, 200, path, { method: 'POST' })
+    for (let n = 0; n < 13; n += 1) await expectJson(service, 200, path, { method: 'POST' })
     await emit(service, { type: 'a', data: 1 })
     const [call] = await receiver.waitFor(1)
-    assert.equal(String(call!.headers['webhook-signature']).split(' ').length, 10)
+    assert.equal(String(call!.headers['webhook-signature']).split(' ').length, 11)
     for (const overlapSeconds of [-1, '5', 1e9, null])
       await expectJson(service, 400, path, { method: 'POST', json: { overlapSeconds } })
     await expectJson(service, 404, '/subscribers/00000000-0000-7000-8000-000000000000/rotate-secret', {

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { HmacKey } from '../../crypto/hmac.ts'
-import { asymmetricKey, readSymmetricKey, signatures, writePublicKey } from './signature.ts'
+import {
+  asymmetricKey,
+  readAsymmetricSeed,
+  readSymmetricKey,
+  signatures,
+  writePublicKey,
+} from './signature.ts'
 
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 const timestamp = 1614265330
@@ -60,7 +66,7 @@ test('a secret may have a prefix and padding; an invalid secret is refused witho
     'whsec_',
     'short',
     Buffer.alloc(15).toString('base64'),
-    Buffer.alloc(65).toString('base64'),
+    Buffer.alloc(76).toString('base64'),
     `${base64}!`,
     'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=',
     'a'.repeat(25),
@@ -75,4 +81,12 @@ test('a secret may have a prefix and padding; an invalid secret is refused witho
       text,
     )
   }
+})
+
+test('a private key of ed25519 has its public key with it', () => {
+  const pair = '6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=='
+  const publicKey = 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='
+  assert.equal(writePublicKey(readAsymmetricSeed(`whsk_${pair}`)), publicKey)
+  for (const text of [`whsec_${pair}`, `whsk_${pair.replace('6', '7')}`, `whsk_${pair.slice(4)}`, 'whsk_'])
+    assert.throws(() => readAsymmetricSeed(text), { code: 'invalid-body' }, text)
 })

@@ -13,8 +13,10 @@ import { Problem } from '../../errors.ts'
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
 const symmetricPrefix = 'whsec_'
 const publicPrefix = 'whpk_'
+/** Of a private key: `whsk_` and the base64 of seed and public key. */
+export const privatePrefix = 'whsk_'
 const leastBytes = 16
-const mostBytes = 64
+const mostBytes = 75
 
 /** A key that signs: HMAC-SHA256 (`v1`) or ed25519 (`v1a`). */
 export type SigningKey = { id: string } & ({ scheme: 'v1'; key: HmacKey } | { scheme: 'v1a'; key: KeyObject })
@@ -51,6 +53,25 @@ export function readSymmetricKey(text: string): Buffer {
     })
   }
   return key
+}
+
+/**
+ * Reads an ed25519 private key that a caller chose. Returns its seed.
+ * @throws Problem `invalid-body` that never repeats the key
+ */
+export function readAsymmetricSeed(text: string): Buffer {
+  const bytes = Buffer.from(text.slice(privatePrefix.length), 'base64')
+  const seed = bytes.subarray(0, 32)
+  const isPair =
+    bytes.length === 64 &&
+    text === privatePrefix + bytes.toString('base64') &&
+    bytes.subarray(32).equals(publicBytes(seed))
+  if (!isPair)
+    throw new Problem('invalid-body', {
+      detail: `The secret must be ${privatePrefix} followed by the base64 of an ed25519 seed and its public key.`,
+      pointer: '/secret',
+    })
+  return seed
 }
 
 /** The seed of a new ed25519 key, 32 bytes. */

@@ -5,6 +5,7 @@ import type { Tx } from '../../storage/database.ts'
 import { holderOf, takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach } from './audience.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
+import type { NewEvent } from './event.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
@@ -131,6 +132,7 @@ export class TestEvents {
   }
 
   /**
+   * @param event in place of the usual one
    * @param reserved whether `reserve` has counted it
    * @throws Problem `not-found`; `conflict` when the subscriber is disabled; `too-many-requests`
    */
@@ -138,7 +140,7 @@ export class TestEvents {
     subscriberId: string,
     reach: Reach,
     origin: AuditOrigin,
-    reserved = false,
+    { event, reserved = false }: { event?: Pick<NewEvent, 'id' | 'type' | 'data'>; reserved?: boolean } = {},
   ): Promise<Pick<Emitted, 'id' | 'eventId'> & { deliveryId: number }> {
     const { database, clock, emitter, subscribers, announce, record } = this.#parts
     const sent = await database.transaction(async (tx) => {
@@ -148,11 +150,10 @@ export class TestEvents {
         const holder = holderOf({ id: subscriberId, owner })
         await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })
       }
-      const data = { message: 'A test event: if its signature verifies, everything is set up.', subscriberId }
-      const audience = owner ?? undefined
-      const { deliveryIds, ...emitted } = await emitter.emitTo(tx, { type: testEventType, data, audience }, [
-        subscriberId,
-      ])
+      const message = 'A test event: if its signature verifies, everything is set up.'
+      const sample = event ?? { type: testEventType, data: { message, subscriberId } }
+      const addressed = { ...sample, audience: owner ?? undefined }
+      const { deliveryIds, ...emitted } = await emitter.emitTo(tx, addressed, [subscriberId])
       const [deliveryId] = deliveryIds
       if (deliveryId === undefined) throw new Problem('not-found')
       await record(tx, {

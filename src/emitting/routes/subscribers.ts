@@ -313,7 +313,7 @@ function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       const reserve = sendTest && owner ? (tx: Tx) => testEvents.reserve(tx, owner) : undefined
       const { row, keys } = await subscribers.create(given, reached, origin, reserve)
       const test = sendTest
-        ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, true)).deliveryId }
+        ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, { reserved: true })).deliveryId }
         : {}
       return reply.code(201).send({ ...(await view(row, parts, area)), ...keys, ...test })
     },

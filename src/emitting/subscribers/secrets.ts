@@ -7,7 +7,9 @@ import {
   asymmetricKey,
   newAsymmetricSeed,
   newSymmetricKey,
+  privatePrefix,
   publicJwk,
+  readAsymmetricSeed,
   readSymmetricKey,
   type SigningKey,
   writePublicKey,
@@ -17,8 +19,8 @@ import {
 type Scheme = SubscriberSecretsTable['scheme']
 const contextOf = sealedColumns.subscriberSecret.context
 
-/** The most keys of one scheme that sign at the same time. A further rotation removes the oldest. */
-const mostKeys = 10
+/** The most older keys of one scheme that sign as well. A further rotation removes the oldest. */
+export const mostOlderKeys = 10
 
 export interface LiveKey {
   signing: SigningKey
@@ -48,7 +50,11 @@ interface SecretRotation {
   now: number
   /** Milliseconds for which the older keys sign as well. */
   overlap: number
-  /** A symmetric secret chosen by the caller. */
+  /** Whether keys that have an end already keep it. Default: they end with the overlap as well. */
+  keepsEnds?: boolean | undefined
+  /** Schemes without a new key, whose keys end as well. */
+  retired?: readonly Scheme[]
+  /** A secret chosen by the caller: of `v1`, or a private key of `v1a`. */
   given?: string | undefined
 }
 
@@ -63,10 +69,10 @@ export class SubscriberSecrets {
   async rotate(
     tx: Tx,
     subscriberId: string,
-    { schemes, now, overlap, given }: SecretRotation,
+    { schemes, retired = [], now, overlap, keepsEnds = false, given }: SecretRotation,
   ): Promise<ShownKeys> {
     const shown: ShownKeys = {}
-    for (const scheme of schemes) {
+    for (const scheme of [...retired, ...schemes]) {
       const older = await tx
         .selectFrom('subscriber_secrets')
         .select(['id', 'expires_at'])
@@ -76,12 +82,14 @@ export class SubscriberSecrets {
         .execute()
       const end = now + overlap
       for (const [age, { id, expires_at }] of older.entries()) {
-        const over = (expires_at ?? end) <= now || overlap === 0 || age >= mostKeys - 1
+        const last = keepsEnds ? (expires_at ?? end) : Math.min(expires_at ?? end, end)
+        const over = last <= now || age >= mostOlderKeys
         if (over) await tx.deleteFrom('subscriber_secrets').where('id', '=', id).execute()
-        else if (expires_at === null || expires_at > end)
-          await tx.updateTable('subscriber_secrets').set({ expires_at: end }).where('id', '=', id).execute()
+        else if (expires_at !== last)
+          await tx.updateTable('subscriber_secrets').set({ expires_at: last }).where('id', '=', id).execute()
       }
-      Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now, given }))
+      if (schemes.includes(scheme))
+        Object.assign(shown, await this.#add(tx, subscriberId, { scheme, now, given }))
     }
     return shown
   }
@@ -124,6 +132,13 @@ export class SubscriberSecrets {
       }))
   }
 
+  /** What a receiver verifies with: the newest symmetric secret, or the public half of the newest key if that is asymmetric. */
+  async reveal(db: Queryable, subscriberId: string): Promise<string | undefined> {
+    const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
+    const row = rows.find(({ expires_at }) => expires_at === null)
+    return row && (row.scheme === 'v1' ? writeSymmetricKey : writePublicKey)(this.#open(row))
+  }
+
   /** The public halves of the ed25519 keys that sign now, newest first, as JSON Web Keys. */
   async published(db: Queryable, subscriberId: string, now: number): Promise<ReturnType<typeof publicJwk>[]> {
     const rows = await this.#rows(db, subscriberId, ['v1a'])
@@ -140,7 +155,9 @@ export class SubscriberSecrets {
     const id = newId(now)
     const bytes =
       scheme === 'v1a'
-        ? newAsymmetricSeed()
+        ? given?.startsWith(privatePrefix)
+          ? readAsymmetricSeed(given)
+          : newAsymmetricSeed()
         : given === undefined
           ? newSymmetricKey()
           : readSymmetricKey(given)

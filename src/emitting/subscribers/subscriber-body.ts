@@ -125,7 +125,7 @@ const destination = Type.Optional(
 export const Secret = Type.Optional(
   Type.String({
     maxLength: 256,
-    description: 'Your own secret: whsec_ and the base64 of 16 to 64 bytes. Default: a new secret.',
+    description: 'Your own secret: whsec_ and the base64 of 16 to 75 bytes. Default: a new secret.',
   }),
 )
 

@@ -57,7 +57,7 @@ export function isSameServer(
 
 /** @throws Problem `forbidden` */
 export function statusColumns(
-  before: SubscribersTable,
+  before: Pick<SubscribersTable, 'status' | 'disabled_reason'>,
   status: SubscriberStatus | undefined,
   reach: Reach,
 ): Partial<SubscribersTable> {

@@ -105,6 +105,7 @@ export class Subscribers {
       event_types: '["*"]',
       status: 'active',
       disabled_reason: null,
+      ...(given.status && statusColumns({ status: 'active', disabled_reason: null }, given.status, reach)),
       retry_schedule: null,
       timeout_ms: null,
       rate_limit: null,
@@ -227,6 +228,8 @@ export class Subscribers {
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
         await this.#parts.publishDisabled(tx, row)
+      // A rotation to another scheme leaves one without a key that stays.
+      if (given.signing === undefined) return { row, keys: {} }
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
     this.#changed(id)
@@ -247,27 +250,31 @@ export class Subscribers {
   }
 
   /**
-   * Creates new keys. The old keys sign as well for `overlap` milliseconds.
+   * Creates new keys. The old keys sign as well until the overlap ends.
    * @throws Problem `not-found`; `invalid-body` for an invalid secret
    */
   async rotate(
     id: string,
     reach: Reach,
-    { overlap, secret }: { overlap: number; secret: string | undefined },
+    { overlap, secret, scheme, keepsEnds }: KeyRotation,
     origin: AuditOrigin,
   ): Promise<ShownKeys> {
     const { database, secrets, clock } = this.#parts
     const shown = await database.transaction(async (tx) => {
-      await this.#lock(tx, id, reach)
-      const row = await updateSubscriber(tx, id, {}, clock.now())
+      const { signing } = await this.#lock(tx, id, reach)
+      const schemes = scheme ? [scheme] : schemesOf(signing)
+      const retired = schemesOf(signing).filter((one) => !schemes.includes(one))
+      // Keys of the other scheme sign until they end.
+      const both = scheme && retired.length > 0 && overlap > 0
+      await updateSubscriber(tx, id, scheme ? { signing: both ? 'both' : scheme } : {}, clock.now())
       await this.#parts.record(tx, {
         action: 'subscriber.secret_rotated',
         target: subscriberTarget(id),
         detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
         ...origin,
       })
-      const schemes = schemesOf(row.signing)
-      return secrets.rotate(tx, id, { schemes, now: clock.now(), overlap, given: secret })
+      const now = clock.now()
+      return secrets.rotate(tx, id, { schemes, retired, now, overlap, keepsEnds, given: secret })
     })
     this.#changed(id)
     return shown
@@ -456,11 +463,23 @@ type Given<T> = { [K in keyof T]?: T[K] | undefined }
 type NewSubscriber = Given<SubscriberSettings & Assignment> & {
   /** In place of the URL. */
   destination?: string | undefined
-  /** A symmetric secret chosen by the caller. */
+  /** A secret chosen by the caller. */
   secret?: string | undefined
   /** Default: a new one. */
   id?: string
+  status?: SubscriberStatus | undefined
 }
+
+interface KeyRotation {
+  /** Milliseconds for which the old keys sign as well. */
+  overlap: number
+  secret: string | undefined
+  /** Of the new key. Keys of another scheme end with the overlap. Default: new keys of all schemes that it has. */
+  scheme?: Exclude<SigningScheme, 'both'>
+  /** See `SubscriberSecrets.rotate`. */
+  keepsEnds?: boolean
+}
+
 export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
   status?: SubscriberStatus | undefined
 }
