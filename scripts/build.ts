@@ -92,7 +92,7 @@ await bundle()
 shortenMaps(dist)
 for (const [name, license] of Object.entries(inlined))
   cpSync(join(root, 'node_modules', name, license), join(dist, `licenses/${name}.txt`))
-for (const folder of ['http/pages/assets', 'emitting/verification/templates'])
+for (const folder of ['http/pages/assets', 'emitting/verification/templates', 'emitting/svix/document'])
   cpSync(join(source, folder), join(dist, folder), { recursive: true })
 if (!(await buildDashboard())) process.exit(1)
 cpSync(join(root, 'dashboard/dist'), join(dist, 'dashboard'), {

@@ -46,6 +46,7 @@ import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
 import { subscriberRoutes } from './routes/subscribers.ts'
 import { transformationRoutes } from './routes/transformations.ts'
+import { svixRoutes } from './svix/api.ts'
 import { withTransformations } from './transformations/transformation.ts'
 import { Sandbox } from './transformations/sandbox.ts'
 
@@ -321,6 +322,10 @@ async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void
   await app.register(async (scope: App) => {
     readJsonWith(scope, parseLossless)
     eventRoutes(scope, parts)
+  })
+  await app.register(async (scope: App) => {
+    readJsonWith(scope, parseLossless)
+    svixRoutes(scope, parts)
   })
   await app.register(async (scope: App) => {
     readJsonWith(scope, parsePlain)

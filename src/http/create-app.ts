@@ -79,6 +79,7 @@ const defaultTimeouts: Timeouts = { headers: 10_000, request: 30_000, check: 1_0
 declare module 'fastify' {
   interface FastifyInstance {
     routeMethods: RouteMethods
+    problemLog: ProblemLog
   }
 }
 
@@ -99,6 +100,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   app.addHook('onRoute', (route) => methods.add(route))
   app.decorate('routeMethods', methods)
   const problemLog = new ProblemLog(parts.clock)
+  app.decorate('problemLog', problemLog)
   addHooks(app, { ...parts, problemLog }, headers, proxies)
   answerProblems(app, (url) => methods.allowedFor(url), headers.protect, problemLog)
   logRequests(app)

@@ -4,8 +4,8 @@ import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
-/** Pages, files and what only demo mode has: they are no part of the interface. */
-const hidden = [/^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
+/** Pages, files, what only demo mode has, and Svix's API, which has a document of its own: they are no part of the interface. */
+const hidden = [/\/api\/v1\//, /^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
 
 interface Document {
   openapi: string

@@ -267,10 +267,16 @@ function portalPageRoute(
   )
 }
 
-/** Authenticates portal calls by the cookie of the portal, or by the token of a frame. No API key and no other session is valid there. */
+/**
+ * Authenticates portal calls by the cookie of the portal, or by the token of a frame, and calls of the Svix-compatible API by a token
+ * of its own. No API key and no other session is valid there.
+ */
 export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
   return async (request) => {
-    const session = await findSession(request, portal, cookie)
+    const isOfPortal = request.routeOptions.config.access === 'portal'
+    const token = isOfPortal ? portalToken(request, cookie) : applicationToken(request)
+    const session = token === undefined ? undefined : await portal.find(token)
+    if (token !== undefined && !isOfPortal && !session) throw new Problem('not-signed-in')
     return session && { kind: 'portal', role: 'user', owner: session.owner, sessionId: session.id }
   }
 }
@@ -279,14 +285,22 @@ function frameToken({ headers }: FastifyRequest): string | undefined {
   return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
 }
 
+/** A call with a token of a frame never falls back to the cookie, which may be that of another owner. */
+function portalToken(request: FastifyRequest, cookie: HostCookie): string | undefined {
+  return frameToken(request) ?? cookie.read(request)
+}
+
+function applicationToken({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer (appsk_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
+}
+
 /** The session of a frame's token, or of the cookie. */
 async function findSession(
   request: FastifyRequest,
   portal: Portal,
   cookie: HostCookie,
 ): Promise<PortalSession | undefined> {
-  // A call with a token of a frame never falls back to the cookie, which may be that of another owner.
-  const token = frameToken(request) ?? cookie.read(request)
+  const token = portalToken(request, cookie)
   return token === undefined ? undefined : portal.find(token)
 }
 

@@ -26,7 +26,7 @@ export type NoteForbidden = (
 
 export interface GuardParts {
   authenticate: Authenticate
-  /** For the routes of the portal, which know no other credential. */
+  /** For the routes of the portal, which know no other credential, and for those with `orOwner`. */
   authenticatePortal: Authenticate
   limits: RateLimits
   /** Only pages of its origin may change something with the cookie. */
@@ -48,16 +48,18 @@ export function guardRoutes(app: FastifyInstance, guarding: GuardParts): void {
     const access = route.config?.access
     if (!isAccess(access)) throw new Error(`${String(route.method)} ${route.url} does not declare its access`)
     if (access === 'public') return
-    const authenticate = access === 'portal' ? guarding.authenticatePortal : guarding.authenticate
+    const isForOwners = typeof access === 'object' && access.orOwner === true
     const open = demo && route.config?.openInDemo === true
     const guard: onRequestAsyncHookHandler = async (request, reply) => {
       if (open && isAddressedToThisMachine(request)) return
-      const principal = await authenticate(request)
+      const owner =
+        access === 'portal' || isForOwners ? await guarding.authenticatePortal(request) : undefined
+      const principal = owner ?? (access === 'portal' ? undefined : await guarding.authenticate(request))
       if (!principal) throw new Problem('not-signed-in', open ? { detail: openToThisMachine } : {})
       // Also for refused callers, because their names are recorded.
       request.principal = principal
       // Origin before permission.
-      const byCookie = principal.kind === 'session' || principal.kind === 'portal'
+      const byCookie = principal.kind === 'session' || access === 'portal'
       if (byCookie && isForeignWrite(request, baseUrl())) {
         await noteForeignCall?.(request, principal)
         throw new Problem('foreign-origin')
@@ -137,7 +139,9 @@ export function requireScope({ principal }: Pick<FastifyRequest, 'principal'>, c
 }
 
 function requireAccess(access: Access, principal: Principal): void {
-  if ((access === 'portal') !== (principal.kind === 'portal')) throw new Problem('forbidden')
+  const isForOwners = access === 'portal' || (typeof access === 'object' && access.orOwner === true)
+  if (principal.kind === 'portal' ? !isForOwners : access === 'portal') throw new Problem('forbidden')
+  if (principal.kind === 'portal') return
   if (typeof access === 'object') {
     const isUser = access.orUser && principal.userId !== undefined && !principal.onlyScopes
     if (!isUser) requireScopeOf(principal, access.scope)

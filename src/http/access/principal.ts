@@ -21,6 +21,7 @@ export const scopes = {
   'lists:write': 'Create, change and delete products and posts.',
   'webhooks:read': 'Read rejected webhooks and reprocessing jobs.',
   'webhooks:write': 'Reprocess received events and pause handlers. A dry run also needs `events:read`.',
+  svix: 'Call the Svix-compatible API below `/api/v1`, as the Svix client libraries do.',
   operate: 'Read metrics, queues and versions, and a private API reference.',
   admin: 'Everything, including the audit log.',
 } as const satisfies Record<string, string>
@@ -83,15 +84,16 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
  * browser, since the call is about its session. `{ scope }`: a session of an admin, an admin's token of an app that is for
- * admins, or an API key with one of the scopes or with `admin`; with `orUser` also any signed-in user. `portal`: the
- * cookie of the portal and no other credential; what is called is then the owner's own.
+ * admins, or an API key with one of the scopes or with `admin`; with `orUser` also any signed-in user, and with `orOwner` an
+ * owner's token of the Svix-compatible API, whose routes allow it only its own. `portal`: the cookie of the portal and no other
+ * credential; what is called is then the owner's own.
  */
 export type Access =
   | 'public'
   | 'user'
   | 'session'
   | 'portal'
-  | { readonly scope: ScopeChoice; readonly orUser?: true }
+  | { readonly scope: ScopeChoice; readonly orUser?: true; readonly orOwner?: true }
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,0 +1,69 @@
+import type { Problem, ProblemCode } from '../../errors.ts'
+import { toProblem } from '../../http/responses/problem-details.ts'
+
+/** One fault of a request, in Svix's form. */
+export interface SvixFault {
+  /** `body` or `query`, then the names of fields. */
+  loc: string[]
+  msg: string
+  type: string
+}
+
+/** An error in Svix's form: `{ code, detail }`, or `{ detail: faults }` with status 422. */
+export class SvixError extends Error {
+  readonly status: number
+  readonly body: object
+
+  constructor(status: number, code: string, detail: string | SvixFault[]) {
+    super(typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join(' '))
+    this.name = 'SvixError'
+    this.status = status
+    this.body = typeof detail === 'string' ? { code, detail } : { detail }
+  }
+}
+
+/** @throws never: returns the error of an invalid request */
+export const invalid = (faults: SvixFault[]): SvixError => new SvixError(422, 'validation', faults)
+
+/** The error of one field of the body. @param field its name, and those of the fields that it is in */
+export function invalidField(field: readonly string[], msg: string, type = 'value_error'): SvixError {
+  return invalid([{ loc: ['body', ...field], msg, type }])
+}
+
+const codes: Partial<Record<ProblemCode, [code: string, detail?: string]>> = {
+  'not-signed-in': ['authentication_failed', 'Invalid token'],
+  forbidden: ['insufficient access'],
+  'insufficient-scope': ['insufficient access'],
+  'not-found': ['not_found', 'Entity not found'],
+  conflict: ['conflict'],
+  'id-conflict': ['conflict'],
+  'body-too-large': ['payload_too_large'],
+  'too-many-requests': ['rate_limit'],
+}
+
+/** `eventTypes` as `event_types`. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** A problem in Svix's form. An unknown error has none: the answer is then an empty object, as Svix's server answers. */
+function ofProblem(problem: Problem): SvixError {
+  const { code, status, extras } = problem
+  const detail = extras.detail ?? problem.message
+  if (code === 'internal') return Object.assign(new SvixError(status, '', ''), { body: {} })
+  if (code === 'invalid-body') {
+    const names = (extras.pointer ?? '').split('/').slice(1)
+    const loc = names.length > 0 ? ['body', ...names.map(snakeCase)] : ['body', '', '']
+    const type = names.length > 0 ? 'value_error' : 'value_error.jsondecode'
+    return invalid([{ loc, msg: detail, type }])
+  }
+  const [name = code.replaceAll('-', '_'), fixed] = codes[code] ?? []
+  return new SvixError(status, name, fixed ?? detail)
+}
+
+/** Any error as an answer, with the problem that it is, for the log and the headers. */
+export function toSvixError(error: unknown): { answer: SvixError; problem: Problem | undefined } {
+  if (error instanceof SvixError) return { answer: error, problem: undefined }
+  const problem = toProblem(error)
+  return { answer: ofProblem(problem), problem }
+}
