@@ -125,7 +125,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
         testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
         deliveryLog: new DeliveryLog(database, cursors),
         replay: new Replay(database, clock, record),
-        owners: new Owners({ database, cursors, clock, health, record }),
+        owners: new Owners({ database, cursors, clock, health, record, subscribers }),
         jobs: new Jobs(database, clock, record),
       }),
   }

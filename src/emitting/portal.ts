@@ -3,7 +3,7 @@ import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
-import { OwnerNames } from './subscribers/owners.ts'
+import { OwnerDirectory } from './subscribers/owner-directory.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
@@ -13,7 +13,7 @@ export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_
  * then is invalid. The tokens of both are stored as hashes.
  */
 export class Portal extends AuditedStore {
-  readonly #names = new OwnerNames(this.database, this.clock, this.record)
+  readonly #owners = new OwnerDirectory(this.database, this.clock, this.record)
 
   /**
    * Creates a link, and removes expired links and sessions.
@@ -29,7 +29,7 @@ export class Portal extends AuditedStore {
     const token = newToken()
     const expiresAt = now + lasts.link
     await this.database.transaction(async (tx) => {
-      if (name !== undefined) await this.#names.setWithin(tx, owner, name, origin)
+      if (name !== undefined) await this.#owners.changeWithin(tx, owner, { name }, origin)
       await tx.deleteFrom('portal_links').where('expires_at', '<=', now).execute()
       await tx.deleteFrom('portal_sessions').where('expires_at', '<=', now).execute()
       await tx

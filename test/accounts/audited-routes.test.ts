@@ -320,6 +320,13 @@ onEachEngine('the audit log and all routes', (engine) => {
       },
     ],
     'PUT /owners/:owner': ['owner.named', () => admin('PUT', '/owners/acme', { name: 'Acme Corporation' })],
+    'DELETE /owners/:owner': [
+      'owner.deleted',
+      async () => {
+        await expectJson(service, 200, '/owners/gone', { method: 'PUT', json: { name: 'Gone' } })
+        return admin('DELETE', '/owners/gone')
+      },
+    ],
     'PATCH /owners/:owner/brand': [
       'portal.brand_changed',
       () => admin('PATCH', '/owners/acme/brand', { name: 'Acme' }),

@@ -29,6 +29,7 @@ onEachEngine('display names of customers', (engine) => {
     assert.deepEqual(await name('globex', 'Globex Corporation'), {
       owner: 'globex',
       name: 'Globex Corporation',
+      metadata: {},
     })
     await name('acme', 'Wile E. Coyote & Söhne')
     const all = [
@@ -75,10 +76,52 @@ onEachEngine('display names of customers', (engine) => {
     await name('initech', null)
     await name('globex', null)
     assert.equal(await nameOf('initech'), null)
-    await expectJson(service, 404, '/owners/globex')
+    assert.equal(await nameOf('globex'), null)
     const data = await dataOf<{ target: string }>(service, '/audit?action=owner.named')
     const targets = ['owner:acme', 'owner:globex', 'owner:globex', 'owner:initech', 'owner:initech']
     assert.deepEqual(data.map(({ target }) => target).toSorted(), targets)
+  })
+
+  test('metadata stay until they are sent, and are bounded', async () => {
+    const put = (json: object, status = 200) =>
+      expectJson<{ name: string; metadata: object }>(service, status, '/owners/umbrella', {
+        method: 'PUT',
+        json,
+      })
+    const metadata = { plan: 'gold', ' \0ü': '' }
+    assert.deepEqual((await put({ name: 'U', metadata })).metadata, metadata)
+    assert.deepEqual((await put({ name: 'Umbrella' })).metadata, metadata)
+    const shown = await expectJson<{ uid: string; metadata: object }>(service, 200, '/owners/umbrella')
+    assert.deepEqual([shown.uid, shown.metadata], ['umbrella', metadata])
+    await put({ name: 'U', metadata: { a: 'ü'.repeat(2044) } })
+    await put({ name: 'U', metadata: { a: 'ü'.repeat(2045) } }, 400)
+    await put({ name: 'U', metadata: { a: 1 } }, 400)
+    assert.deepEqual(await put({ name: 'U', metadata: null }), { owner: 'umbrella', name: 'U', metadata: {} })
+    const changes = await dataOf<{ detail: object }>(service, '/audit?action=owner.changed')
+    assert.deepEqual(changes[0]!.detail, { fields: 'metadata' })
+  })
+
+  test('a removed customer loses its endpoints and its access, and can come back', async () => {
+    const portal = await enterPortal(service, 'initech')
+    await portal.json(200, 'GET', '/session')
+    const { id } = (await dataOf<{ id: string }>(service, '/subscribers?owner=initech'))[0]!
+    for (let more = 0; more < 60; more++)
+      await expectJson(service, 201, '/subscribers', {
+        method: 'POST',
+        json: { url: 'https://example.com/hook', owner: 'initech' },
+      })
+    await expectJson(service, 204, '/owners/initech', { method: 'DELETE' })
+    await expectJson(service, 404, '/owners/initech')
+    await expectJson(service, 404, '/owners/initech', { method: 'DELETE' })
+    await expectJson(service, 404, `/subscribers/${id}`)
+    assert.deepEqual(await dataOf(service, '/subscribers?owner=initech'), [])
+    await portal.json(401, 'GET', '/session')
+    assert.equal((await dataOf(service, '/audit?action=owner.deleted')).length, 1)
+    await expectJson(service, 201, '/subscribers', {
+      method: 'POST',
+      json: { url: 'https://example.com/hook', owner: 'initech' },
+    })
+    assert.deepEqual(pairs(await list('?q=initech')), [['initech', null]])
   })
 
   test('a name that the databases cannot store, an empty one and a foreign field are rejected', async () => {

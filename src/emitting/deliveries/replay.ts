@@ -7,7 +7,7 @@ import { isFor, isForItsOwner, type Reach, reaches } from '../events/audience.ts
 import type { DeliveryFilter } from './delivery-log.ts'
 import { highestId, idsAfter } from './id-streams.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
-import { lockOwner } from '../subscribers/owners.ts'
+import { lockOwner } from '../subscribers/owner-directory.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
 import { isOneOf } from '../../storage/sql-text.ts'

@@ -4,10 +4,11 @@ import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../pag
 import { deliveryStatuses } from '../deliveries/delivery-log.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { ownerPattern } from '../events/audience.ts'
-import type { Owner, OwnerBrand } from '../subscribers/owners.ts'
+import type { Owner, OwnerBrand, Owners } from '../subscribers/owners.ts'
+import { Metadata } from '../subscribers/metadata.ts'
 import type { EmittingRouteParts } from './area.ts'
 import type { SubscriberState } from '../subscribers/health.ts'
-import { closedObject, DateTime, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { brandVariables } from '../../http/pages/brand.ts'
 
@@ -87,10 +88,15 @@ export const DisplayName = Type.String({
   description: 'The display name of the customer',
 })
 const access = { scope: 'subscribers:read' } as const
+const OwnerParams = Type.Object({ owner: Type.String({ pattern: ownerPattern }) })
 const tags = ['owners']
 const OwnerView = closedObject({
   owner: Type.String(),
   name: nullable(Type.String({ description: 'The display name; null without one' })),
+  uid: nullable(
+    Type.String({ description: 'The id that programs use for it: the owner, unless one chose another' }),
+  ),
+  metadata: Metadata,
   subscribers: Type.Integer(),
   states: Type.Object(
     {
@@ -129,7 +135,7 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'Owners with subscribers or a display name',
+        summary: 'Owners by id',
         querystring: Type.Object({
           q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
           ...pageParameters(),
@@ -155,25 +161,50 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
     },
     async ({ params }) => view(await owners.get(params.owner)),
   )
+  ownerChangeRoutes(app, owners)
+}
+
+function ownerChangeRoutes(app: App, owners: Owners): void {
   app.put(
     '/owners/:owner',
     {
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: "Set or remove an owner's display name",
+        summary: "Set or remove an owner's display name and metadata",
         description:
-          'Pages and the portal show it in place of `owner`. An owner with a name is listed before it has a subscriber.',
-        params: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
-        body: closedObject({ name: nullable(DisplayName) }),
-        response: { 200: closedObject({ owner: Type.String(), name: nullable(Type.String()) }) },
+          'Pages and the portal show the name in place of `owner`. Such an owner is listed before it has a subscriber. Absent metadata stays.',
+        params: OwnerParams,
+        body: closedObject({ name: nullable(DisplayName), metadata: Type.Optional(nullable(Metadata)) }),
+        response: {
+          200: closedObject({ owner: Type.String(), name: nullable(Type.String()), metadata: Metadata }),
+        },
       },
     },
     async (request, reply) => {
-      const { owner } = request.params
-      const { name } = request.body
-      await owners.names.set(owner, name, auditOrigin(request))
-      return reply.send({ owner, name })
+      const { params, body } = request
+      const { owner, name, metadata } = await owners.directory.change(
+        params.owner,
+        body,
+        auditOrigin(request),
+      )
+      return reply.send({ owner, name, metadata })
+    },
+  )
+  app.delete(
+    '/owners/:owner',
+    {
+      config: { access: { scope: 'subscribers:write' } },
+      schema: {
+        tags,
+        summary: 'Remove an owner with its subscribers and its access to the portal',
+        params: OwnerParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      await owners.remove(request.params.owner, auditOrigin(request))
+      return reply.code(204).send(null)
     },
   )
 }

@@ -222,7 +222,7 @@ function endSessionRoute(app: App, { portal, portalCookie }: EmittingRouteParts)
 
 async function viewSession({ owner, expires_at }: PortalSession, { brands, owners }: EmittingRouteParts) {
   const brand = portalBrand(await brands.get(owner))
-  const name = (await owners.names.of([owner])).get(owner) ?? null
+  const name = (await owners.directory.get(owner))?.name ?? null
   return { owner, name, expiresAt: isoTime(expires_at), brand }
 }
 

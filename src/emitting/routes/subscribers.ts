@@ -225,7 +225,7 @@ async function views(
 ): Promise<Shown[]> {
   const ids = rows.map(({ id }) => id)
   const days = await lastDays(health, ids, clock.now())
-  const names = await owners.names.of(rows.map(({ owner }) => owner))
+  const names = await owners.directory.names(rows.map(({ owner }) => owner))
   return rows.map((row) =>
     viewSubscriber(row, {
       headers: openHeaders(keyring, row),

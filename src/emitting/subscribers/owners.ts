@@ -4,17 +4,22 @@ import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
-import { lockSpaces } from '../../storage/advisory-locks.ts'
+import { lockOwner, OwnerDirectory } from './owner-directory.ts'
+import type { Texts } from './metadata.ts'
+import type { Subscribers } from './subscribers.ts'
 
 /** An owner, with what its subscribers do. Times in milliseconds since 1970. */
 export interface Owner {
   owner: string
   /** The display name. */
   name: string | null
+  /** The id that programs use for it; null without one. */
+  uid: string | null
+  metadata: Texts
   subscribers: number
   states: Record<SubscriberState, number>
   /** Attempts of the last day that succeeded and failed. */
@@ -32,6 +37,7 @@ interface OwnersParts {
   clock: Clock
   health: Health
   record: RecordAudit
+  subscribers: Subscribers
 }
 
 /** The most subscribers of an owner that its counts include: the newest ones. */
@@ -44,14 +50,14 @@ interface OwnSubscriber {
   failing_since: number | null
 }
 
-/** The owners that subscribers or display names name: the customers of the product. */
+/** The customers of the product, with what their subscribers do. */
 export class Owners {
   readonly #parts: OwnersParts
-  readonly names: OwnerNames
+  readonly directory: OwnerDirectory
 
   constructor(parts: OwnersParts) {
     this.#parts = parts
-    this.names = new OwnerNames(parts.database, parts.clock, parts.record)
+    this.directory = new OwnerDirectory(parts.database, parts.clock, parts.record)
   }
 
   /** By id. @param text a part of the id or the display name, in any case @throws Problem `invalid-cursor` */
@@ -68,22 +74,14 @@ export class Owners {
       const matches = columns.map((name) => sql`${at}(lower(${sql.ref(name)}), ${text.toLowerCase()}) > 0`)
       return sql<boolean>`(${sql.join(matches, sql` or `)})`
     }
-    const behindOf = (behind: string | undefined): RawBuilder<boolean> =>
-      behind === undefined ? sql<boolean>`1 = 1` : sql<boolean>`owner > ${behind}`
     const page = await cursors.read(
       scope,
       request,
       async (behind: string | undefined, count) => {
-        // Each half reads its own index, and no more than the page needs.
+        const from = behind === undefined ? sql`` : sql`owner > ${behind} and`
         const { rows } = await sql<{ owner: string }>`
-          select owner from (
-            select * from (select owner from subscribers
-              where owner is not null and ${behindOf(behind)} and ${has('owner')}
-              group by owner order by owner limit ${count}) of_subscribers
-            union select * from (select owner from owners
-              where ${behindOf(behind)} and ${has('owner', 'name')}
-              order by owner limit ${count}) of_names
-          ) owners order by owner limit ${count}`.execute(database.readerAside)
+          select owner from owners where ${from} ${has('owner', 'name')}
+          order by owner limit ${count}`.execute(database.readerAside)
         return rows
       },
       ({ owner }) => owner,
@@ -91,15 +89,23 @@ export class Owners {
     return { rows: await this.#describe(page.rows.map(({ owner }) => owner)), nextCursor: page.nextCursor }
   }
 
-  /** @throws Problem `not-found` for an owner without a subscriber, display name, link or session */
+  /** @throws Problem `not-found` for an owner without a row, link or session */
   async get(owner: string): Promise<Owner> {
     const [found] = await this.#describe([owner])
-    if (
-      !found ||
-      (found.subscribers === 0 && found.name === null && !found.linkExpiresAt && !found.sessionExpiresAt)
-    )
-      throw new Problem('not-found', { detail: 'There is no such owner.' })
+    const isKnown =
+      found && (found.linkExpiresAt || found.sessionExpiresAt || (await this.directory.get(owner)))
+    if (!isKnown) throw new Problem('not-found', { detail: 'There is no such owner.' })
     return found
+  }
+
+  /** Removes an owner with its subscribers, links, sessions and brand. Its events stay. @throws Problem `not-found` */
+  async remove(owner: string, origin: AuditOrigin): Promise<void> {
+    await this.get(owner)
+    await this.#parts.subscribers.removeAll(owner, origin, async (tx) => {
+      for (const table of ['owners', 'owner_brands', 'portal_links', 'portal_sessions'] as const)
+        await tx.deleteFrom(table).where('owner', '=', owner).execute()
+      await this.#parts.record(tx, { action: 'owner.deleted', target: `owner:${owner}`, ...origin })
+    })
   }
 
   async #describe(owners: readonly string[]): Promise<Owner[]> {
@@ -114,7 +120,7 @@ export class Owners {
       await this.#ends('portal_sessions', owners, now),
     ]
     const last = await this.#lastDeliveries(ids)
-    const named = await this.names.of(owners)
+    const rows = await this.directory.records(owners)
     return owners.map((owner) => {
       const own = subscribers.filter((one) => one.owner === owner)
       const states = { active: 0, idle: 0, failing: 0, paused: 0, disabled: 0 }
@@ -130,7 +136,9 @@ export class Owners {
       }
       return {
         owner,
-        name: named.get(owner) ?? null,
+        name: rows.get(owner)?.name ?? null,
+        uid: rows.get(owner)?.uid ?? null,
+        metadata: rows.get(owner)?.metadata ?? {},
         subscribers: own.length,
         states,
         delivered,
@@ -194,56 +202,6 @@ export class Owners {
 
 function position(engine: Database['engine']) {
   return sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')
-}
-
-/**
- * Serializes transactions that count the objects of an owner, until they end. SQLite has one write lock and needs none. Two
- * owners with the same hash share a lock, which is harmless.
- */
-export async function lockOwner(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
-  if (engine === 'postgres')
-    await sql`select pg_advisory_xact_lock(${lockSpaces.owners}::integer, hashtext(${owner}))`.execute(tx)
-}
-
-export class OwnerNames extends AuditedStore {
-  /** The names of those owners that have one. */
-  async of(owners: readonly (string | null)[]): Promise<Map<string, string>> {
-    const asked = [...new Set(owners)].filter((owner) => owner !== null)
-    if (asked.length === 0) return new Map()
-    const rows = await this.database.readerAside
-      .selectFrom('owners')
-      .select(['owner', 'name'])
-      .where('owner', 'in', asked)
-      .where('name', 'is not', null)
-      .execute()
-    return new Map(rows.map(({ owner, name }) => [owner, name!]))
-  }
-
-  /** @param name null removes it */
-  async set(owner: string, name: string | null, origin: AuditOrigin): Promise<void> {
-    await this.database.transaction((tx) => this.setWithin(tx, owner, name, origin))
-  }
-
-  async setWithin(tx: Tx, owner: string, name: string | null, origin: AuditOrigin): Promise<void> {
-    await lockOwner(this.database.engine, tx, owner)
-    const before = await tx
-      .selectFrom('owners')
-      .select(['name', 'uid', 'metadata'])
-      .where('owner', '=', owner)
-      .executeTakeFirst()
-    if ((before?.name ?? null) === name) return
-    if (name === null && before?.uid === null && before.metadata === null)
-      await tx.deleteFrom('owners').where('owner', '=', owner).execute()
-    else {
-      const now = this.clock.now()
-      await tx
-        .insertInto('owners')
-        .values({ owner, name, created_at: now, updated_at: now })
-        .onConflict((conflict) => conflict.column('owner').doUpdateSet({ name, updated_at: now }))
-        .execute()
-    }
-    await this.record(tx, { action: 'owner.named', target: `owner:${owner}`, ...origin })
-  }
 }
 
 /** How the portal of one owner looks. What is null is as the settings say. */

@@ -3,7 +3,7 @@ import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts
 import { Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/audience.ts'
-import { lockOwner } from './owners.ts'
+import { lockOwner } from './owner-directory.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */
 export const disabledByAdmin = 'Disabled by an API request.'

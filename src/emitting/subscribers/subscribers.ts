@@ -8,6 +8,7 @@ import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../st
 import { type Reach, reaches } from '../events/audience.ts'
 import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
+import { ensureOwner, lockOwner } from './owner-directory.ts'
 import { removeSubscriber } from './removal.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
@@ -54,6 +55,9 @@ import {
   type RequestOptions,
   writeRequestOptions,
 } from './request-options.ts'
+
+/** Subscribers that one transaction removes: few, because it blocks all other writers of SQLite. */
+const removedPerStep = 50
 
 interface SubscribersParts {
   database: Database
@@ -138,6 +142,7 @@ export class Subscribers {
     checkAssignment(row)
     return database.transaction(async (tx) => {
       await before?.(tx)
+      if (owner !== null) await ensureOwner(database.engine, tx, owner, now)
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
       await tx.insertInto('subscribers').values(row).execute()
       await this.#record(tx, 'subscriber.created', row, origin)
@@ -239,14 +244,35 @@ export class Subscribers {
 
   /** Removes it with its secrets. A job deletes its deliveries, which nobody sees from now on. @throws Problem `not-found` */
   async remove(id: string, reach: Reach, origin: AuditOrigin): Promise<void> {
-    const { database, clock } = this.#parts
-    await database.transaction(async (tx) => {
-      const row = await this.#lock(tx, id, reach)
-      await removeSubscriber(database.engine, tx, id, clock.now())
-      await this.#record(tx, 'subscriber.deleted', row, origin)
-    })
+    const { database } = this.#parts
+    await database.transaction(async (tx) => this.#removeWithin(tx, await this.#lock(tx, id, reach), origin))
     this.#changed(id)
     database.signal('jobs')
+  }
+
+  /** Removes all subscribers of an owner, in steps. @param last runs in the transaction that removes the last ones */
+  async removeAll(owner: string, origin: AuditOrigin, last: (tx: Tx) => Promise<void>): Promise<void> {
+    const { database } = this.#parts
+    for (let isLast = false; !isLast;) {
+      const removed = await database.transaction(async (tx) => {
+        // No subscriber is registered meanwhile.
+        await lockOwner(database.engine, tx, owner)
+        const own = tx.selectFrom('subscribers').select('id').where('owner', '=', owner).orderBy('id')
+        const some = await own.limit(removedPerStep).execute()
+        for (const { id } of some) await this.#removeWithin(tx, await this.#lock(tx, id, 'all'), origin)
+        isLast = some.length < removedPerStep
+        if (isLast) await last(tx)
+        return some
+      })
+      for (const { id } of removed) this.#changed(id)
+      database.signal('jobs')
+    }
+  }
+
+  async #removeWithin(tx: Tx, row: SubscribersTable, origin: AuditOrigin): Promise<void> {
+    const { database, clock } = this.#parts
+    await removeSubscriber(database.engine, tx, row.id, clock.now())
+    await this.#record(tx, 'subscriber.deleted', row, origin)
   }
 
   /**

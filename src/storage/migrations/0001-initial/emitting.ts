@@ -145,11 +145,14 @@ export const emitting: SchemaPart = {
       owner ${sortedText} primary key, name text, color text, logo text, updated_at ${time} not null
     ) ${strictByKey};
 
-    -- One row for each customer with a display name, or with an id or data of the API. Other owners have none.
+    -- One row for each customer. Admins and programs create it; so does the transaction that registers an owner's first
+    -- subscriber.
     create table owners (
       owner ${sortedText} primary key, name text, uid ${sortedText} unique, metadata text, rate_limit integer,
       created_at ${time} not null, updated_at ${time} not null
     ) ${strictByKey};
+    -- For the list of applications.
+    create index owners_by_time on owners (created_at, owner);
 
     -- One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress.
     create table idempotent_responses (

@@ -1,0 +1,50 @@
+import { Type } from 'typebox'
+import { Problem } from '../../errors.ts'
+import { isUniqueViolation } from '../../storage/unavailable.ts'
+
+/** The id that a caller chooses for a customer or an endpoint, as Svix defines it. */
+export const Uid = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  pattern: '^[A-Za-z0-9._-]+$',
+  description: 'Your own id: 1 to 256 letters, digits and `. _ -`',
+})
+
+export const Metadata = Type.Record(Type.String(), Type.String(), {
+  description: 'Your own texts by name, at most 4 KiB as JSON',
+})
+
+/** Bytes of JSON. */
+const longest = 4096
+
+export type Texts = Readonly<Record<string, string>>
+
+/** The column: JSON; null without texts. @throws Problem `invalid-body` */
+export function writeMetadata(texts: Texts | null): string | null {
+  if (texts === null || Object.keys(texts).length === 0) return null
+  const json = JSON.stringify(texts)
+  if (Buffer.byteLength(json) > longest)
+    throw new Problem('invalid-body', {
+      detail: `The metadata must be at most ${longest} bytes of JSON.`,
+      pointer: '/metadata',
+    })
+  return json
+}
+
+export function readMetadata(column: string | null): Texts {
+  return column === null ? {} : (JSON.parse(column) as Texts)
+}
+
+/** Runs a transaction that writes a uid. @throws Problem `conflict` if another row has it */
+export async function unlessTaken<T>(uid: string | null | undefined, transaction: Promise<T>): Promise<T> {
+  try {
+    return await transaction
+  } catch (error) {
+    if (uid && isUniqueViolation(error)) throw takenUid(uid, error)
+    throw error
+  }
+}
+
+export function takenUid(uid: string, cause?: unknown): Problem {
+  return new Problem('conflict', { detail: `The uid ${uid} is taken.`, pointer: '/uid', cause })
+}
