@@ -20,6 +20,7 @@ import type { Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
 import { settle } from './harness/settled-server.ts'
 import { depth } from './depth.ts'
+import { emit } from './emit.ts'
 import { forwardAuth } from './forward-auth.ts'
 import { lists } from './lists.ts'
 import { login } from './login.ts'
@@ -43,6 +44,7 @@ const benches: readonly Bench[] = [
   cost,
   deliver,
   depth,
+  emit,
   forwardAuth,
   lists,
   login,

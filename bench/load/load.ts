@@ -16,9 +16,12 @@ export interface Webhooks {
   bytes: number
 }
 
-/** Events to POST /events. */
+/** Events to POST /events or, as the messages of an application, to the route of Svix's API. */
 export interface Emits {
   kind: 'emits'
+  /** The audience. Default: subscribers without an owner. */
+  owner?: string
+  throughSvix?: boolean
   count: number
   prefix: string
   bytes: number

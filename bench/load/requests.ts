@@ -16,14 +16,20 @@ function makeWebhooks({ count, prefix, secret, bytes }: Webhooks): Buffer[] {
   })
 }
 
-function makeEmits({ count, prefix, bytes, apiKey }: Emits): Buffer[] {
-  return Array.from({ length: count }, (_, index) =>
-    post(
-      '/events',
-      { authorization: `Bearer ${apiKey}` },
-      sampleBody({ id: `${prefix}-${index}`, type: 'order.paid' }, bytes),
-    ),
-  )
+function makeEmits({ count, prefix, bytes, apiKey, owner, throughSvix = false }: Emits): Buffer[] {
+  const authorization = `Bearer ${apiKey}`
+  return Array.from({ length: count }, (_, index) => {
+    const id = `${prefix}-${index}`
+    const body = sampleBody(
+      { id, type: 'order.paid', ...(owner !== undefined && { audience: owner }) },
+      bytes,
+    )
+    if (!throughSvix) return post('/events', { authorization }, body)
+    const { type, data } = JSON.parse(body) as { type: string; data: object }
+    // The clients of this API send a key with each call.
+    const headers = { authorization, 'idempotency-key': id }
+    return post(`/api/v1/app/${owner!}/msg`, headers, JSON.stringify({ eventType: type, payload: data }))
+  })
 }
 
 function makeGets({ count, paths, headers, cookies = [] }: Gets): Buffer[] {

@@ -12,7 +12,8 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { JobsTable } from '../../storage/tables.ts'
+import type { JobsTable, SubscribersTable } from '../../storage/tables.ts'
+import { insertDelivery, newDelivery } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
 
 /** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
@@ -64,6 +65,40 @@ export class Replay extends AuditedStore {
         detail: { subscriber: row.subscriberId },
         ...origin,
       })
+    })
+    this.database.signal('deliveries')
+  }
+
+  /**
+   * Sends an event to one subscriber as `one` does, also if it has no delivery of it.
+   * @throws Problem `conflict` when the subscriber is disabled; `too-many-requests` for an owner
+   */
+  async resend(
+    event: number,
+    { id, status }: SubscribersTable,
+    reach: Reach,
+    origin: AuditOrigin,
+  ): Promise<void> {
+    const { engine, reader } = this.database
+    const found = await reader
+      .selectFrom('deliveries')
+      .select('id')
+      .where('event', '=', event)
+      .where('subscriber_id', '=', id)
+      .executeTakeFirst()
+    if (found) return this.one(found.id, reach, origin)
+    if (status === 'disabled') throw subscriberDisabled()
+    await this.database.transaction(async (tx) => {
+      if (reach !== 'all') await this.#take(tx, 'replay', id, reach)
+      const { nonce } = await tx
+        .selectFrom('events')
+        .select('nonce')
+        .where('id', '=', event)
+        .executeTakeFirstOrThrow()
+      const now = this.clock.now()
+      await insertDelivery(engine, tx, newDelivery({ id: event, nonce: nonce! }, id, now, now))
+      const detail = { subscriber: id }
+      await this.record(tx, { action: 'delivery.replayed', target: `event:${event}`, detail, ...origin })
     })
     this.database.signal('deliveries')
   }

@@ -20,7 +20,7 @@ function grouped(commitError?: Error) {
     const results = events.map(({ type, data }) =>
       type === 'wrong'
         ? new Problem('invalid-body')
-        : { id: Number(data), eventId: `e-${String(data)}`, isNew: true, committed: [] },
+        : { id: Number(data), eventId: `e-${String(data)}`, isNew: true, at: 0, committed: [] },
     )
     return { results: Promise.resolve(results) }
   }

@@ -21,6 +21,8 @@ export interface Emitted {
   eventId: string
   /** Whether this call recorded it. False for an event that was emitted before. */
   isNew: boolean
+  /** When it was recorded, in milliseconds since 1970. */
+  at: number
   /** The deliveries of the event, for the dispatcher after the commit; `undefined` if there are too many to return. */
   committed: readonly CommittedDelivery[] | undefined
   /** When it is sent, in milliseconds since 1970, if the caller chose a time. */
@@ -116,13 +118,14 @@ export class Emitter {
     const { eventId, nonce } = prepared
     const [recorded] = await recordEvents(engine, tx, [prepared], { now })
     if (recorded instanceof Problem) throw recorded
-    const { id, isNew } = recorded!
-    if (!isNew || subscriberIds.length === 0) return { id, eventId, isNew, committed: [], deliveryIds: [] }
+    const { id, isNew, at } = recorded!
+    if (!isNew || subscriberIds.length === 0)
+      return { id, eventId, isNew, at, committed: [], deliveryIds: [] }
     const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
     const before = generation()
     const inserted = await fanOut.insertReturning(tx, rows)
     const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
-    return { id, eventId, isNew, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
+    return { id, eventId, isNew, at, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
   }
 
   /** Like emitTo, but for many events without ids of the caller. The number of statements does not depend on their number. */
@@ -215,14 +218,14 @@ export class Emitter {
     let highestId = 0
     const results = recorded.map((result, index): Emitted | Problem => {
       if (result instanceof Problem) return result
-      const { id, isNew } = result
+      const { id, isNew, at } = result
       if (isNew) highestId = Math.max(highestId, id)
       const event = events[index]!
       const deliveries = deliveriesOf && (deliveriesOf.get(id) ?? [])
       // An event that occurs twice in one call offers its deliveries once.
       deliveriesOf?.delete(id)
       const committed = deliveries?.map((delivery) => committedDelivery(delivery, event, generation))
-      return { id, eventId: event.eventId, isNew, committed }
+      return { id, eventId: event.eventId, isNew, at, committed }
     })
     // Deliveries are returned in the order of their ids.
     this.#parts.saw(highestId, inserted?.at(-1)?.id ?? 0)
@@ -321,14 +324,16 @@ export function groupEmits(parts: CommitEmitsParts): GroupCommit<NewEvent, Emitt
 /** Rows of one statement, well below the limits on parameters. */
 const rowsPerStatement = 500
 
-/** The number of an event in the log, and whether this call recorded it. */
+/** The number of an event in the log, whether this call recorded it, and when it was recorded. */
 interface Recorded {
   id: number
   isNew: boolean
+  at: number
 }
 
 interface Known {
   event: number
+  created_at: number
   digest: Uint8Array
 }
 
@@ -352,7 +357,8 @@ async function recordEvents(
     const before = known.get(eventId)
     const first = firsts.get(eventId)
     if (!equalBytes(before?.digest ?? first!.digest, digest)) return idConflict(eventId)
-    return before ? { id: before.event, isNew: false } : { id: ids.get(eventId)!, isNew: first === event }
+    if (before) return { id: before.event, isNew: false, at: before.created_at }
+    return { id: ids.get(eventId)!, isNew: first === event, at: now }
   })
 }
 
@@ -367,7 +373,7 @@ async function findKnown(tx: Tx, eventIds: readonly string[]): Promise<Map<strin
   for (const ids of chunks(eventIds)) {
     const rows = await tx
       .selectFrom('idempotency_keys')
-      .select(['event', 'event_id', 'digest'])
+      .select(['event', 'event_id', 'digest', 'created_at'])
       .where('event_id', 'in', ids)
       .execute()
     for (const { event_id, ...rest } of rows) known.set(event_id, rest)

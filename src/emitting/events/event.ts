@@ -12,6 +12,8 @@ export interface NewEvent extends GivenOptions {
   type: string
   /** Any JSON value. Numbers may be bigint or JSON.rawJSON; those of a received payload keep their digits. */
   data: unknown
+  /** Instead: JSON that is sent as it is written. */
+  dataJson?: string | undefined
   /** Makes the call idempotent. Default: a new id. */
   id?: string | undefined
   /** The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner. */
@@ -22,6 +24,8 @@ export interface NewEvent extends GivenOptions {
   delay?: number | undefined
   /** Headers of its deliveries, as JSON. See `passedOn`. */
   headers?: string | null | undefined
+  /** Identifies the request. Another request with the same id is then another event, even with the same content. */
+  requestKey?: string | undefined
 }
 
 /** Seconds for which an event can be scheduled: a leap year. */
@@ -71,7 +75,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   if (event.audience !== undefined && event.audience !== everybody && !owner.test(event.audience))
     throw invalid('audience', 'must be 1 to 256 visible ASCII characters, or `*` for all')
   const deliverAt = readDeliverAt(event, now)
-  const { data, canonical } = writeJson(event.data)
+  const { data, canonical } = writeJson(event)
   const eventId = event.id ?? `msg_${newId(now).replaceAll('-', '')}`
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
   // Canonical JSON has no line breaks, so data cannot imitate an audience.
@@ -80,6 +84,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   // No audience has a space. A repeated delay means another time, but is the same request.
   if (deliverAt !== null) decided.push(event.delay === undefined ? `at ${deliverAt}` : `in ${event.delay}`)
   if (options?.channels) decided.push(`channels ${options.channels.join(' ')}`)
+  if (event.requestKey !== undefined) decided.push(`request ${event.requestKey}`)
   return {
     eventId,
     type: event.type,
@@ -113,9 +118,9 @@ function readDeliverAt({ deliverAt, delay }: NewEvent, now: number): number | nu
 }
 
 /** Fails for cycles and values that are nested too deeply. */
-function writeJson(value: unknown): { data: string; canonical: string } {
+function writeJson({ data: value, dataJson }: NewEvent): { data: string; canonical: string } {
   try {
-    const data = stringifyExactly(value)
+    const data = dataJson ?? stringifyExactly(value)
     if (data !== undefined) return { data, canonical: canonicalJson(data) }
   } catch (error) {
     // Both writers call themselves for each level, and leave the bound to the stack.

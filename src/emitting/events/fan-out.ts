@@ -222,6 +222,11 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
 
 type NewDelivery = Insertable<DeliveriesTable>
 
+/** Inserts a delivery, unless its subscriber was removed. */
+export async function insertDelivery(engine: Engine, tx: Tx, row: NewDelivery): Promise<void> {
+  await tx.executeQuery(engine === 'postgres' ? insertUnlessRemoved([row]) : insertAll([row]))
+}
+
 export function newDelivery(
   event: { id: number; nonce: number },
   subscriberId: string,

@@ -56,6 +56,7 @@ function fixture({ bytes, clock = stopped }: { bytes: number; clock?: Clock }) {
       id: index + 1,
       eventId: `e-${index + 1}`,
       isNew: true,
+      at: 0,
       committed: [],
     }))
     return Promise.resolve({ results: Promise.resolve(results) })

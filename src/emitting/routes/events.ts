@@ -122,12 +122,12 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       }
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
       if (!Array.isArray(body)) {
-        const emitted = await emit(headers, { 'postern.type': body.type }, (carried) =>
+        const emitted = await emitTraced(headers, { 'postern.type': body.type }, (carried) =>
           emits.add({ ...body, headers: carried }),
         )
         return answer.send(viewEmitted(emitted, body))
       }
-      const emitted = await emit(headers, { [eventCount]: body.length }, (carried) => {
+      const emitted = await emitTraced(headers, { [eventCount]: body.length }, (carried) => {
         const events = body.map((event) => ({ ...event, headers: carried }))
         return database.transaction((tx) => emitter.emitAll(tx, events))
       })
@@ -138,7 +138,7 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
 }
 
 /** Emits with the headers that deliveries carry: those of the request or, if it is traced, with the context of the span. */
-function emit<T>(
+export function emitTraced<T>(
   headers: IncomingHttpHeaders,
   attributes: Work['attributes'],
   add: (carried: string | null) => Promise<T>,

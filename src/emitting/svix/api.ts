@@ -7,6 +7,7 @@ import { applicationOperations, ownerOf } from './applications.ts'
 import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
 import { SvixError, toSvixError } from './errors.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
+import { messageOperations } from './messages.ts'
 import { reasonOf } from './unsupported.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
@@ -21,7 +22,7 @@ const createsApplication = /^v1\.(application\.upsert|message\.create|authentica
 
 /** Svix's API: applications are owners, endpoints are subscribers, messages are events. */
 export function svixRoutes(app: App, parts: EmittingRouteParts): void {
-  const handlers: SvixOperations = { ...applicationOperations(parts) }
+  const handlers: SvixOperations = { ...applicationOperations(parts), ...messageOperations(parts) }
   app.setErrorHandler((error, request, reply) => {
     const { answer, problem } = toSvixError(error)
     if (problem) app.problemLog.report(request.log, problem, error)

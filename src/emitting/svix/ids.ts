@@ -7,6 +7,8 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const length = 27
 /** A number of attempts that no delivery reaches. */
 const mostAttempts = 1n << 24n
+/** Behind all attempts of a delivery. */
+export const lastNumber = Number(mostAttempts - 1n)
 
 function write(prefix: string, value: bigint): string {
   let text = ''

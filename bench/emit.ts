@@ -1,0 +1,86 @@
+import { setStatus, subscribe } from './deliver/subscribers.ts'
+import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
+import { adminKey, production, startPostern } from './harness/postern.ts'
+import { generate, startGenerator } from './load/generate.ts'
+import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
+
+const connections = 64
+const count = 8_000
+const bytes = 1024
+const owner = 'bench-customer'
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+export const emit: Bench = {
+  name: 'emit',
+  about: "Events through Svix's API, against POST /events",
+  plan(scale) {
+    const steps = countSteps(2, scale) * scale.engines.length
+    return { steps, seconds: steps * Math.max(0.3, 4 * scale.size) }
+  },
+  async run(context) {
+    const outcome: Outcome = {
+      figures: [],
+      ratios: [],
+      notes: [
+        `Events of ${bytes} bytes of one customer over ${connections} connections, each with an id or key of its own, to a paused endpoint. All that were accepted were found in the database with their deliveries.`,
+      ],
+    }
+    for (const engine of context.scale.engines) {
+      const { figures, ratios } = await measure(engine, context)
+      outcome.figures.push(...figures)
+      outcome.ratios.push(...ratios)
+    }
+    return outcome
+  },
+}
+
+/** One service gets both kinds of calls in turn. */
+async function measure(
+  engine: EngineName,
+  context: BenchContext,
+): Promise<Pick<Outcome, 'figures' | 'ratios'>> {
+  await using stack = new AsyncDisposableStack()
+  const generator = stack.use(await startGenerator())
+  const database = await createDatabase(engine, context.postgresServer)
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: { ...production, DATABASE_URL: database.url },
+      profile: context.profile(`emit ${engine}`),
+    }),
+  )
+  const { port } = postern
+  const ids = await subscribe(port, 'http://127.0.0.1:9', ['/'], secret, undefined, { owner })
+  await setStatus(port, ids, 'paused')
+  const some = scaled(count, context.scale)
+  const side = (name: string, throughSvix: boolean): Side<number> => ({
+    name: `${engineTitles[engine]}: ${name}`,
+    async run(prefix) {
+      const requests = {
+        kind: 'emits',
+        count: some,
+        prefix,
+        bytes,
+        apiKey: adminKey,
+        owner,
+        throughSvix,
+      } as const
+      return (await generate(generator, { port, connections, requests }, 202)).perSecond
+    },
+  })
+  const sides = [side('POST /events', false), side('POST /api/v1/app/{id}/msg', true)]
+  const [own = [], svix = []] = await interleave(sides, context.scale, context.step)
+  const rounds = context.scale.rounds + context.scale.warmUp
+  const stored = await readNumber(
+    database,
+    `select count(*) from deliveries join events on events.id = deliveries.event where deliveries.owner = '${owner}'`,
+  )
+  if (stored !== 2 * rounds * some)
+    throw new Error(`${2 * rounds * some} events were accepted, ${stored} have a delivery`)
+  const ofEvents = figure(sides[0]!.name, 'events/s', own)
+  const ofMessages = figure(sides[1]!.name, 'events/s', svix)
+  const title = `${engineTitles[engine]}: POST /api/v1/app/{id}/msg / POST /events`
+  return { figures: [ofEvents, ofMessages], ratios: [ratio(title, ofMessages, ofEvents, { bound: 0.9 })] }
+}

@@ -1,0 +1,147 @@
+import { Problem } from '../../errors.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { groupEmits } from '../events/emitter.ts'
+import { matchesType, type NewEvent } from '../events/event.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
+import { emitTraced } from '../routes/events.ts'
+import type { SvixCall, SvixOperations } from './call.ts'
+import { invalidField } from './errors.ts'
+import { messageIdOf, newMessageId } from './ids.ts'
+import { pageOf, readPage } from './pages.ts'
+import {
+  contentsOf,
+  expired,
+  findMessage,
+  fitting,
+  messageWalk,
+  searchMessage,
+  viewMessages,
+} from './rows.ts'
+
+/** The body of a call that creates a message. */
+interface MessageIn {
+  eventType: string
+  payload: Record<string, unknown>
+  eventId?: string | null
+  channels?: string[] | null
+  tags?: string[] | null
+  deliverAt?: string | null
+  payloadRetentionPeriod?: number | null
+  payloadRetentionHours?: number | null
+  transformationsParams?: { rawPayload?: string; headers?: object } | null
+  application?: { uid?: string | null; name: string; metadata?: Record<string, string> } | null
+}
+
+export function messageOperations(parts: EmittingRouteParts): SvixOperations {
+  const { database } = parts
+  const list = async (owner: string, query: SvixCall['query']): Promise<object> => {
+    const asked = readPage(query)
+    const withContent = query['with_content'] !== false
+    const walk = await messageWalk(database, owner, asked, query)
+    const { data, ...page } = await pageOf(asked, walk, withContent ? fitting : undefined)
+    return { data: await viewMessages(database, data, withContent), ...page }
+  }
+  const find = ({ owner, params }: SvixCall) => findMessage(database.readerAside, owner, params['msg_id']!)
+  const search = ({ before, after, ...rest }: SvixCall['body']): object => ({
+    with_content: false,
+    ...rest,
+    before: before ? Date.parse(before) : undefined,
+    after: after ? Date.parse(after) : undefined,
+  })
+  return {
+    'v1.message.create': creator(parts),
+    'v1.message.list': ({ owner, query }) => list(owner, query),
+    'v1.message.search': ({ owner, body }) => list(owner, search(body)),
+    'v1.message.get': async (call) => {
+      const row = await find(call)
+      return (await viewMessages(database, [row], call.query['with_content'] !== false))[0]
+    },
+    'v1.message.get-raw-payload': async (call) => {
+      const row = await find(call)
+      return { payload: (await contentsOf(database, [row])).get(row.event) ?? expired }
+    },
+    'v1.message.precheck': async ({ owner, body }) => ({ active: await isAwaited(parts, owner, body) }),
+  }
+}
+
+/** Whether an endpoint of the application would get such a message. */
+async function isAwaited(
+  { database }: EmittingRouteParts,
+  owner: string,
+  { eventType, channels }: Pick<MessageIn, 'eventType' | 'channels'>,
+): Promise<boolean> {
+  const endpoints = await database.readerAside
+    .selectFrom('subscribers')
+    .select(['event_types', 'channels'])
+    .where('owner', '=', owner)
+    .where('status', '<>', 'disabled')
+    .limit(mostEndpoints)
+    .execute()
+  return endpoints.some(
+    (one) =>
+      matchesType(JSON.parse(one.event_types) as string[], eventType) &&
+      (one.channels === null ||
+        (JSON.parse(one.channels) as string[]).some((channel) => channels?.includes(channel))),
+  )
+}
+
+/** The endpoints of an application that are examined. */
+const mostEndpoints = 1_000
+
+function creator(parts: EmittingRouteParts): SvixOperations[string] {
+  const emits = groupEmits(parts)
+  const { database, clock } = parts
+  return async (call) => {
+    const body = call.body as MessageIn
+    const withContent = call.query['with_content'] !== false
+    const owner = call.owner
+    const header = call.request.headers['idempotency-key'] as string | undefined
+    const id = body.eventId
+      ? messageIdOf('eventId', owner, body.eventId)
+      : header
+        ? messageIdOf('idempotency-key', owner, header)
+        : newMessageId(clock.now())
+    const event = { ...readEvent(body), id, audience: owner, requestKey: body.eventId ? header : undefined }
+    const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
+      emits.add({ ...event, headers }),
+    ).catch((error: unknown) => {
+      // Svix answers a repeated key with the first answer, whatever the body.
+      if (body.eventId || !(error instanceof Problem && error.code === 'id-conflict')) throw error
+      return undefined
+    })
+    if (emitted?.isNew !== true) {
+      if (!header) throw new Problem('conflict')
+      const before = await searchMessage(database.reader, owner, id)
+      if (before) return (await viewMessages(database, [before], withContent))[0]
+    }
+    const { eventId = null, eventType, channels = null, payload, tags } = body
+    return {
+      eventId,
+      eventType,
+      payload: withContent ? payload : {},
+      channels,
+      id,
+      timestamp: isoTime(emitted?.at ?? clock.now()),
+      ...(tags && { tags }),
+      ...(emitted?.deliverAt !== undefined && { deliverAt: isoTime(emitted.deliverAt) }),
+    }
+  }
+}
+
+function readEvent({ eventType, payload, ...body }: MessageIn): NewEvent {
+  const { eventId, channels, tags, deliverAt, transformationsParams } = body
+  const { payloadRetentionPeriod: days, payloadRetentionHours: hours } = body
+  const raw = transformationsParams?.rawPayload
+  if (transformationsParams?.headers)
+    throw invalidField(['transformations_params', 'headers'], 'Messages have no headers of their own.')
+  return {
+    type: eventType,
+    data: payload,
+    dataJson: raw,
+    uid: eventId ?? undefined,
+    channels: channels ?? undefined,
+    tags: tags?.length ? tags : undefined,
+    deliverAt: deliverAt ?? undefined,
+    payloadRetention: hours ? hours * 3_600 : days ? days * 86_400 : undefined,
+  }
+}

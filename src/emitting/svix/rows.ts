@@ -1,0 +1,279 @@
+import { sql, type RawBuilder } from 'kysely'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { parseExactly } from '../../json/exact.ts'
+import type { Database, Queryable } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
+import { bounds } from '../deliveries/delivery-sources.ts'
+import { idsAfter, idsBelow, type OpenStatus } from '../deliveries/id-streams.ts'
+import { everybody } from '../events/audience.ts'
+import { notFound } from './call.ts'
+import { messageIdOf } from './ids.ts'
+import { type AskedPage, readIterator, type Walk } from './pages.ts'
+
+const messageColumns = [
+  'k.event',
+  'k.event_id as id',
+  'k.audience',
+  'e.type',
+  'e.created_at',
+  'o.uid',
+  'o.channels',
+  'o.tags',
+  'o.expunged_at',
+  's.deliver_at',
+] as const
+const size = sql<number | null>`octet_length(e.payload)`.as('size')
+
+function messages(db: Queryable) {
+  return db
+    .selectFrom('idempotency_keys as k')
+    .leftJoin('events as e', 'e.id', 'k.event')
+    .leftJoin('event_options as o', 'o.event', 'k.event')
+    .leftJoin('scheduled_events as s', 's.event', 'k.event')
+    .select(messageColumns)
+    .select(size)
+}
+
+/** A message without its payload. The type is null once its event was deleted. */
+export type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
+
+function deliveries(db: Queryable) {
+  return db
+    .selectFrom('deliveries as d')
+    .innerJoin('idempotency_keys as k', 'k.event', 'd.event')
+    .leftJoin('events as e', 'e.id', 'k.event')
+    .leftJoin('event_options as o', 'o.event', 'k.event')
+    .leftJoin('scheduled_events as s', 's.event', 'k.event')
+    .select(messageColumns)
+    .select(size)
+    .select([
+      'd.id as delivery',
+      'd.subscriber_id',
+      'd.status',
+      'd.attempts',
+      'd.due_at',
+      'd.created_at as delivered_from',
+    ])
+}
+
+/** A delivery with its message. */
+export type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
+
+/** What selects messages. All of it must hold. */
+export interface MessageFilter {
+  event_types?: readonly string[]
+  channel?: string
+  tag?: string
+}
+
+/** Returns whether a message is one of an application, and is selected. */
+export function selector(owner: string, { event_types, channel, tag }: MessageFilter) {
+  const has = (json: string | null, text: string | undefined): boolean =>
+    text === undefined || (json !== null && (JSON.parse(json) as string[]).includes(text))
+  return (row: MessageRow): boolean =>
+    row.type !== null &&
+    (row.audience === owner || row.audience === everybody) &&
+    (event_types?.includes(row.type) ?? true) &&
+    has(row.channels, channel) &&
+    has(row.tags, tag)
+}
+
+export function isWithin(time: number, { before, after }: AskedPage): boolean {
+  return time < (before ?? Infinity) && time >= (after ?? 0)
+}
+
+/** Ids between two others. */
+interface Range {
+  from: number
+  to: number
+}
+
+/**
+ * The ids of rows that can have been created between the two times of a list.
+ * @param lead milliseconds by which a row can be older than what the list shows of it
+ */
+async function rangeOf(
+  { readerAside }: Database,
+  table: 'events' | 'deliveries',
+  { after, before }: AskedPage,
+  lead: number,
+): Promise<Range> {
+  const { low, high } = await bounds(readerAside, table, {
+    ...(after !== undefined && { since: after - lead }),
+    ...(before !== undefined && { until: before }),
+  })
+  return { from: low - 1, to: high }
+}
+
+function behindOf({ from, to }: Range, behind: number | undefined, ascending: boolean): Range {
+  if (behind === undefined) return { from, to }
+  return ascending ? { from: Math.max(from, behind), to } : { from, to: Math.min(to, behind) }
+}
+
+const placeOf = (rows: readonly MessageRow[], place: number | undefined) =>
+  place === undefined || rows.length === 0 ? undefined : { place, id: rows.at(-1)!.id }
+
+/** The messages of an application, by the numbers of their events. */
+export async function messageWalk(
+  database: Database,
+  owner: string,
+  asked: AskedPage,
+  filter: MessageFilter,
+): Promise<Walk<MessageRow, number>> {
+  const { readerAside: db, engine } = database
+  const { ascending, iterator } = asked
+  const range = await rangeOf(database, 'events', asked, 0)
+  const selects = selector(owner, filter)
+  return {
+    behind:
+      iterator === undefined ? undefined : (await readIterator(searchMessage(db, owner, iterator))).event,
+    async read(behind, count) {
+      const found = await sql<{ event: number }>`${numbersOf(engine, owner, {
+        ...behindOf(range, behind, ascending),
+        ascending,
+        count,
+      })}`.execute(db)
+      const numbers = found.rows.map(({ event }) => event)
+      const rows = await messages(db)
+        .where(isOneOf(engine, 'k.event', numbers))
+        .orderBy('k.event', ascending ? 'asc' : 'desc')
+        .execute()
+      return {
+        rows: rows.filter((row) => selects(row) && isWithin(row.created_at!, asked)),
+        last: placeOf(rows, numbers.length < count ? undefined : numbers.at(-1)),
+      }
+    },
+  }
+}
+
+/** The numbers of the next events for an owner or for everybody. Row values leave PostgreSQL's planner no other index. */
+function numbersOf(
+  engine: Engine,
+  owner: string,
+  { from, to, ascending, count }: Range & { ascending: boolean; count: number },
+): RawBuilder<unknown> {
+  const direction = sql.raw(ascending ? '' : 'desc')
+  const numbersFor = (audience: string): RawBuilder<unknown> =>
+    engine === 'sqlite'
+      ? sql`select event from idempotency_keys indexed by idempotency_keys_of_audience
+          where audience = ${audience} and event > ${from} and event < ${to} order by event ${direction} limit ${count}`
+      : sql`select event from idempotency_keys where audience is not null and (audience, event) > (${audience}, ${from}::bigint)
+          and (audience, event) < (${audience}, ${to}::bigint) order by audience ${direction}, event ${direction} limit ${count}`
+  return sql`select event from (select * from (${numbersFor(owner)}) own union all select * from (${numbersFor(everybody)}) shared) merged
+    order by event ${direction} limit ${count}`
+}
+
+/** @param text its id, or the eventId with which it was created */
+export async function searchMessage(
+  db: Queryable,
+  owner: string,
+  text: string,
+): Promise<MessageRow | undefined> {
+  const rows = await messages(db)
+    .where('k.event_id', 'in', [text, messageIdOf('eventId', owner, text)])
+    .execute()
+  const found = rows.filter(selector(owner, {}))
+  return found.find(({ id }) => id === text) ?? found[0]
+}
+
+/** @throws SvixError 404 also for a message of another application */
+export async function findMessage(db: Queryable, owner: string, text: string): Promise<MessageRow> {
+  const row = await searchMessage(db, owner, text)
+  if (!row) throw notFound()
+  return row
+}
+
+/** Milliseconds for which retries of a delivery are expected. Attempts that come later are not found by their time. */
+const longestRetries = 7 * 86_400_000
+
+/** The deliveries of an endpoint, of one status or of any. `behind` is the place of the iterator. */
+export async function deliveryReader(
+  database: Database,
+  { owner, subscriberId, status }: { owner: string; subscriberId: string; status?: OpenStatus | undefined },
+  asked: AskedPage,
+  filter: MessageFilter,
+): Promise<Walk<DeliveryRow, number>['read']> {
+  const { readerAside: db, engine } = database
+  const { ascending } = asked
+  const range = await rangeOf(database, 'deliveries', asked, longestRetries)
+  const selects = selector(owner, filter)
+  const stream = { subscriberId, ...(status && { status }) }
+  return async (behind, count) => {
+    const { from, to } = behindOf(range, behind, ascending)
+    const ids = await (ascending
+      ? idsAfter(db, engine, stream, { after: from, upTo: to - 1, count })
+      : idsBelow(db, engine, [stream], { before: to, from: from + 1, count }))
+    const rows = await deliveries(db)
+      .where(isOneOf(engine, 'd.id', ids))
+      .orderBy('d.id', ascending ? 'asc' : 'desc')
+      .execute()
+    const last = ids.length < count ? undefined : ids.at(-1)
+    return { rows: rows.filter((row) => row.attempts > 0 && selects(row)), last: placeOf(rows, last) }
+  }
+}
+
+/** Bytes of the payloads that one response has. */
+const mostBytes = 8 * 1024 * 1024
+
+/** The number of rows whose payloads fit into one response: one at least. */
+export function fitting(rows: readonly MessageRow[]): number {
+  let bytes = 0
+  const end = rows.findIndex((row) => (bytes += row.size ?? 0) > mostBytes)
+  return end < 0 ? rows.length : Math.max(1, end)
+}
+
+/** The payload of a message whose content was removed. */
+export const expired = '{"expired":true}'
+
+/** The JSON of the messages' content by the numbers of their events, without content that was removed. */
+export async function contentsOf(
+  { readerAside, engine }: Database,
+  rows: readonly MessageRow[],
+): Promise<Map<number, string>> {
+  const numbers = rows.map(({ event }) => event)
+  const found = await readerAside
+    .selectFrom('events')
+    .select(['id', 'payload'])
+    .where(isOneOf(engine, 'id', numbers))
+    .execute()
+  return new Map(
+    found.flatMap(({ id, payload }) => {
+      const data = dataOf(payload)
+      return data === undefined ? [] : [[id, data] as const]
+    }),
+  )
+}
+
+/** Messages as clients read them, in the order of the rows. */
+export async function viewMessages(
+  database: Database,
+  rows: readonly MessageRow[],
+  withContent: boolean,
+): Promise<object[]> {
+  const contents = withContent ? await contentsOf(database, rows) : new Map<number, string>()
+  return rows.map(({ event, id, ...row }) => ({
+    eventId: row.uid,
+    eventType: row.type,
+    payload: withContent ? readContent(contents.get(event) ?? expired) : {},
+    channels: row.channels === null ? null : (JSON.parse(row.channels) as string[]),
+    id,
+    timestamp: isoTime(row.created_at!),
+    ...(row.tags !== null && { tags: JSON.parse(row.tags) as string[] }),
+    ...(row.deliver_at !== null && { deliverAt: isoTime(row.deliver_at) }),
+  }))
+}
+
+/** Clients read an object. Other callers of the service may emit any JSON value. */
+function readContent(json: string): unknown {
+  const data = parseExactly(json)
+  return typeof data === 'object' && data !== null && !Array.isArray(data) ? data : { data }
+}
+
+/** The JSON of an event's data, before which nothing has such quotes; `undefined` if the data was removed. */
+function dataOf(payload: Uint8Array): string | undefined {
+  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString()
+  const name = ',"data":'
+  const start = text.indexOf(name)
+  return start < 0 ? undefined : text.slice(start + name.length, -1)
+}
