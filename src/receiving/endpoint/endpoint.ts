@@ -270,27 +270,13 @@ const Answer = {
 /** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. Returns what answers each source. */
 export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string, WebhookEndpoint> {
   const endpoints = new Map<string, WebhookEndpoint>()
-  const outcomes = parts.metrics.counter(
-    'postern_webhooks_total',
-    `Webhooks by source and outcome: accepted, answered, dropped, ${Object.keys(reasons).join(', ')}`,
-    ['source', 'outcome'],
-  )
-  const unhandled = parts.metrics.counter(
-    'postern_webhooks_unhandled_total',
-    'Accepted webhooks that no handler takes, by source',
-    ['source'],
-  )
   const { webhooks } = parts.metrics.durations
-  const observe = parts.metrics.seconds(
-    'postern_webhook_seconds',
-    'Time from the head of an accepted webhook to its acknowledgement',
-    'source',
-    [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5],
-  )
+  const { outcomes, unhandled, observe } = webhookMetrics(parts.metrics)
   const { bodyLimit, baseUrl, production } = parts.configuration
   for (const [source, scheme] of parts.sources) {
-    // The labels of the most frequent outcome are looked up once.
+    // The labels of the most frequent counts are looked up once.
     const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
+    const unhandledHere = unhandled.labels({ source })
     const acceptedLately = parts.activity.of('source', source, 'accepted')
     const endpoint = new WebhookEndpoint({
       source,
@@ -309,7 +295,7 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
           parts.activity.of('source', source, outcome).add()
         }
       },
-      countUnhandled: () => unhandled.inc({ source }),
+      countUnhandled: () => unhandledHere.inc(),
       observe(ms, traceparent) {
         webhooks.observe(ms)
         observe(source, ms, traceparent)
@@ -327,6 +313,26 @@ export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string
       )
   }
   return endpoints
+}
+
+function webhookMetrics(metrics: Metrics) {
+  const outcomes = metrics.counter(
+    'postern_webhooks_total',
+    `Webhooks by source and outcome: accepted, answered, dropped, ${Object.keys(reasons).join(', ')}`,
+    ['source', 'outcome'],
+  )
+  const unhandled = metrics.counter(
+    'postern_webhooks_unhandled_total',
+    'Accepted webhooks that no handler takes, by source',
+    ['source'],
+  )
+  const observe = metrics.seconds(
+    'postern_webhook_seconds',
+    'Time from the head of an accepted webhook to its acknowledgement',
+    'source',
+    [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 5],
+  )
+  return { outcomes, unhandled, observe }
 }
 
 function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: WebhookEndpoint): void {

@@ -106,16 +106,10 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
         if (refusal)
           return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
-        const all = [verified, ...(verified.others ?? [])].map(({ id, type, content }) => {
-          const arrival = {
-            rawBody: content?.bytes ?? rawBody,
-            headers,
-            contentType: content?.type ?? contentType,
-            receivedAt,
-          }
-          return eventOf(target, { ...verified, id, type: routedType(scheme, type, arrival) }, arrival)
-        })
-        const dropped = scheme.drop === undefined ? [] : all.filter((event) => isDropped(target, event))
+        const arrival = { rawBody, headers, contentType, receivedAt }
+        const all = [eventOf(target, verified, verified, arrival)]
+        for (const other of verified.others ?? []) all.push(eventOf(target, other, verified, arrival))
+        const dropped = scheme.drop === undefined ? none : all.filter((event) => isDropped(target, event))
         const events = dropped.length === 0 ? all : all.filter((event) => !dropped.includes(event))
         return { events, dropped, reply: verified.reply, rate }
       }
@@ -127,6 +121,8 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
     return fetchWanted(verified, verify, fetchKeys).then((found) => evaluateVerified(found), keysUnavailable)
   }
 }
+
+const none: readonly IncomingEvent[] = []
 
 const elsewhere: Refused = {
   refused: 'address-not-allowed',
@@ -214,13 +210,18 @@ interface Arrival extends Omit<Delivered, 'url'> {
   readonly receivedAt: number
 }
 
+/** @param one the first event of the request, or one of its others */
 function eventOf(
   { source, scheme, planOf, firstDelay, log }: Target,
+  one: Pick<Accepted, 'id' | 'type' | 'content'>,
   verified: Accepted,
   arrival: Arrival,
 ): IncomingEvent {
-  const { id: eventId, type } = verified
-  const { rawBody: payload, headers, contentType, receivedAt } = arrival
+  const { id: eventId, content } = one
+  const { headers, receivedAt } = arrival
+  const payload = content?.bytes ?? arrival.rawBody
+  const contentType = content?.type ?? arrival.contentType
+  const type = scheme.route ? routedType(scheme.route, one.type, payload, arrival) : one.type
   const named =
     headers['content-type'] === contentType ? headers : { ...headers, 'content-type': contentType }
   const stored = headersToStore(named, scheme.signatureHeader, verificationOf(scheme, verified))
@@ -236,17 +237,23 @@ function eventOf(
     receivedAt,
     status: handled ? 'pending' : 'processed',
     dueAt: handled ? receivedAt + firstDelay : receivedAt,
-    orderKey: orderKeyOf(
-      plan,
-      { source, eventId, type, payload, headers: stored, receivedAt, attempts: 1 },
-      log,
-    ),
+    orderKey: plan.order
+      ? orderKeyOf(
+          plan.order,
+          { source, eventId, type, payload, headers: stored, receivedAt, attempts: 1 },
+          log,
+        )
+      : null,
   }
 }
 
 /** The type at the place that the source declares, or that of its scheme. */
-function routedType({ route }: Scheme, type: string, { rawBody, headers, receivedAt }: Arrival): string {
-  if (!route) return type
+function routedType(
+  route: NonNullable<Scheme['route']>,
+  type: string,
+  rawBody: Buffer,
+  { headers, receivedAt }: Arrival,
+): string {
   const body = 'body' in route ? readJson(rawBody) : { value: undefined }
   if ('rejected' in body) return type
   const found = identify('id', find(route, { rawBody, headers, now: receivedAt }, body.value))
@@ -301,8 +308,11 @@ const longest = 200
  * Returns the order key of an event, prefixed by the handler's name, or `null` for an event without one. Events whose `orderBy`
  * throws share a key.
  */
-function orderKeyOf({ order }: Plan, event: Received, log: FastifyBaseLogger): string | null {
-  if (!order) return null
+function orderKeyOf(
+  order: NonNullable<Plan['order']>,
+  event: Received,
+  log: FastifyBaseLogger,
+): string | null {
   let key: unknown
   try {
     key = order.by(receivedEvent(event))
