@@ -129,7 +129,8 @@ function conditionsOf(
   return conditions
 }
 
-function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
+/** SQL for whether the newest attempt of a delivery has such a response. */
+export function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
   const from = Number(responseClass[0]) * 100
   const status =
@@ -329,7 +330,7 @@ export const deliveryStatuses = ['pending', 'delivered', 'dead'] as const satisf
 
 /** The response to the newest attempt; `none`: no response came. */
 export const responseClasses = ['2xx', '3xx', '4xx', '5xx', 'none'] as const
-type ResponseClass = (typeof responseClasses)[number]
+export type ResponseClass = (typeof responseClasses)[number]
 
 interface FilterTexts {
   status?: string | undefined

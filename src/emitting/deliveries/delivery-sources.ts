@@ -68,7 +68,7 @@ interface Bounds {
 export async function bounds(
   db: Queryable,
   table: 'deliveries' | 'events',
-  { since, until }: DeliverySearch,
+  { since, until }: Pick<DeliverySearch, 'since' | 'until'>,
 ): Promise<Bounds> {
   const low = since === undefined ? 0 : (await idAtTime(db, table, since)) - outOfOrder
   const high = until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { type ShownJob, startJob } from '../../events/jobs/job.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { type AllowanceKind, holderOf, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/audience.ts'
-import type { DeliveryFilter } from './delivery-log.ts'
+import { answeredWith, type DeliveryFilter, type ResponseClass } from './delivery-log.ts'
 import { highestId, idsAfter } from './id-streams.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { lockOwner } from '../subscribers/owner-directory.ts'
@@ -12,15 +13,25 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { JobStep } from '../../events/jobs/worker.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { JobsTable, SubscribersTable } from '../../storage/tables.ts'
+import type { DeliveryStatus, JobsTable, SubscribersTable } from '../../storage/tables.ts'
 import { insertDelivery, newDelivery } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
 
 /** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
 const mostRunning = 5
 
+/** Selects deliveries to send again. All given conditions must hold. */
+export interface ReplayFilter extends Omit<DeliveryFilter, 'status'> {
+  /** Default: `dead`. `failed`: also those that wait for a retry; `any`: also delivered ones. */
+  status?: DeliveryStatus | 'failed' | 'any'
+  eventTypes?: readonly string[]
+  channel?: string
+  tag?: string
+  responseClass?: ResponseClass
+}
+
 interface BulkReplay {
-  filter: DeliveryFilter
+  filter: ReplayFilter
   /** Deliveries per second; `null` for no limit. */
   rate: number | null
   /** The command line starts one job for each subscriber, so it has no limit of jobs. */
@@ -138,7 +149,7 @@ export class Replay extends AuditedStore {
       if (same) return same
       if (typeof caller === 'object') await this.#take(tx, 'bulk-replay', subscriberId, caller)
       const highest = (await highestId(tx, this.database.engine, { subscriberId })) ?? 0
-      const stored: ReplayFilter = { ...filter, upTo: Math.min(highest, before - 1) }
+      const stored: StoredFilter = { ...filter, upTo: Math.min(highest, before - 1) }
       const begun = await startJob(
         tx,
         { kind: 'replay', subscriberId, filter: stored, total, rate, behind },
@@ -164,7 +175,7 @@ export class Replay extends AuditedStore {
   ): Promise<ShownJob | undefined> {
     const running = await this.#running(tx, subscriberId)
     const same = running.find(
-      (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as ReplayFilter, filter),
+      (job) => job.subscriber_id === subscriberId && isSame(JSON.parse(job.filter) as StoredFilter, filter),
     )
     if (!same && caller !== 'command-line' && running.length >= mostRunning)
       throw new Problem('conflict', {
@@ -199,20 +210,16 @@ export class Replay extends AuditedStore {
   }
 }
 
-function isSame(stored: ReplayFilter, asked: DeliveryFilter): boolean {
-  return (
-    (stored.status ?? 'dead') === (asked.status ?? 'dead') &&
-    stored.eventType === asked.eventType &&
-    stored.since === asked.since &&
-    stored.until === asked.until
-  )
+function isSame(stored: StoredFilter, asked: ReplayFilter): boolean {
+  const standard = { status: 'dead' as const }
+  return isDeepStrictEqual({ ...standard, ...stored }, { ...standard, ...asked, upTo: stored.upTo })
 }
 
 /** Deliveries that one step examines at most: some milliseconds, in which others do not write on SQLite. */
 const examinedPerStep = 1_000
 
 /** The deliveries of a replay job. It does not include those that are created later. */
-interface ReplayFilter extends DeliveryFilter {
+interface StoredFilter extends ReplayFilter {
   /** The highest id of a delivery that belongs to it. */
   upTo: number
 }
@@ -229,7 +236,7 @@ interface Measured {
 async function measure(
   { readerAside: db }: Database,
   subscriberId: string,
-  filter: DeliveryFilter,
+  filter: ReplayFilter,
   now: number,
 ): Promise<Measured> {
   const { low, high } = await bounds(db, 'deliveries', filter)
@@ -245,24 +252,35 @@ async function measure(
 }
 
 /**
- * SQL for whether the filter selects a delivery of its subscriber; without a status, dead ones. Pending ones only if they wait for a
- * later attempt.
+ * SQL for whether the filter selects a delivery of its subscriber. Pending ones only if they wait for a later attempt.
  */
-function isReplayable(
-  { status = 'dead', eventType, since, until }: DeliveryFilter,
-  now: number,
-): RawBuilder<SqlBool> {
+function isReplayable(filter: ReplayFilter, now: number): RawBuilder<SqlBool> {
+  const { status = 'dead', eventType, eventTypes, since, until, responseClass } = filter
   // No join: a planner could begin with all events of the type.
   const type = sql`(select type from events where events.id = deliveries.event)`
   const conditions = [
-    sql`deliveries.status = ${sql.lit(status)}`,
+    sql`(deliveries.status <> 'pending' or deliveries.due_at > ${now})`,
     eventType ? sql`${type} = ${eventType}` : sql`${type} is not null`,
     isForItsOwner,
   ]
-  if (status === 'pending') conditions.push(sql`deliveries.due_at > ${now}`)
+  if (status === 'failed')
+    conditions.push(sql`(deliveries.status = 'dead'
+      or deliveries.status = 'pending' and deliveries.attempts > deliveries.attempts_before)`)
+  else if (status !== 'any') conditions.push(sql`deliveries.status = ${sql.lit(status)}`)
+  if (eventTypes) conditions.push(sql`${type} in (${sql.join(eventTypes)})`)
+  if (responseClass) conditions.push(answeredWith(responseClass))
+  for (const name of ['channel', 'tag'] as const)
+    if (filter[name] !== undefined) conditions.push(hasOption(`${name}s`, filter[name]))
   if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
   if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
+}
+
+/** SQL for whether the event of a delivery has that channel or tag. Neither contains a quote. */
+function hasOption(name: 'channels' | 'tags', text: string): RawBuilder<SqlBool> {
+  const column = sql.ref(`o.${name}`)
+  return sql<SqlBool>`exists (select 1 from event_options o
+    where o.event = deliveries.event and replace(${column}, ${JSON.stringify(text)}, '') <> ${column})`
 }
 
 /** Makes finished deliveries due now and starts their schedules again. */
@@ -304,12 +322,13 @@ export async function replayStep(
   job: JobsTable,
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
-  const { upTo, ...filter } = JSON.parse(job.filter) as ReplayFilter
+  const { upTo, ...filter } = JSON.parse(job.filter) as StoredFilter
   const { status = 'dead' } = filter
+  const isOpen = status === 'dead' || status === 'pending'
   const examined = await idsAfter(
     tx,
     engine,
-    { subscriberId: job.subscriber_id!, ...(status !== 'delivered' && { status }) },
+    { subscriberId: job.subscriber_id!, ...(isOpen && { status }) },
     { after: job.position, upTo, count: examinedPerStep },
   )
   if (examined.length === 0) return { count: 0, last: undefined, done: true }
@@ -322,7 +341,8 @@ export async function replayStep(
     .limit(limit)
     .execute()
   const ids = rows.map(({ id }) => id)
-  await (status === 'pending' ? endWait : reopen)(tx, ids, now)
+  await endWait(tx, ids, now)
+  await reopen(tx, ids, now)
   // Behind the last one, others that were examined may match.
   if (ids.length === limit) return { count: limit, last: ids.at(-1), done: false }
   return { count: ids.length, last: examined.at(-1), done: examined.length < examinedPerStep }
