@@ -124,7 +124,7 @@ export interface SealedColumn {
   readonly column: string
   /** The columns of the primary key. */
   readonly key: readonly string[]
-  /** The rows expire within minutes, so a value that cannot be opened does not prevent a start. */
+  /** The rows expire within hours, so a value that cannot be opened does not prevent a start. */
   readonly shortLived?: true
   /** The context that binds a value to its row, derived from the primary key. */
   context(row: never): SealContext
@@ -186,6 +186,13 @@ export const sealedColumns = {
   }),
   providerAccessToken: providerToken('access_token'),
   providerRefreshToken: providerToken('refresh_token'),
+  idempotentResponse: sealed({
+    table: 'idempotent_responses',
+    column: 'body',
+    key: ['key_hash'],
+    shortLived: true,
+    context: ({ key_hash: hash }) => `idempotent_responses:${Buffer.from(hash).toString('hex')}`,
+  }),
   flowVerifier: sealed({
     table: 'flows',
     column: 'verifier',

@@ -18,16 +18,18 @@ export class Portal extends AuditedStore {
   /**
    * Creates a link, and removes expired links and sessions.
    * @param name sets the owner's display name
-   * @param lasts milliseconds until the link and its session expire
+   * @param lasts milliseconds until the link and its session expire, and until a token for the Svix-compatible API expires, which is
+   * created with `token`
    */
   async createLink(
     { owner, name }: { owner: string; name?: string | undefined },
-    lasts: { link: number; session: number },
+    lasts: { link: number; session: number; token?: number },
     origin: AuditOrigin,
-  ): Promise<{ token: string; expiresAt: number }> {
+  ): Promise<{ token: string; expiresAt: number; apiToken?: string }> {
     const now = this.clock.now()
     const token = newToken()
     const expiresAt = now + lasts.link
+    const apiToken = lasts.token === undefined ? undefined : newToken('appsk_')
     await this.database.transaction(async (tx) => {
       if (name !== undefined) await this.#owners.changeWithin(tx, owner, { name }, origin)
       await tx.deleteFrom('portal_links').where('expires_at', '<=', now).execute()
@@ -42,9 +44,20 @@ export class Portal extends AuditedStore {
           expires_at: expiresAt,
         })
         .execute()
+      if (apiToken !== undefined)
+        await tx
+          .insertInto('portal_sessions')
+          .values({
+            id: newId(now),
+            owner,
+            token_hash: hashToken(apiToken),
+            created_at: now,
+            expires_at: now + lasts.token!,
+          })
+          .execute()
       await this.record(tx, { action: 'portal.link_created', target: targetOf(owner), ...origin })
     })
-    return { token, expiresAt }
+    return { token, expiresAt, ...(apiToken !== undefined && { apiToken }) }
   }
 
   /**
@@ -105,20 +118,32 @@ export class Portal extends AuditedStore {
       .executeTakeFirst()
   }
 
-  async end(session: PortalSession, origin: AuditOrigin): Promise<void> {
+  async end(session: Pick<PortalSession, 'id' | 'owner'>, origin: AuditOrigin): Promise<void> {
     await this.database.transaction((tx) => this.#endWithin(tx, session, origin))
   }
 
-  async #endWithin(tx: Tx, { id, owner }: PortalSession, origin: AuditOrigin): Promise<void> {
+  async #endWithin(
+    tx: Tx,
+    { id, owner }: Pick<PortalSession, 'id' | 'owner'>,
+    origin: AuditOrigin,
+  ): Promise<void> {
     await tx.deleteFrom('portal_sessions').where('id', '=', id).execute()
     await this.record(tx, { action: 'portal.left', target: targetOf(owner), ...origin })
   }
 
-  /** Ends all links and sessions of an owner. */
-  async revoke(owner: string, origin: AuditOrigin): Promise<void> {
+  /** Ends all links, sessions and tokens of an owner. @param within milliseconds until then */
+  async revoke(owner: string, origin: AuditOrigin, within = 0): Promise<void> {
+    const end = this.clock.now() + within
     await this.database.transaction(async (tx) => {
-      await tx.deleteFrom('portal_links').where('owner', '=', owner).execute()
-      await tx.deleteFrom('portal_sessions').where('owner', '=', owner).execute()
+      for (const table of ['portal_links', 'portal_sessions'] as const)
+        if (within === 0) await tx.deleteFrom(table).where('owner', '=', owner).execute()
+        else
+          await tx
+            .updateTable(table)
+            .set({ expires_at: end })
+            .where('owner', '=', owner)
+            .where('expires_at', '>', end)
+            .execute()
       await this.record(tx, { action: 'portal.revoked', target: targetOf(owner), ...origin })
     })
   }

@@ -8,7 +8,7 @@ import type { sealedColumns } from '../../src/crypto/keyring.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/guides/operating/secrets.md'), 'utf8')
 
-/** Where the page names what a sealed column holds. Pending sign-ins end by themselves. */
+/** Where the page names what a sealed column holds. Pending sign-ins and stored responses end by themselves. */
 const rows: Record<keyof typeof sealedColumns, string | undefined> = {
   subscriberSecret: 'the signing secret of a subscriber',
   subscriberHeaders: 'custom headers of a subscriber',
@@ -18,6 +18,7 @@ const rows: Record<keyof typeof sealedColumns, string | undefined> = {
   providerAccessToken: 'provider tokens',
   providerRefreshToken: 'provider tokens',
   flowVerifier: undefined,
+  idempotentResponse: undefined,
 }
 
 test('each secret setting has its row', () => {

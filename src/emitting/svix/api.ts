@@ -3,9 +3,11 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { Access } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { applicationOperations, ownerOf } from './applications.ts'
+import { ApplicationOwners, applicationOperations, createNamed } from './applications.ts'
+import { authenticationOperations } from './auth.ts'
 import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
 import { SvixError, toSvixError } from './errors.ts'
+import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { messageOperations } from './messages.ts'
 import { reasonOf } from './unsupported.ts'
@@ -18,23 +20,35 @@ const forOwners =
 /** Of these, the ones that are not for owners. */
 const notForOwners = /send-example|expunge|cancel-msgs/
 /** Operations that handle an unknown application themselves. */
-const createsApplication = /^v1\.(application\.upsert|message\.create|authentication\.\w+-\w*-?access)$/
+const createsApplication =
+  /^v1\.(application\.upsert|message\.create|authentication\.(app-portal|dashboard)-access)$/
 
 /** Svix's API: applications are owners, endpoints are subscribers, messages are events. */
 export function svixRoutes(app: App, parts: EmittingRouteParts): void {
-  const handlers: SvixOperations = { ...applicationOperations(parts), ...messageOperations(parts) }
+  const ok = { status: 'ok' }
+  const handlers: SvixOperations = {
+    ...applicationOperations(parts),
+    ...authenticationOperations(parts),
+    ...messageOperations(parts),
+    'v1.health.ping': async () => undefined,
+    'v1.health.get': async () => {
+      await parts.database.reader.selectFrom('owners').select('owner').limit(1).execute()
+      return { database: ok, queue: ok, cache: ok }
+    },
+  }
+  const applications = new ApplicationOwners(parts)
   app.setErrorHandler((error, request, reply) => {
     const { answer, problem } = toSvixError(error)
     if (problem) app.problemLog.report(request.log, problem, error)
     const retryAfter = problem?.extras.retryAfter
     if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)))
     if (answer.status === 401) reply.header('www-authenticate', 'Bearer')
-    return send(reply.header('cache-control', 'no-store'), answer.status, answer.body)
+    return send(reply.header('cache-control', 'no-store'), write(answer.status, answer.body))
   })
   for (const operation of readOperations()) {
     const isOpen = operation.id.startsWith('v1.health.')
     const options = { config: { access: isOpen ? ('public' as const) : access }, schema: { hide: true } }
-    const handler = handle(operation, handlers, parts)
+    const handler = handle(operation, handlers, { ...parts, applications })
     for (const url of [operation.url, `${operation.url}/`])
       app.route({ ...options, method: operation.method, url, handler })
   }
@@ -53,46 +67,73 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     })
 }
 
-function send(reply: FastifyReply, status: number, body: unknown): FastifyReply {
-  if (body === undefined) return reply.code(204).send()
+function send(reply: FastifyReply, { status, text }: Answer): FastifyReply {
+  if (text === undefined) return reply.code(204).send()
   return reply
     .code(status)
     .type('application/json; charset=utf-8')
-    .serializer((text: string) => text)
-    .send(JSON.stringify(body))
+    .serializer((written: string) => written)
+    .send(text)
 }
 
-function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: EmittingRouteParts) {
+function write(status: number, answer: unknown): Answer {
+  return answer instanceof SvixAnswer
+    ? { status: answer.status, text: JSON.stringify(answer.body) }
+    : { status: answer === undefined ? 204 : status, text: JSON.stringify(answer) }
+}
+
+/** A body that may describe the application of the message. */
+interface MessageBody {
+  application?: Parameters<typeof createNamed>[1]
+}
+
+interface HandleParts extends EmittingRouteParts {
+  applications: ApplicationOwners
+}
+
+function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: HandleParts) {
+  const repeated = new IdempotentResponses(parts)
   const { id, status, readBody, readQuery } = operation
   const handler = handlers[id]
   const isForOwners = forOwners.test(id) && !notForOwners.test(id)
+  const isMessage = id === 'v1.message.create'
+  const changesApplications = id.startsWith('v1.application.') && operation.method !== 'GET'
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const isPortal = request.principal?.kind === 'portal'
     if (isPortal && !isForOwners)
       throw new SvixError(403, 'insufficient access', 'Insufficient access for the given operation.')
     const params = request.params as Record<string, string>
     const query = readQuery(request.query as Record<string, string>, request.url)
-    const owner = await findOwner(request, id, parts)
+    const found = findOwner(request, id, parts.applications)
+    let owner = typeof found === 'string' ? found : await found
     const body = readBody(request.body)
-    const call: SvixCall = { owner, params, query, body, request, origin: auditOrigin(request), isPortal }
+    const origin = auditOrigin(request)
+    if (isMessage && owner === '')
+      owner = await createNamed(params['app_id']!, (body as MessageBody).application, parts, origin)
+    const call: SvixCall = { owner, params, query, body, request, origin, isPortal }
     if (!handler) throw notImplemented(`${id} has no counterpart in Postern.`)
-    const answer = await handler(call)
-    return answer instanceof SvixAnswer
-      ? send(reply, answer.status, answer.body)
-      : send(reply, status, answer)
+    const work = async (): Promise<Answer> => write(status, await handler(call))
+    // The id of a message is made of its key, so that this costs it no statement.
+    const key = isMessage ? undefined : idempotencyHash(request)
+    const answer = await (key === undefined ? work() : repeated.answer(key, work))
+    if (changesApplications) parts.applications.forget()
+    return send(reply, answer)
   }
 }
 
 /** @throws SvixError 404, also for an application that is not the caller's */
-async function findOwner(
+function findOwner(
   { params, principal }: FastifyRequest,
   id: string,
-  parts: EmittingRouteParts,
-): Promise<string> {
+  applications: ApplicationOwners,
+): string | Promise<string> {
   const named = (params as { app_id?: string }).app_id
   if (named === undefined) return ''
-  const owner = await ownerOf(named, parts, id === 'v1.message.create')
-  if (principal?.kind === 'portal' && principal.owner !== owner) throw notFound()
-  if (owner === undefined && !createsApplication.test(id)) throw notFound()
-  return owner ?? ''
+  const check = (owner: string | undefined): string => {
+    if (principal?.kind === 'portal' && principal.owner !== owner) throw notFound()
+    if (owner === undefined && !createsApplication.test(id)) throw notFound()
+    return owner ?? ''
+  }
+  const found = id === 'v1.message.create' ? applications.findRecent(named) : applications.find(named)
+  return found instanceof Promise ? found.then(check) : check(found)
 }

@@ -230,7 +230,8 @@ export interface IdempotentResponsesTable {
   key_hash: Uint8Array
   /** Null while the request is in progress. */
   status: number | null
-  body: string | null
+  /** Sealed, because some responses contain secrets. Null for a response without a body. */
+  body: Uint8Array | null
   created_at: number
 }
 

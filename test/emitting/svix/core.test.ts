@@ -1,45 +1,186 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
+import { ApiKeys } from '../../../src/accounts/tokens/api-keys.ts'
+import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import { onEachEngine } from '../../harness/engines.ts'
 import { started } from '../../harness/started.ts'
 import { startEmitting } from '../harness.ts'
 
-onEachEngine("Svix's API", (engine) => {
-  const service = started(() => startEmitting(engine))
+interface Answer {
+  status: number
+  // The tests compare what they read of it.
+  // oxlint-disable-next-line typescript/no-explicit-any
+  body: any
+}
 
-  async function call(method: string, path: string, json?: unknown, headers: Record<string, string> = {}) {
-    const response = await service.admin(`/api/v1${path}`, { method, json, headers })
+onEachEngine("the core of Svix's API", (engine) => {
+  const service = started(() => startEmitting(engine))
+  let key: string
+  before(async () => {
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    key = (await keys.create({ name: 'svix', scopes: ['svix'] }, {})).key
+  })
+
+  async function call(
+    method: string,
+    path: string,
+    json?: unknown,
+    { token = key, ...headers }: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await service.fetch(`/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+      ...(json !== undefined && { body: JSON.stringify(json) }),
+    })
     const text = await response.text()
-    return { status: response.status, body: text === '' ? undefined : (JSON.parse(text) as unknown) }
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) }
+  }
+  const locations = ({ status, body }: Answer): unknown => {
+    assert.equal(status, 422)
+    return body.detail.map(({ loc }: { loc: string[] }) => loc)
+  }
+  const notFound = { status: 404, body: { code: 'not_found', detail: 'Entity not found' } }
+  const forbidden = {
+    code: 'insufficient access',
+    detail: 'Insufficient access for the given operation.',
   }
 
   test('answers errors in the form that the libraries read', async () => {
-    const unknown = { code: 'not_found', detail: 'Entity not found' }
-    assert.deepEqual(await call('GET', '/app/nobody/endpoint'), { status: 404, body: unknown })
-    assert.deepEqual(await call('GET', '/nothing/here'), { status: 404, body: unknown })
-    const { status, body } = await call('GET', '/stream')
-    assert.equal(status, 404)
-    assert.equal((body as { code: string }).code, 'not_implemented')
-    const limit = await call('GET', '/app?limit=251')
-    assert.equal(limit.status, 422)
-    assert.deepEqual((limit.body as { detail: { loc: string[] }[] }).detail[0]!.loc, [
-      'query',
-      'limit',
-      'limit',
-    ])
-    const anonymous = await service.fetch('/api/v1/app')
-    assert.equal(anonymous.status, 401)
-    assert.equal(((await anonymous.json()) as { code: string }).code, 'authentication_failed')
+    assert.deepEqual(await call('GET', '/app/nobody/endpoint'), notFound)
+    assert.deepEqual(await call('GET', '/nothing/here'), notFound)
+    const { status, body } = await call('GET', '/stream/')
+    assert.deepEqual([status, body.code], [404, 'not_implemented'])
+    assert.deepEqual(locations(await call('GET', '/app?limit=251')), [['query', 'limit', 'limit']])
     assert.equal((await call('GET', '/app?order=sideways')).status, 400)
-    const name = await call('POST', '/app', { name: '', uid: 'a b' })
-    assert.deepEqual(
-      (name.body as { detail: { loc: string[] }[] }).detail.map(({ loc }) => loc),
-      [
-        ['body', 'name'],
-        ['body', 'uid', '__all__'],
-      ],
-    )
+    assert.deepEqual(locations(await call('POST', '/app', { name: '', uid: 'a b' })), [
+      ['body', 'name'],
+      ['body', 'uid', '__all__'],
+    ])
+    assert.deepEqual(locations(await call('POST', '/app', {})), [['body', '', '']])
+    const anonymous = await call('GET', '/app', undefined, { token: 'unknown' })
+    assert.deepEqual(anonymous, {
+      status: 401,
+      body: { code: 'authentication_failed', detail: 'Invalid token' },
+    })
     assert.equal((await service.fetch('/api/v1/health/ping')).status, 204)
     assert.equal((await service.fetch('/api/v1/health/')).status, 200)
+    assert.equal((await service.fetch('/api/v1/openapi.json')).status, 200)
+  })
+
+  test('a key needs the scope', async () => {
+    const keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
+    const other = await keys.create({ name: 'other', scopes: ['subscribers:write', 'events:write'] }, {})
+    for (const path of ['/app', '/app/x/endpoint', '/stream'])
+      assert.equal((await call('GET', path, undefined, { token: other.key })).status, 403)
+    const portal = await service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
+    assert.equal(portal.status, 403)
+  })
+
+  test('applications are customers, and customers are applications', async () => {
+    const metadata = { plan: 'pro' }
+    const made = await call('POST', '/app', { name: 'Acme', uid: 'acme', throttleRate: 5, metadata })
+    assert.equal(made.status, 201)
+    const { id, createdAt, updatedAt, ...rest } = made.body
+    assert.deepEqual(rest, { uid: 'acme', name: 'Acme', rateLimit: 5, throttleRate: 5, metadata })
+    assert.ok(createdAt && updatedAt)
+    const owner = (await (await service.admin('/owners/acme')).json()) as Record<string, unknown>
+    assert.deepEqual([owner['name'], owner['uid'], owner['metadata']], ['Acme', 'acme', metadata])
+    for (const name of [id, 'acme']) assert.deepEqual((await call('GET', `/app/${name}`)).body, made.body)
+    const again = { name: 'Other', uid: 'acme' }
+    assert.equal((await call('POST', '/app', again)).status, 409)
+    assert.deepEqual(await call('POST', '/app?get_if_exists=true', again), { status: 200, body: made.body })
+
+    const renamed = await call('PATCH', '/app/acme', { name: 'ACME', rateLimit: null })
+    assert.deepEqual(
+      [renamed.body.name, renamed.body.throttleRate, renamed.body.metadata],
+      ['ACME', null, metadata],
+    )
+    const replaced = await call('PUT', `/app/${id}`, { name: 'Acme' })
+    assert.deepEqual([replaced.status, replaced.body.uid, replaced.body.metadata], [200, undefined, {}])
+    assert.deepEqual(await call('GET', '/app/acme'), notFound)
+    assert.equal((await call('PUT', '/app/of-nobody', { name: 'New' })).status, 201)
+
+    const without = await call('POST', '/app', { name: 'No uid' })
+    assert.match(without.body.id, /^app_[0-9A-Za-z]{27}$/)
+    assert.equal((await call('DELETE', `/app/${without.body.id}/`)).status, 204)
+    assert.deepEqual(await call('GET', `/app/${without.body.id}`), notFound)
+    assert.deepEqual(locations(await call('POST', '/app', { name: 'x', uid: 'app_x' })), [
+      ['body', 'uid', '__all__'],
+    ])
+  })
+
+  test('a list goes on behind an application that was deleted meanwhile, and back', async () => {
+    for (const uid of ['l1', 'l2', 'l3', 'l4']) await call('POST', '/app', { name: uid, uid })
+    const page = async (query: string): Promise<Answer['body']> =>
+      (await call('GET', `/app?order=descending&limit=2${query}`)).body
+    const names = ({ data }: Answer['body']): string[] => data.map(({ name }: { name: string }) => name)
+    const first = await page('')
+    assert.deepEqual([names(first), first.done], [['l4', 'l3'], false])
+    await call('DELETE', '/app/l3')
+    const second = await page(`&iterator=${first.iterator}`)
+    assert.deepEqual(names(second), ['l2', 'l1'])
+    assert.deepEqual(names(await page(`&iterator=${second.prevIterator}`)), ['l4'])
+    assert.equal((await call('GET', '/app?iterator=nothing')).status, 422)
+  })
+
+  test('a repeated Idempotency-Key gets the first answer', async () => {
+    const json = { name: 'Once' }
+    const keyed = { 'idempotency-key': 'auto_1' }
+    const answers = await Promise.all([1, 2, 3].map(() => call('POST', '/app', json, keyed)))
+    assert.deepEqual(answers[1], answers[0])
+    assert.deepEqual(answers[2], answers[0])
+    const other = await call('POST', '/app', json, { 'idempotency-key': 'auto_2' })
+    assert.notEqual(other.body.id, answers[0]!.body.id)
+    const failing = { 'idempotency-key': 'auto_3' }
+    assert.equal((await call('POST', '/app', { name: '' }, failing)).status, 422)
+    assert.equal((await call('POST', '/app', json, failing)).status, 201)
+    const admin = await service.admin('/api/v1/app', { method: 'POST', json, headers: keyed })
+    assert.notEqual(((await admin.json()) as { id: string }).id, answers[0]!.body.id)
+  })
+
+  test('a token of app-portal-access reaches its own application only, in this API only', async () => {
+    await call('POST', '/app', { name: 'Mine', uid: 'mine' })
+    await call('POST', '/app', { name: 'Theirs', uid: 'theirs' })
+    const access = await call('POST', '/auth/app-portal-access/mine', {})
+    assert.equal(access.status, 200)
+    const { token, url } = access.body
+    const link = { token: url.split('#')[1] }
+    const opened = await service.fetch('/portal/session', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(link),
+    })
+    assert.equal(opened.status, 200)
+    assert.equal((await call('GET', '/app/mine', undefined, { token })).status, 200)
+    assert.deepEqual(await call('GET', '/app/theirs', undefined, { token }), notFound)
+    assert.deepEqual(await call('GET', '/app/theirs/endpoint', undefined, { token }), notFound)
+    for (const [method, path, json] of [
+      ['GET', '/app'],
+      ['DELETE', '/app/mine'],
+      ['PATCH', '/app/mine', { name: 'x' }],
+      ['POST', '/app/mine/msg', { eventType: 'a', payload: {} }],
+      ['POST', '/auth/app-portal-access/mine', {}],
+      ['POST', '/event-type', { name: 'a', description: 'a' }],
+    ] as const)
+      assert.deepEqual(await call(method, path, json, { token }), { status: 403, body: forbidden })
+    for (const path of ['/subscribers', '/portal/subscribers', '/jobs']) {
+      const elsewhere = await service.fetch(path, { headers: { authorization: `Bearer ${token}` } })
+      assert.equal(elsewhere.status, 401, path)
+    }
+    assert.equal((await call('POST', '/auth/logout', undefined, { token })).status, 204)
+    assert.equal((await call('GET', '/app/mine', undefined, { token })).status, 401)
+
+    const second = (await call('POST', '/auth/app-portal-access/mine', { expiry: 3600 })).body.token
+    assert.equal((await call('POST', '/auth/app/mine/expire-all', {})).status, 204)
+    assert.equal((await call('GET', '/app/mine', undefined, { token: second })).status, 401)
+    const narrow = { capabilities: ['ViewBase'] }
+    assert.equal((await call('POST', '/auth/app-portal-access/mine', narrow)).status, 400)
+    const application = { name: 'New', uid: 'by-portal' }
+    assert.equal((await call('POST', '/auth/app-portal-access/by-portal', { application })).status, 200)
+    assert.deepEqual(locations(await call('POST', '/auth/app-portal-access/x', { application })), [
+      ['body', 'application', 'uid'],
+    ])
+    assert.equal((await call('POST', '/auth/app-portal-access/nobody', {})).status, 404)
   })
 })

@@ -156,7 +156,7 @@ export const emitting: SchemaPart = {
 
     -- One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress.
     create table idempotent_responses (
-      key_hash ${bytes} primary key, status integer, body text, created_at ${time} not null
+      key_hash ${bytes} primary key, status integer, body ${bytes}, created_at ${time} not null
     ) ${strictByKey};
     -- For the deletion of old ones.
     create index idempotent_responses_by_time on idempotent_responses (created_at);

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
+import { type Clock, sleep } from '../../runtime/clock.ts'
+import type { Database } from '../../storage/database.ts'
+import type { IdempotentResponsesTable } from '../../storage/tables.ts'
+import { SvixError } from './errors.ts'
+
+/** An answer as it is sent; without a text: 204. */
+export interface Answer {
+  status: number
+  text: string | undefined
+}
+
+/** Milliseconds for which an answer is stored. */
+const lasts = 12 * 3_600_000
+/** Milliseconds after which a request without an answer counts as lost, for example because its process crashed. */
+const longestRequest = 5_000
+/** Milliseconds between two looks at a request in progress. */
+const lookEvery = 200
+
+/** The hash of a request's Idempotency-Key with its caller and URL; `undefined` without the header. */
+export function idempotencyHash({ headers, principal, method, url }: FastifyRequest): Buffer | undefined {
+  const key = headers['idempotency-key']
+  if (key === undefined || method !== 'POST') return undefined
+  const { keyId, userId, clientId, sessionId } = principal ?? {}
+  const caller = keyId ?? userId ?? clientId ?? sessionId
+  return createHash('sha256')
+    .update(JSON.stringify([caller, url, key]))
+    .digest()
+}
+
+/** The answers to requests with an Idempotency-Key: a repeated request gets the answer of the first, and does nothing. */
+export class IdempotentResponses {
+  readonly #database: Database
+  readonly #keyring: Keyring
+  readonly #clock: Clock
+
+  constructor({ database, keyring, clock }: { database: Database; keyring: Keyring; clock: Clock }) {
+    this.#database = database
+    this.#keyring = keyring
+    this.#clock = clock
+  }
+
+  /**
+   * Answers by `work`, or as the same key was answered before. Only successes are stored: a failed request may be repeated.
+   * @throws SvixError 409 if the first request is in progress for a long time
+   */
+  async answer(hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
+    for (let waited = 0; !(await this.#begin(hash)); waited += lookEvery) {
+      const row = await this.#read(hash)
+      if (row && row.status !== null) return this.#answerOf(row, row.status)
+      if (waited > 2 * longestRequest)
+        throw new SvixError(409, 'conflict', 'A request with this Idempotency-Key is in progress.')
+      await sleep(this.#clock, lookEvery)
+    }
+    let answer: Answer
+    try {
+      answer = await work()
+    } catch (error) {
+      await this.#database.transaction((tx) =>
+        tx.deleteFrom('idempotent_responses').where('key_hash', '=', hash).execute(),
+      )
+      throw error
+    }
+    await this.#store(hash, answer)
+    return answer
+  }
+
+  /** Inserts the row of a request, or takes over that of a lost or expired one. False if another request has the key. */
+  async #begin(hash: Buffer): Promise<boolean> {
+    const now = this.#clock.now()
+    const started = await this.#database.transaction((tx) =>
+      tx
+        .insertInto('idempotent_responses')
+        .values({ key_hash: hash, status: null, body: null, created_at: now })
+        .onConflict((conflict) =>
+          conflict
+            .column('key_hash')
+            .doUpdateSet({ status: null, body: null, created_at: now })
+            .where((eb) =>
+              eb.or([
+                eb('idempotent_responses.created_at', '<=', now - lasts),
+                eb.and([
+                  eb('idempotent_responses.status', 'is', null),
+                  eb('idempotent_responses.created_at', '<=', now - longestRequest),
+                ]),
+              ]),
+            ),
+        )
+        .returning('created_at')
+        .executeTakeFirst(),
+    )
+    return started !== undefined
+  }
+
+  #read(hash: Buffer): Promise<IdempotentResponsesTable | undefined> {
+    return this.#database.reader
+      .selectFrom('idempotent_responses')
+      .selectAll()
+      .where('key_hash', '=', hash)
+      .executeTakeFirst()
+  }
+
+  #answerOf(row: IdempotentResponsesTable, status: number): Answer {
+    const text = row.body && this.#keyring.open(row.body, contextOf(row)).toString()
+    return { status, text: text ?? undefined }
+  }
+
+  async #store(hash: Buffer, { status, text }: Answer): Promise<void> {
+    const context = contextOf({ key_hash: hash })
+    const body = text === undefined ? null : this.#keyring.seal(text, context)
+    await this.#database.transaction((tx) =>
+      tx.updateTable('idempotent_responses').set({ status, body }).where('key_hash', '=', hash).execute(),
+    )
+  }
+}
+
+const contextOf = sealedColumns.idempotentResponse.context
