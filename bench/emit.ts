@@ -1,5 +1,6 @@
 import { setStatus, subscribe } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
+import { cpuOfService } from './harness/cpu.ts'
 import { adminKey, production, startPostern } from './harness/postern.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
@@ -36,6 +37,12 @@ export const emit: Bench = {
   },
 }
 
+/** @property cpu microseconds that the service took for one event */
+interface Emitted {
+  perSecond: number
+  cpu: number
+}
+
 /** One service gets both kinds of calls in turn. */
 async function measure(
   engine: EngineName,
@@ -55,7 +62,7 @@ async function measure(
   const ids = await subscribe(port, 'http://127.0.0.1:9', ['/'], secret, undefined, { owner })
   await setStatus(port, ids, 'paused')
   const some = scaled(count, context.scale)
-  const side = (name: string, throughSvix: boolean): Side<number> => ({
+  const side = (name: string, throughSvix: boolean): Side<Emitted> => ({
     name: `${engineTitles[engine]}: ${name}`,
     async run(prefix) {
       const requests = {
@@ -67,7 +74,11 @@ async function measure(
         owner,
         throughSvix,
       } as const
-      return (await generate(generator, { port, connections, requests }, 202)).perSecond
+      const origin = `http://127.0.0.1:${port}`
+      const first = await cpuOfService(origin)
+      const { perSecond } = await generate(generator, { port, connections, requests }, 202)
+      const last = await cpuOfService(origin)
+      return { perSecond, cpu: (last.user + last.system - first.user - first.system) / some }
     },
   })
   const sides = [side('POST /events', false), side('POST /api/v1/app/{id}/msg', true)]
@@ -79,8 +90,26 @@ async function measure(
   )
   if (stored !== 2 * rounds * some)
     throw new Error(`${2 * rounds * some} events were accepted, ${stored} have a delivery`)
-  const ofEvents = figure(sides[0]!.name, 'events/s', own)
-  const ofMessages = figure(sides[1]!.name, 'events/s', svix)
   const title = `${engineTitles[engine]}: POST /api/v1/app/{id}/msg / POST /events`
-  return { figures: [ofEvents, ofMessages], ratios: [ratio(title, ofMessages, ofEvents, { bound: 0.9 })] }
+  const figures = [own, svix].flatMap((results, index) => [
+    figure(
+      sides[index]!.name,
+      'events/s',
+      results.map(({ perSecond }) => perSecond),
+    ),
+    figure(
+      `${sides[index]!.name}, processor`,
+      'µs an event',
+      results.map(({ cpu }) => cpu),
+    ),
+  ])
+  const [ofEvents, cpuOfEvents, ofMessages, cpuOfMessages] = figures
+  return {
+    figures,
+    ratios: [
+      ratio(title, ofMessages!, ofEvents!, { bound: 0.9 }),
+      // Events by messages, so that less work is more. The speed depends on the disk as well, which varies more.
+      ratio(`${title}, processor's time`, cpuOfEvents!, cpuOfMessages!, { bound: 0.9 }),
+    ],
+  }
 }
