@@ -18,6 +18,7 @@ import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-
 import { Dispatcher } from './dispatch/dispatcher.ts'
 import { type Announce, Emitter, type EmitWithin } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
+import { StoredEventTypes } from './events/stored-event-types.ts'
 import { ScheduledEvents } from './events/scheduled-events.ts'
 import { FanOut } from './events/fan-out.ts'
 import { Health } from './subscribers/health.ts'
@@ -40,7 +41,8 @@ import { parseLossless, parsePlain } from '../json/exact.ts'
 import { adminArea, type EmittingRouteParts } from './routes/area.ts'
 import { brandRoutes, ownerRoutes } from './routes/owners.ts'
 import { deliveryRoutes, deliverySearchRoute } from './routes/deliveries.ts'
-import { eventRoutes, eventTypeRoutes } from './routes/events.ts'
+import { eventRoutes } from './routes/events.ts'
+import { eventTypeRoutes } from './routes/event-types.ts'
 import { healthRoutes } from './routes/health.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
@@ -80,7 +82,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const sandbox = new Sandbox(parts.log)
   const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
   const destinations = readDestinations(parts.config?.destinations)
-  const { catalogue, emitter, scheduledEvents } = createEmitter(parts, record, () => dispatcher.generation)
+  const emits = createEmitter(parts, record, () => dispatcher.generation)
+  const { catalogue, storedEventTypes, emitter, scheduledEvents } = emits
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
   const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
@@ -105,15 +108,13 @@ export function createEmitting(parts: EmittingParts): Emitting {
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
     workers: [dispatcher, scheduledEvents, replayWorker(parts), removalWorker(parts)],
-    finders: [emittingFinder(database, catalogue)],
+    finders: [emittingFinder(database, catalogue, storedEventTypes)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) =>
       emittingRoutes(app, {
         ...parts,
         ...stores,
-        emitter,
-        scheduledEvents,
-        catalogue,
+        ...emits,
         announce,
         health,
         disabling,
@@ -154,7 +155,7 @@ function createEmitter(
   { configuration, config = {}, database, clock, log, otherBuiltIn }: EmittingParts,
   record: RecordAudit,
   generation: () => number,
-): { catalogue: EventCatalogue; emitter: Emitter; scheduledEvents: ScheduledEvents } {
+): Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'emitter' | 'scheduledEvents'> {
   const { engine } = database
   const catalogue = readCatalogue(config, { ...builtInTypes, ...otherBuiltIn })
   const fanOut = new FanOut({
@@ -166,7 +167,12 @@ function createEmitter(
   const scheduledEvents = new ScheduledEvents({ database, fanOut, clock, log, record })
   const scheduled = (earliest: number): void => scheduledEvents.expect(earliest)
   const emitter = new Emitter({ engine, clock, catalogue, fanOut, generation, saw, scheduled })
-  return { catalogue, emitter, scheduledEvents }
+  return {
+    catalogue,
+    storedEventTypes: new StoredEventTypes({ database, clock, record }, catalogue),
+    emitter,
+    scheduledEvents,
+  }
 }
 
 interface DispatcherUses {
@@ -237,8 +243,12 @@ export function openDeliveryStore(
 /** Subscribers whose addresses are searched, the newest. */
 const mostSearched = 2_000
 
-/** Finds subscribers by id, host, owner or description, owners by id or display name, deliveries by number, and declared event types. */
-function emittingFinder({ readerAside: reader }: Database, catalogue: EventCatalogue): Finder {
+/** Finds subscribers by id, host, owner or description, owners by id or display name, deliveries by number, and event types. */
+function emittingFinder(
+  { readerAside: reader }: Database,
+  catalogue: EventCatalogue,
+  storedEventTypes: StoredEventTypes,
+): Finder {
   return {
     scope: 'subscribers:read',
     async find(text) {
@@ -252,7 +262,9 @@ function emittingFinder({ readerAside: reader }: Database, catalogue: EventCatal
           contains(description, text) ||
           url === text,
       )
-      const types = catalogue.entries.filter(({ type }) => contains(type, text)).slice(0, mostFound)
+      const types = [...catalogue.entries, ...(await storedEventTypes.names())]
+        .filter(({ type }) => contains(type, text))
+        .slice(0, mostFound)
       return [
         ...(await findDelivery(reader, text)),
         ...subscribers.slice(0, mostFound).map(describe),
@@ -318,7 +330,6 @@ async function findDelivery(reader: Database['reader'], text: string): Promise<F
 
 /** All routes of emitting. Numbers of emitted events are preserved as text; other bodies are parsed as usual. */
 async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void> {
-  eventTypeRoutes(app, parts.catalogue)
   await app.register(async (scope: App) => {
     readJsonWith(scope, parseLossless)
     eventRoutes(scope, parts)
@@ -332,6 +343,7 @@ async function emittingRoutes(app: App, parts: EmittingRouteParts): Promise<void
     keyRoutes(scope, parts)
     portalRoutes(scope, parts)
     deliverySearchRoute(scope, parts)
+    eventTypeRoutes(scope, parts)
     ownerRoutes(scope, parts)
     brandRoutes(scope, parts)
     for (const area of [adminArea, portalArea]) {

@@ -15,6 +15,8 @@ export const listenerLock = [7_226, 2] as const
 export const adminLock = [7_226, 3] as const
 /** Two keys. Taken by each process while it adds its minutes to the history of metrics. */
 export const historyLock = [7_226, 5] as const
+/** Two keys. Taken by each change of the stored event types. */
+export const eventTypesLock = [7_226, 6] as const
 
 /** First keys. The second one identifies what is locked. */
 export const lockSpaces = {

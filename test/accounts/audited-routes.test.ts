@@ -319,6 +319,17 @@ onEachEngine('the audit log and all routes', (engine) => {
         return admin('DELETE', `/keys/${id}`)
       },
     ],
+    'PUT /event-types/:type': [
+      'event_type.created',
+      () => admin('PUT', '/event-types/order.audited', { description: 'Audited.' }),
+    ],
+    'DELETE /event-types/:type': [
+      'event_type.deleted',
+      async () => {
+        await admin('PUT', '/event-types/order.gone', {})
+        return admin('DELETE', '/event-types/order.gone')
+      },
+    ],
     'PUT /owners/:owner': ['owner.named', () => admin('PUT', '/owners/acme', { name: 'Acme Corporation' })],
     'DELETE /owners/:owner': [
       'owner.deleted',

@@ -14,7 +14,7 @@ export function DeleteButton({
   name: string
   consequence: string
   call: () => Promise<unknown>
-  list: 'apps' | 'users'
+  list: 'apps' | 'users' | 'event-types'
   id: string
 }) {
   const ask = useConfirm()

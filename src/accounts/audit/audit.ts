@@ -241,6 +241,10 @@ export const auditActions = {
   'handler.paused': 'A handler was paused: its events wait.',
   'handler.resumed': 'A handler was resumed.',
   'event.canceled': 'A scheduled event was canceled.',
+  'event_type.created': 'An event type was created through the API.',
+  'event_type.changed':
+    'An event type was changed through the API; the detail names the fields without their values.',
+  'event_type.deleted': 'An event type that was created through the API was deleted.',
   'event.dry_run': 'The handlers of one received event were run in a transaction that was rolled back.',
   'source.sampled': 'A signed sample was sent to a source.',
   'reprocess.started': 'A job was started that runs the handlers of many received events again.',

@@ -7,6 +7,7 @@ import { type NewEvent, type PreparedEvent, prepareEvent } from './event.ts'
 import { type FanOut, type InsertedDelivery, type LoggedEvent, newDelivery } from './fan-out.ts'
 import { schedule } from './scheduled-events.ts'
 import { insertOptions } from './event-options.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
 import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { CompiledQuery } from 'kysely'
@@ -76,8 +77,9 @@ export class Emitter {
   }
 
   /** Emits events to all subscribers that they match; all of them or none. See `EmitWithin`. */
-  emitAll(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
-    return this.#emitAll(tx, events, (event, now) => this.#prepare(event, now), causedBy)
+  async emitAll(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
+    const stored = await this.#storedOf(tx, events)
+    return this.#emitAll(tx, events, (event, now) => this.#prepare(event, now, stored), causedBy)
   }
 
   /** Like emit, but for events of the service itself, whose types are not declared. */
@@ -91,7 +93,8 @@ export class Emitter {
    */
   async emitEach(tx: Tx, last: RunLast, events: readonly NewEvent[]): Promise<PendingResults> {
     const now = this.#parts.clock.now()
-    const prepared = events.map((event) => orProblem(() => this.#prepare(event, now)))
+    const stored = await this.#storedOf(tx, events)
+    const prepared = events.map((event) => orProblem(() => this.#prepare(event, now, stored)))
     const valid = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
     const emitted = await this.#emit(tx, valid, { now, causedBy: null, last })
     const results = emitted.results.then((all) => {
@@ -144,10 +147,23 @@ export class Emitter {
     await fanOut.insert(tx, rows)
   }
 
-  #prepare(event: NewEvent, now: number): PreparedEvent {
+  #prepare(event: NewEvent, now: number, stored: ReadonlySet<string> | undefined): PreparedEvent {
     const prepared = prepareEvent(event, now)
-    this.#parts.catalogue.check(prepared.type, prepared.data)
+    this.#parts.catalogue.check(prepared.type, prepared.data, stored)
     return prepared
+  }
+
+  /** The stored types of these events, as far as their check depends on them. */
+  async #storedOf(tx: Tx, events: readonly NewEvent[]): Promise<ReadonlySet<string> | undefined> {
+    const types = this.#parts.catalogue.undeclared(events.map(({ type }) => type))
+    if (types.length === 0) return undefined
+    const rows = await tx
+      .selectFrom('event_types')
+      .select('type')
+      .where(isOneOf(this.#parts.engine, 'type', types))
+      .where('archived', '=', 0)
+      .execute()
+    return new Set(rows.map(({ type }) => type))
   }
 
   async #emitAll(

@@ -61,12 +61,19 @@ export class EventCatalogue {
     }
   }
 
+  /** Those of the types that `check` refuses unless they are stored. */
+  undeclared(types: readonly string[]): string[] {
+    if (!this.#refuseOthers) return []
+    return [...new Set(types)].filter((type) => validType.test(type) && !this.#known.has(type))
+  }
+
   /**
    * @param data JSON
+   * @param stored those of the `undeclared` types that are stored
    * @throws Problem `invalid-body` for data that does not match the schema, and for an undeclared type if those are refused
    */
-  check(type: string, data: string): void {
-    if (this.#refuseOthers && !this.#known.has(type)) {
+  check(type: string, data: string, stored?: ReadonlySet<string>): void {
+    if (this.#refuseOthers && !this.#known.has(type) && !stored?.has(type)) {
       throw new Problem('invalid-body', {
         detail: `The type ${type} is not declared; GET /event-types lists the declared ones.`,
         pointer: '/type',

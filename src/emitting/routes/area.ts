@@ -14,6 +14,7 @@ import type { DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { Announce, Emitter } from '../events/emitter.ts'
 import type { ScheduledEvents } from '../events/scheduled-events.ts'
 import type { EventCatalogue } from '../events/event-catalogue.ts'
+import type { StoredEventTypes } from '../events/stored-event-types.ts'
 import type { TestEvents } from '../events/built-in-types.ts'
 import type { Portal } from '../portal.ts'
 import type { Health } from '../subscribers/health.ts'
@@ -40,6 +41,7 @@ export interface EmittingRouteParts extends ModuleParts {
   scheduledEvents: ScheduledEvents
   announce: Announce
   catalogue: EventCatalogue
+  storedEventTypes: StoredEventTypes
   testEvents: TestEvents
   deliveryLog: DeliveryLog
   replay: Replay

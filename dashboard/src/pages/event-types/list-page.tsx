@@ -1,7 +1,10 @@
-import { Link, getRouteApi } from '@tanstack/react-router'
+import { Link, getRouteApi, useNavigate } from '@tanstack/react-router'
+import { Plus } from 'lucide-react'
+import { useState } from 'react'
 import type { RowOf } from '../../api/answers.ts'
 import {
   Badge,
+  Button,
   DataTable,
   CodeBlock,
   Empty,
@@ -13,10 +16,14 @@ import {
 } from '../../ui/index.ts'
 import { useEventTypes } from '../../webhooks/calls.ts'
 import { SendEvent } from './send-event.tsx'
+import { TypeDialog, newestVersion, useStoredTypes } from './type-dialog.tsx'
 import { useTypesInUse } from './types-in-use.ts'
 
 type EventType = Pick<RowOf<'GET /event-types'>, 'type' | 'description' | 'schema' | 'builtIn'> & {
   isUndeclared?: boolean
+  deprecated?: boolean
+  /** Why customers do not see it. */
+  hidden?: 'archived' | 'behind a feature flag'
 }
 
 const route = getRouteApi('/event-types')
@@ -52,11 +59,13 @@ const columns: readonly Column<EventType>[] = [
     header: 'Sent by',
     phone: 'aside',
     width: '10rem',
-    cell: ({ builtIn, isUndeclared }) =>
+    cell: ({ builtIn, isUndeclared, deprecated, hidden }) =>
       builtIn ? (
         <Badge>Postern</Badge>
       ) : isUndeclared ? (
         <Badge tone="warn">not declared</Badge>
+      ) : (hidden ?? deprecated) ? (
+        <Badge>{hidden ?? 'deprecated'}</Badge>
       ) : (
         'your product'
       ),
@@ -91,9 +100,21 @@ export default defineConfig({
 export function ListPage() {
   const { q = '' } = route.useSearch()
   const { data, error, refetch } = useEventTypes()
-  const inUse = useTypesInUse(data?.data ?? [])
+  const stored = useStoredTypes()
+  const navigate = useNavigate()
+  const [adding, setAdding] = useState(false)
+  const inUse = useTypesInUse([...(data?.data ?? []), ...stored])
   const all: EventType[] = [
     ...(data?.data ?? []),
+    ...stored
+      .filter(({ archived, featureFlags }) => archived || featureFlags !== null)
+      .map((one): EventType => ({
+        type: one.type,
+        description: one.description,
+        schema: newestVersion(one)[1],
+        builtIn: false,
+        hidden: one.archived ? 'archived' : 'behind a feature flag',
+      })),
     ...inUse.map((type) => ({ type, description: null, schema: null, builtIn: false, isUndeclared: true })),
   ]
   const wanted = q.toLowerCase()
@@ -106,7 +127,18 @@ export function ListPage() {
       title="Event types"
       description="Events that your product can send. Your customers see them in the portal."
       primary={<SendEvent />}
+      actions={
+        <Button icon={<Plus size={16} aria-hidden />} onClick={() => setAdding(true)}>
+          Add event type
+        </Button>
+      }
     >
+      {adding && (
+        <TypeDialog
+          onClose={() => setAdding(false)}
+          onSaved={(type) => void navigate({ to: '/event-types/$type', params: { type } })}
+        />
+      )}
       {error && <ProblemNotice error={error} retry={() => void refetch()} />}
       <FilterBar label="Filter event types" filters={filters} />
       <Section flush>
@@ -125,7 +157,7 @@ export function ListPage() {
       {data && !declared && (
         <Section
           title="Declare your event types"
-          description="You can send events of any type. Declare a type in postern.config.ts to add a description, a schema that is checked, and samples."
+          description="You can send events of any type. Add a type here or through the API to describe it to your customers. Declare it in postern.config.ts to have its schema checked as well."
         >
           <CodeBlock label="Example" code={example} maxHeight="max-h-none" />
         </Section>

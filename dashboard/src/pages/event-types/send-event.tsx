@@ -14,6 +14,7 @@ import {
   toast,
 } from '../../ui/index.ts'
 import { useEventTypes } from '../../webhooks/calls.ts'
+import { jsonFault } from './json-fault.ts'
 import { useTypesInUse } from './types-in-use.ts'
 
 interface Preset {
@@ -52,7 +53,7 @@ function SendDialog({ type = '', owner = '', onClose }: Preset & { onClose: () =
     send.reset()
   }
   const { text } = bindFields(fields, set)
-  const fault = faultOf(fields.data)
+  const fault = jsonFault(fields.data)
   const send = useMutation({
     mutationFn: async () => {
       const audience = fields.audience.trim()
@@ -111,13 +112,4 @@ function SendDialog({ type = '', owner = '', onClose }: Preset & { onClose: () =
       </Form>
     </Dialog>
   )
-}
-
-function faultOf(text: string): string | undefined {
-  try {
-    JSON.parse(text)
-    return undefined
-  } catch (error) {
-    return `Invalid JSON: ${(error as Error).message}`
-  }
 }

@@ -133,7 +133,7 @@ export interface Calls {
   }
   /** Create an API key; only this response contains it */
   'POST /keys': {
-    body: { name: string; scopes: ("events:read" | "events:write" | "subscribers:read" | "subscribers:write" | "users:read" | "users:write" | "clients:read" | "clients:write" | "lists:read" | "lists:write" | "webhooks:read" | "webhooks:write" | "operate" | "admin")[]; expiresAt?: string | null | undefined }
+    body: { name: string; scopes: ("events:read" | "events:write" | "subscribers:read" | "subscribers:write" | "users:read" | "users:write" | "clients:read" | "clients:write" | "lists:read" | "lists:write" | "webhooks:read" | "webhooks:write" | "svix" | "operate" | "admin")[]; expiresAt?: string | null | undefined }
     answer: { id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null; key: string }
   }
   /** Revoke an API key immediately */
@@ -379,10 +379,6 @@ export interface Calls {
     body?: { status?: string | undefined; handler?: string | undefined; type?: string | undefined; source?: string | undefined; group?: string | undefined; error?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
-  /** The event catalog with samples */
-  'GET /event-types': {
-    answer: { data: ({ type: string; description: string | null; schema: unknown; samples: (unknown)[]; builtIn: boolean })[] }
-  }
   /** The log of received and emitted events, oldest first by default */
   'GET /events': {
     query?: { status?: string | undefined; type?: string | undefined; source?: string | undefined; direction?: string | undefined; since?: string | undefined; until?: string | undefined; eventId?: string | undefined; orderKey?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; order?: string | undefined }
@@ -436,21 +432,45 @@ export interface Calls {
     query?: { status?: string | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined; subscriber?: string | undefined; owner?: string | undefined; eventId?: string | undefined; response?: string | undefined }
     answer: { data: ({ id: number; event: number; eventId: string; eventType: string; subscriberId: string; status: "pending" | "delivered" | "dead"; attemptCount: number; lastStatus: number | null; lastError: string | null; nextAttemptAt: string | null; createdAt: string; finishedAt: string | null; subscriberUrl: string; owner: string | null; ownerName: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
-  /** Owners with subscribers or a display name */
+  /** The event catalog with samples */
+  'GET /event-types': {
+    answer: { data: ({ type: string; description: string | null; schema: unknown; samples: (unknown)[]; builtIn: boolean; stored: boolean; deprecated: boolean; group: string | null })[] }
+  }
+  /** The event types that were created through the API, archived ones included */
+  'GET /stored-event-types': {
+    answer: { data: ({ type: string; description: string; schemas: Record<string, unknown> | null; group: string | null; featureFlags: (string)[] | null; archived: boolean; deprecated: boolean; createdAt: string; updatedAt: string })[] }
+  }
+  /** Create or replace an event type */
+  'PUT /event-types/{type}': {
+    params: { type: string }
+    body: { description?: string | undefined; schemas?: Record<string, unknown> | null | undefined; group?: string | null | undefined; featureFlags?: (string)[] | null | undefined; archived?: boolean | undefined; deprecated?: boolean | undefined }
+    answer: { type: string; description: string; schemas: Record<string, unknown> | null; group: string | null; featureFlags: (string)[] | null; archived: boolean; deprecated: boolean; createdAt: string; updatedAt: string }
+  }
+  /** Delete an event type that was created through the API */
+  'DELETE /event-types/{type}': {
+    params: { type: string }
+    answer: undefined
+  }
+  /** Owners by id */
   'GET /owners': {
     query?: { q?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ owner: string; name: string | null; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ owner: string; name: string | null; uid: string | null; metadata: Record<string, string>; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** One owner with subscriber states, the last day's deliveries and portal access */
   'GET /owners/{owner}': {
     params: { owner: string }
-    answer: { owner: string; name: string | null; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
+    answer: { owner: string; name: string | null; uid: string | null; metadata: Record<string, string>; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null }
   }
-  /** Set or remove an owner's display name */
+  /** Set or remove an owner's display name and metadata */
   'PUT /owners/{owner}': {
     params: { owner: string }
-    body: { name: string | null }
-    answer: { owner: string; name: string | null }
+    body: { name: string | null; metadata?: Record<string, string> | null | undefined }
+    answer: { owner: string; name: string | null; metadata: Record<string, string> }
+  }
+  /** Remove an owner with its subscribers and its access to the portal */
+  'DELETE /owners/{owner}': {
+    params: { owner: string }
+    answer: undefined
   }
   /** The brand of an owner's portal */
   'GET /owners/{owner}/brand': {

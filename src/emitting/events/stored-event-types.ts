@@ -1,0 +1,316 @@
+import { createRequire } from 'node:module'
+import { sql } from 'kysely'
+import type * as TypeboxSchema from 'typebox/schema'
+import { type AuditOrigin, AuditedStore, type RecordAudit } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
+import { stringifyExactly } from '../../json/exact.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { eventTypesLock } from '../../storage/advisory-locks.ts'
+import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
+import type { EventTypesTable } from '../../storage/tables.ts'
+import type { EventCatalogue } from './event-catalogue.ts'
+
+/** The most stored event types, archived ones included: lists have them all. */
+export const mostStoredTypes = 1_000
+/** Characters of the JSON of all versions of a schema. */
+export const longestSchemas = 262_144
+/** Characters of all schemas, because lists have them all. */
+export const mostSchemas = 16_777_216
+/** Levels of arrays and objects in it. */
+const deepestSchemas = 100
+
+export interface EventTypeFields {
+  description: string
+  /** JSON Schemas of the data by version. They document the data and validate nothing. */
+  schemas: Readonly<Record<string, unknown>> | null
+  /** The name of a group of types. */
+  group: string | null
+  /** It is only shown where one of these names is enabled; null: everywhere. */
+  featureFlags: readonly string[] | null
+  archived: boolean
+  deprecated: boolean
+}
+
+/** An event type that was created through the API. Times in milliseconds since 1970. */
+export interface StoredEventType extends EventTypeFields {
+  type: string
+  createdAt: number
+  updatedAt: number
+}
+
+export type EventTypeChange = Partial<EventTypeFields> & { type: string }
+
+/** The fields of a type that has none. */
+export const noFields: EventTypeFields = {
+  description: '',
+  schemas: null,
+  group: null,
+  featureFlags: null,
+  archived: false,
+  deprecated: false,
+}
+
+/** The event types that were created through the API. The configuration module declares others. */
+export class StoredEventTypes extends AuditedStore {
+  readonly #catalogue: EventCatalogue
+
+  constructor(parts: { database: Database; clock: Clock; record: RecordAudit }, catalogue: EventCatalogue) {
+    super(parts.database, parts.clock, parts.record)
+    this.#catalogue = catalogue
+  }
+
+  /** All types in the order of their names. @param types only these */
+  async list(types?: readonly string[], db: Queryable = this.database.reader): Promise<StoredEventType[]> {
+    if (types?.length === 0) return []
+    let query = db.selectFrom('event_types').selectAll()
+    if (types !== undefined) query = query.where(isOneOf(this.database.engine, 'type', types))
+    return (await query.orderBy('type').limit(mostStoredTypes).execute()).map(read)
+  }
+
+  /** Those that customers see: neither archived nor behind a feature flag, and not declared as well. */
+  async shown(): Promise<StoredEventType[]> {
+    const declared = new Set(this.#catalogue.entries.map(({ type }) => type))
+    const all = await this.list()
+    return all.filter((one) => !one.archived && one.featureFlags === null && !declared.has(one.type))
+  }
+
+  /** All types and their descriptions. */
+  async names(): Promise<{ type: string; description: string }[]> {
+    return this.database.readerAside
+      .selectFrom('event_types')
+      .select(['type', 'description'])
+      .orderBy('type')
+      .limit(mostStoredTypes)
+      .execute()
+  }
+
+  async get(type: string): Promise<StoredEventType | undefined> {
+    return (await this.list([type]))[0]
+  }
+
+  /**
+   * Creates or changes types, all of them or none.
+   * @param types those that `decide` gets, as they are stored; `undefined` for all
+   * @param decide returns the changes; absent fields stay, or have their defaults in a new type
+   * @returns what is stored then, in the order of the changes
+   * @throws Problem `invalid-body` for a schema that is none or too long; `conflict` for too many types, and for a type that the
+   * configuration declares; and what `decide` throws
+   */
+  async change(
+    types: readonly string[] | undefined,
+    origin: AuditOrigin,
+    decide: (before: ReadonlyMap<string, StoredEventType>) => readonly EventTypeChange[],
+  ): Promise<StoredEventType[]> {
+    return this.database.transaction(async (tx) => {
+      await this.#lock(tx)
+      const before = new Map((await this.list(types, tx)).map((one) => [one.type, one]))
+      const stored: StoredEventType[] = []
+      for (const { type, ...change } of decide(before)) {
+        const one = await this.#write(tx, type, { before: before.get(type), change, origin })
+        before.set(type, one)
+        stored.push(one)
+      }
+      const { count, size } = await tx
+        .selectFrom('event_types')
+        .select([(eb) => eb.fn.countAll<number>().as('count'), sql<number>`sum(length(schemas))`.as('size')])
+        .executeTakeFirstOrThrow()
+      if (count > mostStoredTypes)
+        throw new Problem('conflict', {
+          detail: `There are at most ${mostStoredTypes} stored event types, archived ones included. Delete some first.`,
+        })
+      if (size > mostSchemas)
+        throw new Problem('conflict', {
+          detail: `The schemas of all stored event types have at most ${mostSchemas} characters.`,
+        })
+      return stored
+    })
+  }
+
+  /** @returns whether there was one */
+  async remove(type: string, origin: AuditOrigin): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const { numDeletedRows } = await tx
+        .deleteFrom('event_types')
+        .where('type', '=', type)
+        .executeTakeFirst()
+      if (Number(numDeletedRows) === 0) return false
+      await this.record(tx, { action: 'event_type.deleted', target: `event_type:${type}`, ...origin })
+      return true
+    })
+  }
+
+  /** Serializes changes, because they depend on what they read. SQLite has one write lock. */
+  async #lock(tx: Tx): Promise<void> {
+    if (this.database.engine === 'postgres')
+      await sql`select pg_advisory_xact_lock(${eventTypesLock[0]}, ${eventTypesLock[1]})`.execute(tx)
+  }
+
+  async #write(
+    tx: Tx,
+    type: string,
+    given: { before: StoredEventType | undefined; change: Partial<EventTypeFields>; origin: AuditOrigin },
+  ): Promise<StoredEventType> {
+    const { before, change, origin } = given
+    if (this.#catalogue.entries.some((entry) => entry.type === type))
+      throw new Problem('conflict', {
+        detail: `The configuration or the service itself declares ${type}: it cannot be changed by a request.`,
+      })
+    const now = this.clock.now()
+    const row = rowOf({ ...noFields, ...before, ...change, type, createdAt: before?.createdAt ?? now })
+    const old = before && rowOf(before)
+    const names = Object.keys(change) as (keyof EventTypeFields)[]
+    const changed = names.filter((name) => old?.[columns[name]] !== row[columns[name]])
+    // A deployment that repeats its types writes nothing.
+    if (before && changed.length === 0) return before
+    const stored = { ...row, updated_at: now }
+    await tx
+      .insertInto('event_types')
+      .values(stored)
+      .onConflict((conflict) => conflict.column('type').doUpdateSet(stored))
+      .execute()
+    await this.record(tx, {
+      action: before ? 'event_type.changed' : 'event_type.created',
+      target: `event_type:${type}`,
+      ...(before && { detail: { fields: changed.join(' ') } }),
+      ...origin,
+    })
+    return read(stored)
+  }
+}
+
+const columns = {
+  description: 'description',
+  schemas: 'schemas',
+  group: 'group_name',
+  featureFlags: 'feature_flags',
+  archived: 'archived',
+  deprecated: 'deprecated',
+} as const satisfies Record<keyof EventTypeFields, keyof EventTypesTable>
+
+/** Without the characters that no text for people has. */
+const isWritable = (text: string): boolean =>
+  isStorableText(text) && !Array.from(text).some((character) => character < '\t')
+
+function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<EventTypesTable, 'updated_at'> {
+  if (!isWritable(one.description))
+    throw new Problem('invalid-body', {
+      detail: 'The description has a control character, which is not allowed.',
+      pointer: '/description',
+    })
+  return {
+    type: one.type,
+    description: one.description,
+    schemas: one.schemas && writeSchemas(one.type, one.schemas),
+    group_name: one.group,
+    feature_flags: one.featureFlags && JSON.stringify(one.featureFlags),
+    archived: Number(one.archived),
+    deprecated: Number(one.deprecated),
+    created_at: one.createdAt,
+  }
+}
+
+function read(row: EventTypesTable): StoredEventType {
+  return {
+    type: row.type,
+    description: row.description,
+    schemas: row.schemas === null ? null : (JSON.parse(row.schemas) as Record<string, unknown>),
+    group: row.group_name,
+    featureFlags: row.feature_flags === null ? null : (JSON.parse(row.feature_flags) as string[]),
+    archived: row.archived === 1,
+    deprecated: row.deprecated === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
+
+/** The schema of the newest version, with its `examples` as samples. */
+export function newestSchema({ schemas }: EventTypeFields): {
+  schema: object | undefined
+  samples: unknown[]
+} {
+  const [newest] = Object.entries(schemas ?? {}).toSorted(([a], [b]) => compareVersions(b, a))
+  const schema = newest?.[1]
+  if (typeof schema !== 'object' || schema === null) return { schema: undefined, samples: [] }
+  const { examples } = schema as { examples?: unknown }
+  return { schema, samples: Array.isArray(examples) ? (examples as unknown[]) : [] }
+}
+
+/** Parts that are numbers are compared as numbers: 10 is newer than 9. */
+const compareVersions = new Intl.Collator('en', { numeric: true }).compare
+
+const require = createRequire(import.meta.url)
+const text = { type: 'string' }
+const count = { type: 'integer', minimum: 0 }
+const ref = { $ref: '#/$defs/schema' }
+const map = { type: 'object', additionalProperties: ref }
+const list = { type: 'array', minItems: 1, items: ref }
+const texts = { type: 'array', items: text }
+const each = (names: string, form: object): Record<string, object> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, form]))
+const simpleType = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] }
+
+/** The form of the keywords of JSON Schema, drafts 7 to 2020-12. Others are allowed. */
+const schemaOfSchemas = {
+  ...ref,
+  $defs: {
+    schema: {
+      type: ['object', 'boolean'],
+      properties: {
+        ...each('$id $schema $ref $anchor $comment title description format pattern', text),
+        ...each('readOnly writeOnly deprecated uniqueItems', { type: 'boolean' }),
+        ...each('maximum minimum', { type: 'number' }),
+        // True or false in OpenAPI 3.0.
+        ...each('exclusiveMaximum exclusiveMinimum', { type: ['number', 'boolean'] }),
+        ...each('maxLength minLength maxItems minItems maxProperties minProperties', count),
+        ...each('maxContains minContains', count),
+        ...each('not if then else contains propertyNames additionalProperties additionalItems', ref),
+        ...each('properties patternProperties definitions $defs dependentSchemas', map),
+        ...each('allOf anyOf oneOf prefixItems', list),
+        items: { anyOf: [ref, list] },
+        required: texts,
+        type: { anyOf: [simpleType, { type: 'array', items: simpleType, minItems: 1 }] },
+        multipleOf: { type: 'number', exclusiveMinimum: 0 },
+        examples: { type: 'array' },
+        enum: { type: 'array' },
+      },
+    },
+  },
+}
+
+let checkOfSchemas: ReturnType<typeof TypeboxSchema.Compile> | undefined
+
+/** @throws Problem `invalid-body` */
+function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>): string {
+  const refuse = (detail: string, path = ''): Problem =>
+    new Problem('invalid-body', { detail, pointer: `/schemas${path}` })
+  try {
+    const written = stringifyExactly(schemas)!
+    if (written.length > longestSchemas)
+      throw refuse(`The schemas of ${type} have more than ${longestSchemas} characters of JSON.`)
+    const plain = JSON.parse(written) as object
+    if (depthOf(plain) > deepestSchemas)
+      throw refuse(`The schemas of ${type} have more than ${deepestSchemas} levels.`)
+    checkOfSchemas ??= (require('typebox/schema') as typeof TypeboxSchema).Compile(schemaOfSchemas)
+    for (const [version, schema] of Object.entries(plain)) {
+      if (checkOfSchemas.Check(schema)) continue
+      const [fault] = checkOfSchemas.Errors(schema)[1]
+      throw refuse(
+        `Version ${version} of the schema of ${type} is not a JSON Schema: ${fault?.instancePath || 'it'} ${fault?.message ?? 'is invalid'}.`,
+        `/${version}${fault?.instancePath ?? ''}`,
+      )
+    }
+    return written
+  } catch (error) {
+    if (error instanceof RangeError) throw refuse(`The schemas of ${type} are nested too deeply.`)
+    throw error
+  }
+}
+
+/** The most levels of arrays and objects in a value. */
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let deepest = 0
+  for (const part of Object.values(value)) deepest = Math.max(deepest, depthOf(part))
+  return 1 + deepest
+}

@@ -1,0 +1,203 @@
+import { type Static, Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { closedObject, DateTime, listSchema, noContent, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { CatalogueEntry } from '../events/event-catalogue.ts'
+import { eventTypePattern } from '../events/event.ts'
+import { longestSchemas, newestSchema, noFields, type StoredEventType } from '../events/stored-event-types.ts'
+import type { EmittingRouteParts } from './area.ts'
+
+const deprecated = Type.Boolean({ description: 'Whether it should no longer be used' })
+const EventTypeView = closedObject({
+  type: Type.String(),
+  description: nullable(Type.String()),
+  schema: nullable(Type.Unknown(), 'JSON Schema of the data'),
+  samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
+  builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
+  stored: Type.Boolean({ description: 'Whether it was created through the API; others are declared' }),
+  deprecated,
+  group: nullable(Type.String()),
+})
+
+const Name = Type.String({ pattern: '^[A-Za-z0-9._-]{1,256}$' })
+const fields = {
+  description: Type.String({ maxLength: 10_000, description: 'Describes events of this type to customers' }),
+  schemas: nullable(
+    Type.Record(Type.String({ maxLength: 256 }), Type.Unknown()),
+    `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, its \`examples\` are the samples. They do not validate the data.`,
+  ),
+  group: nullable(Name, 'The name of a group of types'),
+  featureFlags: nullable(
+    Type.Array(Name, { minItems: 1, maxItems: 100 }),
+    'If set, GET /event-types and the portal do not show the type',
+  ),
+  archived: Type.Boolean({
+    description:
+      'Whether menus and GET /event-types omit it and, with `undeclaredTypes`, its events are rejected',
+  }),
+  deprecated,
+}
+const StoredView = closedObject({ type: Type.String(), ...fields, createdAt: DateTime, updatedAt: DateTime })
+const NewFields = Type.Partial(Type.Object(fields), { additionalProperties: false })
+const params = Type.Object({ type: Type.String({ pattern: eventTypePattern }) })
+
+/** The body contains JSON Schemas of any form, so no response schema serializes it. */
+const asJson = 'application/json; charset=utf-8'
+const tags = ['emitting']
+
+/** The catalog for customers, which the API reference lists as webhooks, and the stored event types for administrators. */
+export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
+  const { catalogue, storedEventTypes } = parts
+  for (const entry of catalogue.entries) app.webhooks[entry.type] = { post: describe(entry) }
+  const declared = catalogue.entries.map(viewDeclared)
+  app.get(
+    '/event-types',
+    {
+      config: { access: 'public' },
+      schema: {
+        tags,
+        summary: 'The event catalog with samples',
+        response: { 200: listSchema(EventTypeView) },
+      },
+    },
+    async (_request, reply) => {
+      const shown = await storedEventTypes.shown()
+      const data = [...declared, ...shown.map(viewShown)]
+      return reply.type(asJson).serializer(JSON.stringify).send({ data })
+    },
+  )
+  app.get(
+    '/stored-event-types',
+    {
+      config: { access: { scope: 'subscribers:read' } },
+      schema: {
+        tags,
+        summary: 'The event types that were created through the API, archived ones included',
+        response: { 200: listSchema(StoredView) },
+      },
+    },
+    async (_request, reply) => {
+      const all = await storedEventTypes.list()
+      return reply
+        .type(asJson)
+        .serializer(JSON.stringify)
+        .send({ data: all.map(viewStored) })
+    },
+  )
+  changeRoutes(app, parts)
+}
+
+function changeRoutes(app: App, { storedEventTypes }: EmittingRouteParts): void {
+  app.put(
+    '/event-types/:type',
+    {
+      config: { access: { scope: 'subscribers:write' } },
+      schema: {
+        tags,
+        summary: 'Create or replace an event type',
+        description:
+          'Absent fields get their defaults. Types that the configuration declares cannot be changed.',
+        params,
+        body: NewFields,
+        response: { 200: StoredView, 201: StoredView },
+      },
+    },
+    async (request, reply) => {
+      const { type } = request.params
+      let isNew = true
+      const [stored] = await storedEventTypes.change([type], auditOrigin(request), (before) => {
+        isNew = !before.has(type)
+        return [{ ...noFields, ...request.body, type }]
+      })
+      return reply
+        .code(isNew ? 201 : 200)
+        .type(asJson)
+        .serializer(JSON.stringify)
+        .send(viewStored(stored!))
+    },
+  )
+  app.delete(
+    '/event-types/:type',
+    {
+      config: { access: { scope: 'subscribers:write' } },
+      schema: {
+        tags,
+        summary: 'Delete an event type that was created through the API',
+        description: 'Endpoints that subscribe to it still get events of the type. Archive it to hide it.',
+        params,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      const removed = await storedEventTypes.remove(request.params.type, auditOrigin(request))
+      if (!removed)
+        throw new Problem('not-found', { detail: 'There is no stored event type with this name.' })
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+type Shown = Static<typeof EventTypeView>
+
+function viewDeclared(entry: CatalogueEntry): Shown {
+  const { type, description = null, schema = null, samples = [], builtIn } = entry
+  const more = { stored: false, deprecated: false, group: null }
+  return { type, description, schema, samples: [...samples], builtIn, ...more }
+}
+
+function viewShown(one: StoredEventType): Shown {
+  const { type, description, deprecated: isDeprecated, group } = one
+  const { schema = null, samples } = newestSchema(one)
+  const more = { builtIn: false, stored: true, deprecated: isDeprecated, group }
+  return { type, description: description || null, schema, samples, ...more }
+}
+
+function viewStored({
+  createdAt,
+  updatedAt,
+  featureFlags,
+  ...one
+}: StoredEventType): Static<typeof StoredView> {
+  const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
+  return { ...one, schemas: one.schemas, featureFlags: featureFlags && [...featureFlags], ...times }
+}
+
+/** The OpenAPI 3.1 description of a webhook. */
+function describe({ type, description, schema, samples = [] }: CatalogueEntry): object {
+  const examples = samples.map((data, index) => [
+    `sample ${index + 1}`,
+    { value: { id: 'msg_0123456789', type, timestamp: '2026-01-31T08:30:00.000Z', data } },
+  ])
+  return {
+    tags: ['events that are sent'],
+    summary: type,
+    ...(description !== undefined && { description }),
+    security: [],
+    requestBody: {
+      content: {
+        'application/json': {
+          schema: {
+            type: 'object',
+            required: ['id', 'type', 'timestamp', 'data'],
+            properties: {
+              id: { type: 'string', description: 'The stable id, the same in every attempt and replay' },
+              type: { const: type },
+              timestamp: { type: 'string', format: 'date-time' },
+              data: embeddable(schema),
+            },
+          },
+          ...(examples.length > 0 && { examples: Object.fromEntries(examples) as object }),
+        },
+      },
+    },
+    responses: { '2XX': { description: 'Delivered; other responses are retried' } },
+  }
+}
+
+/** In a schema with references, OpenAPI tools would resolve them in the surrounding document. */
+function embeddable(schema: object | undefined): object {
+  if (schema === undefined) return {}
+  return JSON.stringify(schema).includes('"$ref"') ? { description: 'See GET /event-types' } : schema
+}
