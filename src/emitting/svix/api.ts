@@ -9,6 +9,7 @@ import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperation
 import { SvixError, toSvixError } from './errors.ts'
 import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
+import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
 import { reasonOf } from './unsupported.ts'
 
@@ -30,6 +31,7 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     ...applicationOperations(parts),
     ...authenticationOperations(parts),
     ...messageOperations(parts),
+    ...attemptOperations(parts),
     'v1.health.ping': async () => undefined,
     'v1.health.get': async () => {
       await parts.database.reader.selectFrom('owners').select('owner').limit(1).execute()

@@ -85,7 +85,14 @@ export async function createNamed(
   const field = ['application', 'uid']
   if (!body.uid) throw invalidField(field, 'The application needs a uid.', 'application_uid_missing')
   if (body.uid !== uid) throw invalidField(field, 'The path names another uid.', 'application_uid_mismatch')
-  return (await owners.directory.create(readApplication(body), origin)).owner
+  try {
+    return (await owners.directory.create(readApplication(body), origin)).owner
+  } catch (error) {
+    // Another request may have created it meanwhile.
+    const other = await owners.directory.find(uid)
+    if (!other) throw error
+    return other.owner
+  }
 }
 
 /** @throws SvixError 422 */

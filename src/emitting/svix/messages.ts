@@ -4,6 +4,7 @@ import { groupEmits } from '../events/emitter.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { emitTraced } from '../routes/events.ts'
+import { createNamed } from './applications.ts'
 import type { SvixCall, SvixOperations } from './call.ts'
 import { invalidField } from './errors.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
@@ -29,7 +30,6 @@ interface MessageIn {
   payloadRetentionPeriod?: number | null
   payloadRetentionHours?: number | null
   transformationsParams?: { rawPayload?: string; headers?: object } | null
-  application?: { uid?: string | null; name: string; metadata?: Record<string, string> } | null
 }
 
 export function messageOperations(parts: EmittingRouteParts): SvixOperations {
@@ -94,7 +94,9 @@ function creator(parts: EmittingRouteParts): SvixOperations[string] {
   return async (call) => {
     const body = call.body as MessageIn
     const withContent = call.query['with_content'] !== false
-    const owner = call.owner
+    const { params, origin } = call
+    const inline = call.body.application ?? undefined
+    const owner = call.owner || (await createNamed(params['app_id']!, inline, parts, origin))
     const header = call.request.headers['idempotency-key'] as string | undefined
     const id = body.eventId
       ? messageIdOf('eventId', owner, body.eventId)

@@ -1,0 +1,321 @@
+import { isUtf8 } from 'node:buffer'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Database, Queryable } from '../../storage/database.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import { redactedValue } from '../../telemetry/redaction.ts'
+import { addressKey } from '../attempt/attempt.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
+import { isOpenToOwners } from '../subscribers/destinations.ts'
+import { notFound, type SvixCall, type SvixOperations } from './call.ts'
+import { SvixError } from './errors.ts'
+import { attemptId, endpointId, lastNumber, readAttemptId, readEndpointId } from './ids.ts'
+import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
+import { deliveryReader, findMessage, fitting, searchMessage, selector, viewMessages } from './rows.ts'
+
+/** Svix's statuses that an attempt, or the delivery of a message, can have. */
+const success = { status: 0, statusText: 'success' }
+const fail = { status: 2, statusText: 'fail' }
+const sending = { status: 3, statusText: 'sending' }
+const ofDelivery = { delivered: success, dead: fail, pending: sending }
+
+type Place = Exclude<ReturnType<typeof readAttemptId>, undefined>
+
+function attempts(db: Queryable, withContent = true) {
+  const body = withContent ? sql.ref<Uint8Array | null>('a.response_body') : sql<null>`null`
+  return db
+    .selectFrom('attempts as a')
+    .innerJoin('deliveries as d', 'd.id', 'a.delivery')
+    .innerJoin('idempotency_keys as k', 'k.event', 'd.event')
+    .leftJoin('subscribers as s', 's.id', 'd.subscriber_id')
+    .select(['a.delivery', 'a.number', 'a.at', 'a.duration_ms', 'a.status', 'a.error', 'a.failure'])
+    .select(['a.request_headers', 'a.response_headers', body.as('response_body')])
+    .select(['d.attempts_before', 'd.subscriber_id', 'k.event_id', 's.url'])
+}
+
+/** Conditions on attempts `a`. */
+function matching({ status, status_code_class: code }: SvixCall['query'], asked: AskedPage) {
+  const { before, after } = asked
+  const conditions: RawBuilder<unknown>[] = [sql`a.at >= ${after ?? 0}`]
+  if (before !== undefined) conditions.push(sql`a.at < ${before}`)
+  if (status === success.status) conditions.push(sql`a.failure is null`)
+  else if (status === fail.status) conditions.push(sql`a.failure is not null`)
+  // No attempt has another status.
+  else if (status !== undefined) conditions.push(sql`1 = 0`)
+  if (code !== undefined) conditions.push(sql`coalesce(a.status, 0) between ${code} and ${code + 99}`)
+  return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
+}
+
+interface AttemptSearch {
+  query: SvixCall['query']
+  asked: AskedPage
+  behind: Place | undefined
+  count: number
+}
+
+/** The attempts of these deliveries, in the order of their ids. */
+async function attemptsOf(
+  { readerAside: db, engine }: Database,
+  deliveries: readonly number[],
+  { query, asked, behind, count }: AttemptSearch,
+) {
+  const [order, than] = asked.ascending ? (['asc', '>'] as const) : (['desc', '<'] as const)
+  let search = attempts(db, query['with_content'] !== false)
+    .where(isOneOf(engine, 'a.delivery', deliveries))
+    .where(matching(query, asked))
+  if (behind)
+    search = search.where((eb) =>
+      eb(eb.refTuple('a.delivery', 'a.number'), than, eb.tuple(behind.delivery, behind.number)),
+    )
+  const rows = await search.orderBy('a.delivery', order).orderBy('a.number', order).limit(count).execute()
+  return rows.map((row) => Object.assign(row, { id: attemptId(row.delivery, row.number) }))
+}
+
+type Attempt = Awaited<ReturnType<typeof attemptsOf>>[number]
+
+/** The attempts of an endpoint, by delivery. */
+async function endpointWalk(
+  { database }: EmittingRouteParts,
+  { owner, query }: SvixCall,
+  endpoint: SubscribersTable,
+  asked: AskedPage,
+): Promise<Walk<Attempt, Place>> {
+  const { ascending, iterator, limit } = asked
+  const read = await deliveryReader(database, { owner, subscriberId: endpoint.id }, asked, query)
+  return {
+    behind: iterator === undefined ? undefined : await readIterator(readAttemptId(iterator)),
+    async read(behind, count) {
+      // Other attempts of the same delivery can be behind the place.
+      const before = behind && behind.delivery + (ascending ? -1 : 1)
+      const { rows: deliveries, last } = await read(before, count)
+      const ids = deliveries.map(({ delivery }) => delivery)
+      const rows = await attemptsOf(database, ids, { query, asked, behind, count: limit + 1 })
+      const place = last && { delivery: last.place, number: ascending ? lastNumber : 0 }
+      return { rows, last: place && { place, id: attemptId(place.delivery, place.number) } }
+    },
+  }
+}
+
+/** The attempts of a message at the endpoints of the application. */
+async function messageWalk(
+  parts: EmittingRouteParts,
+  { owner, params, query }: SvixCall,
+  asked: AskedPage,
+): Promise<Walk<Attempt, Place>> {
+  const { database } = parts
+  const message = await findMessage(database.readerAside, owner, params['msg_id']!)
+  const endpoint = query['endpoint_id'] as string | undefined
+  const only =
+    endpoint === undefined ? undefined : await endpointOf(parts, { owner, params: { endpoint_id: endpoint } })
+  const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
+  const ids = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
+  return {
+    behind: asked.iterator === undefined ? undefined : await readIterator(readAttemptId(asked.iterator)),
+    async read(behind, count) {
+      const rows = await attemptsOf(database, ids, { query, asked, behind, count })
+      const last = rows.length < count ? undefined : rows.at(-1)
+      return { rows, last: last && { place: last, id: last.id } }
+    },
+  }
+}
+
+/** The deliveries of an event to the endpoints of an application, of which there is a limited number. */
+function deliveriesOf({ readerAside: db }: Database, owner: string, event: number) {
+  return db
+    .selectFrom('deliveries')
+    .select(['id', 'subscriber_id'])
+    .where('event', '=', event)
+    .where('owner', '=', owner)
+    .execute()
+}
+
+/** The endpoint that a call's path names. @throws SvixError 404, also for one of another application */
+async function endpointOf(
+  { database }: EmittingRouteParts,
+  { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
+): Promise<SubscribersTable> {
+  const text = params['endpoint_id']!
+  const row = await database.readerAside
+    .selectFrom('subscribers')
+    .selectAll()
+    .where('owner', '=', owner)
+    .where((eb) => eb.or([eb('id', '=', readEndpointId(text) ?? ''), eb('uid', '=', text)]))
+    .executeTakeFirst()
+  if (!row) throw notFound()
+  return row
+}
+
+const viewEndpoint = ({ id, url, uid }: SubscribersTable): object => ({ id: endpointId(id), url, uid })
+
+/** Attempts that a count includes. */
+const mostCounted = 1_000
+
+export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
+  const byEndpoint = async (call: SvixCall, asked: AskedPage) =>
+    pageOf(asked, await endpointWalk(parts, call, await endpointOf(parts, call), asked))
+  return {
+    'v1.message-attempt.list-by-endpoint': async (call) => {
+      const page = await byEndpoint(call, readPage(call.query))
+      return { ...page, data: page.data.map(viewer(parts, call)) }
+    },
+    'v1.message-attempt.count-by-endpoint': async (call) => {
+      const query = { ...call.query, with_content: false }
+      const { done, data } = await byEndpoint({ ...call, query }, { ...readPage(query), limit: mostCounted })
+      return { count: data.length, approximated: !done }
+    },
+    'v1.message-attempt.list-by-msg': async (call) => {
+      const asked = readPage(call.query)
+      const page = await pageOf(asked, await messageWalk(parts, call, asked))
+      return { ...page, data: page.data.map(viewer(parts, call)) }
+    },
+    'v1.message-attempt.list-attempted-messages': (call) => attemptedMessages(parts, call),
+    'v1.message-attempt.list-attempted-destinations': (call) => attemptedEndpoints(parts, call),
+    ...singleOperations(parts),
+  }
+}
+
+/** The messages that were sent to an endpoint, by delivery. */
+async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
+  const { database } = parts
+  const { owner, query } = call
+  const asked = readPage(query)
+  const endpoint = await endpointOf(parts, call)
+  const statuses = Object.keys(ofDelivery) as (keyof typeof ofDelivery)[]
+  const status = statuses.find((one) => ofDelivery[one].status === query['status'])
+  if (query['status'] !== undefined && !status) return { data: [], iterator: null, done: true }
+  const open = status === 'delivered' ? undefined : status
+  const read = await deliveryReader(
+    database,
+    { owner, subscriberId: endpoint.id, status: open },
+    asked,
+    query,
+  )
+  const placeOf = async (iterator: string): Promise<number | undefined> => {
+    const message = await readIterator(searchMessage(database.readerAside, owner, iterator))
+    const found = await deliveriesOf(database, owner, message.event)
+    return found.find(({ subscriber_id }) => subscriber_id === endpoint.id)?.id
+  }
+  const walk = {
+    behind: asked.iterator === undefined ? undefined : await readIterator(placeOf(asked.iterator)),
+    async read(from: number | undefined, count: number) {
+      const { rows, last } = await read(from, count)
+      return { rows: rows.filter((row) => status === undefined || row.status === status), last }
+    },
+  }
+  const withContent = query['with_content'] !== false
+  const { data, ...page } = await pageOf(asked, walk, withContent ? fitting : undefined)
+  const messages = await viewMessages(database, data, withContent)
+  const shown = data.map(({ status: own, due_at }, index) =>
+    Object.assign(messages[index]!, ofDelivery[own], own === 'pending' && { nextAttempt: isoTime(due_at) }),
+  )
+  return { data: shown, ...page }
+}
+
+/** The endpoints to which a message was sent, with the outcome of the newest attempt. */
+async function attemptedEndpoints(
+  { database }: EmittingRouteParts,
+  { owner, params, query }: SvixCall,
+): Promise<object> {
+  const asked = readPage(query)
+  const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
+  const found = await database.readerAside
+    .selectFrom('deliveries as d')
+    .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
+    .innerJoin('attempts as a', (join) =>
+      join.onRef('a.delivery', '=', 'd.id').onRef('a.number', '=', 'd.attempts'),
+    )
+    .selectAll('s')
+    .select(['d.status as delivered', 'd.due_at', 'a.failure'])
+    .where('d.event', '=', event)
+    .where('d.owner', '=', owner)
+    .execute()
+  const rows = found
+    .map((row) => ({ id: endpointId(row.id), row }))
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  if (asked.ascending) rows.reverse()
+  const { data, ...page } = await pageOf(asked, {
+    behind: asked.iterator,
+    read: async (behind = '', count) => {
+      const some = rows.filter(({ id }) => (asked.ascending ? id < behind : id > behind)).slice(0, count)
+      const last = some.length < count ? undefined : some.at(-1)
+      return { rows: some, last: last && { place: last.id, id: last.id } }
+    },
+  })
+  const shown = data.map(({ row }) =>
+    Object.assign(viewEndpoint(row), row.failure === null ? success : fail, {
+      nextAttempt: row.delivered === 'pending' ? isoTime(row.due_at) : null,
+    }),
+  )
+  return { data: shown, ...page }
+}
+
+function singleOperations(parts: EmittingRouteParts): SvixOperations {
+  const { database, replay } = parts
+  const find = async ({ owner, params }: SvixCall): Promise<Attempt> => {
+    const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
+    const id = params['attempt_id']!
+    const { delivery, number } = readAttemptId(id) ?? { delivery: 0, number: 0 }
+    const row = await attempts(database.readerAside)
+      .where('a.delivery', '=', delivery)
+      .where('a.number', '=', number)
+      .where('d.event', '=', event)
+      .where('d.owner', '=', owner)
+      .executeTakeFirst()
+    if (!row) throw notFound()
+    return { ...row, id }
+  }
+  return {
+    'v1.message-attempt.get': async (call) => viewer(parts, call)(await find(call)),
+    'v1.message-attempt.get-headers': async (call) => viewHeaders(await find(call)),
+    'v1.message-attempt.resend': async (call) => {
+      const { owner, params, isPortal, origin } = call
+      const message = await findMessage(database.readerAside, owner, params['msg_id']!)
+      const endpoint = await endpointOf(parts, call)
+      if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
+      await replay.resend(message.event, endpoint, isPortal ? { owner } : 'all', origin)
+      return {}
+    },
+  }
+}
+
+const missing = 'Unable to resend message. Payload is missing (probably expired).'
+
+/** Returns what shows an attempt to the caller. Owners do not see the errors of destinations that only admins register. */
+function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixCall) {
+  return (row: Attempt): object => {
+    const sent = JSON.parse(row.request_headers) as Record<string, string>
+    const url = sent[addressKey] ?? row.url ?? ''
+    const isHidden = isPortal && !isOpenToOwners(destinations, { url })
+    const body = row.response_body ? readBody(row.response_body) : (row.error ?? '')
+    return {
+      id: row.id,
+      msgId: row.event_id,
+      endpointId: endpointId(row.subscriber_id),
+      url,
+      response: query['with_content'] === false ? '{}' : isHidden ? '' : body,
+      responseStatusCode: row.status ?? 0,
+      responseDurationMs: row.duration_ms,
+      ...(row.failure === null ? success : fail),
+      // The first attempt after a replay.
+      triggerType: row.attempts_before > 0 && row.number === row.attempts_before + 1 ? 1 : 0,
+      timestamp: isoTime(row.at),
+    }
+  }
+}
+
+/** Other bytes than text are shown in base64. */
+function readBody(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString(isUtf8(bytes) ? 'utf8' : 'base64')
+}
+
+function viewHeaders({ request_headers, response_headers }: Attempt): object {
+  const sent = Object.entries(JSON.parse(request_headers) as Record<string, string>).filter(
+    ([name]) => !name.startsWith(':'),
+  )
+  return {
+    sentHeaders: Object.fromEntries(sent),
+    responseHeaders: response_headers && Object.entries(JSON.parse(response_headers) as object),
+    sensitive: sent.filter(([, value]) => value === redactedValue).map(([name]) => name),
+  }
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { endpointId } from '../../../src/emitting/svix/ids.ts'
+import { onEachEngine } from '../../harness/engines.ts'
+import { type Answer, startReceiver } from '../../harness/receiver.ts'
+import { started } from '../../harness/started.ts'
+import { expectJson, startEmitting, subscribe, until } from '../harness.ts'
+
+interface Attempt {
+  id: string
+  msgId: string
+  endpointId: string
+  url: string
+  response: string
+  responseStatusCode: number
+  status: number
+  statusText: string
+  triggerType: number
+  timestamp: string
+}
+
+interface List<T = Attempt> {
+  data: T[]
+  iterator: string | null
+  prevIterator?: string
+  done: boolean
+}
+
+/** An endpoint answers 500 to the first attempt of each message of this type. */
+const failing = 'order.failing'
+
+onEachEngine("Attempts in Svix's API", (engine) => {
+  const service = started(() => startEmitting(engine))
+  const failed = new Set<string>()
+  const answer: Answer = (response, { body, headers }) => {
+    const id = String(headers['webhook-id'])
+    const fails = body.includes(failing) && !failed.has(id)
+    failed.add(id)
+    response.writeHead(fails ? 500 : 200).end(fails ? 'not now' : 'thanks')
+  }
+  const receiver = started(() => startReceiver(answer))
+  let subscriber = ''
+  let endpoint = ''
+  const messages: string[] = []
+
+  async function call<T = List>(status: number, path: string, method = 'GET', json?: object): Promise<T> {
+    const response = await service.admin(`/api/v1/app/acme/${path}`, { method, ...(json && { json }) })
+    const text = await response.text()
+    assert.equal(response.status, status, `${method} ${path}: ${text}`)
+    return (text === '' ? undefined : JSON.parse(text)) as T
+  }
+
+  const idsOf = ({ data }: { data: { id: string }[] }): string[] => data.map(({ id }) => id)
+
+  async function create(json: object): Promise<string> {
+    return (await call<{ id: string }>(202, 'msg', 'POST', { eventType: 'order.paid', payload: {}, ...json }))
+      .id
+  }
+
+  before(async () => {
+    await expectJson(service, 200, '/owners/acme', { method: 'PUT', json: { name: 'acme' } })
+    subscriber = (await subscribe(service, { owner: 'acme', url: receiver.url })).id
+    endpoint = endpointId(subscriber)
+    for (let n = 0; n < 4; n += 1) messages.unshift(await create({}))
+    messages.unshift(await create({ eventType: failing, channels: ['news'] }))
+    await until(
+      async () => (await call(200, `attempt/endpoint/${endpoint}?status=0`)).data.length === 5,
+      'all messages were delivered',
+    )
+  })
+
+  test('of an endpoint are listed by message, newest first, with filters', async () => {
+    const all = await call(200, `attempt/endpoint/${endpoint}`)
+    assert.equal(all.done, true)
+    assert.deepEqual(
+      all.data.map(({ msgId }) => msgId),
+      [messages[0], ...messages],
+    )
+    const [second, first] = all.data as [Attempt, Attempt]
+    assert.deepEqual(
+      [first, second].map(({ status, statusText, responseStatusCode, response }) => [
+        status,
+        statusText,
+        responseStatusCode,
+        response,
+      ]),
+      [
+        [2, 'fail', 500, 'not now'],
+        [0, 'success', 200, 'thanks'],
+      ],
+    )
+    assert.match(first.id, /^atmpt_[0-9A-Za-z]{27}$/)
+    assert.equal(first.url, receiver.url)
+    assert.equal(first.endpointId, endpoint)
+    const found = async (query: string): Promise<string[]> =>
+      idsOf(await call(200, `attempt/endpoint/${endpoint}?${query}`))
+    assert.deepEqual(await found('status=2'), [first.id])
+    assert.deepEqual(await found('status_code_class=500'), [first.id])
+    assert.deepEqual(await found('status=1'), [])
+    assert.deepEqual(await found('channel=news'), [second.id, first.id])
+    assert.deepEqual(await found(`event_types=${failing}&status=0`), [second.id])
+    assert.deepEqual(await found('before=2000-01-01T00:00:00Z'), [])
+    assert.equal((await found('after=2000-01-01T00:00:00Z')).length, 6)
+    assert.deepEqual(await call(200, `attempt/endpoint/${endpoint}/count?status=0`), {
+      count: 5,
+      approximated: false,
+    })
+    assert.equal((await call(200, `attempt/endpoint/${endpoint}?with_content=false`)).data[0]!.response, '{}')
+  })
+
+  test('are paged in both directions, also within one delivery', async () => {
+    const all = idsOf(await call(200, `attempt/endpoint/${endpoint}`))
+    const page = (query: string): Promise<List> => call(200, `attempt/endpoint/${endpoint}?${query}`)
+    const forward: string[] = []
+    let list = await page('limit=1')
+    for (forward.push(...idsOf(list)); !list.done; forward.push(...idsOf(list)))
+      list = await page(`limit=1&iterator=${list.iterator!}`)
+    assert.deepEqual(forward, all)
+    const back = await page(`limit=4&iterator=${list.prevIterator!}`)
+    assert.deepEqual([idsOf(back), back.done], [all.slice(1, 5), false])
+    assert.deepEqual(idsOf(await page(`iterator=${back.prevIterator!}`)), all.slice(0, 1))
+    await call(422, `attempt/endpoint/${endpoint}?iterator=nothing`)
+    const ofMessage = idsOf(await call(200, `attempt/msg/${messages[0]!}`))
+    assert.deepEqual(ofMessage, all.slice(0, 2))
+    const next = await call(200, `attempt/msg/${messages[0]!}?limit=1&iterator=${all[0]!}`)
+    assert.deepEqual([idsOf(next), next.done], [[all[1]], true])
+  })
+
+  test('lead to messages and endpoints with their outcome', async () => {
+    const path = `endpoint/${endpoint}/msg`
+    const all = await call(200, path)
+    assert.deepEqual(idsOf(all), messages)
+    assert.deepEqual([all.data[0]!.status, all.data[0]!.statusText], [0, 'success'])
+    assert.deepEqual(idsOf(await call(200, `${path}?limit=2&iterator=${messages[1]!}`)), messages.slice(2, 4))
+    assert.deepEqual(idsOf(await call(200, `${path}?status=2`)), [])
+    assert.deepEqual(idsOf(await call(200, `${path}?channel=news`)), messages.slice(0, 1))
+    const endpoints = await call(200, `msg/${messages[0]!}/endpoint`)
+    assert.deepEqual([idsOf(endpoints), endpoints.done, endpoints.data[0]!.status], [[endpoint], true, 0])
+  })
+
+  test('of a resend are manual, also at an endpoint that never got the message', async () => {
+    const [message] = messages.slice(-1) as [string]
+    const other = await startReceiver(200)
+    const late = endpointId(
+      (await subscribe(service, { owner: 'acme', url: other.url, eventTypes: ['none'] })).id,
+    )
+    for (const id of [endpoint, late]) await call(202, `msg/${message}/endpoint/${id}/resend`, 'POST')
+    const list = async (id: string): Promise<Attempt[]> =>
+      (await call(200, `attempt/msg/${message}?endpoint_id=${id}`)).data
+    await until(async () => (await list(endpoint)).length === 2, 'the message was sent again')
+    assert.deepEqual(
+      (await list(endpoint)).map(({ triggerType }) => triggerType),
+      [1, 0],
+    )
+    await until(async () => (await list(late)).length === 1, 'the message was sent to the other endpoint')
+    assert.equal(other.calls.length, 1)
+    await other.close()
+    await call(404, `msg/${message}/endpoint/ep_missing/resend`, 'POST')
+    await expectJson(service, 200, `/subscribers/${subscriber}`, {
+      method: 'PATCH',
+      json: { status: 'disabled' },
+    })
+    await call(409, `msg/${message}/endpoint/${endpoint}/resend`, 'POST')
+  })
+
+  test('are shown alone, with their headers', async () => {
+    const [attempt] = (await call(200, `attempt/msg/${messages[1]!}`)).data as [Attempt]
+    const path = `attempt/${attempt.id}`
+    assert.deepEqual(await call(200, `msg/${messages[1]!}/${path}`), attempt)
+    await call(404, `msg/${messages[0]!}/${path}`)
+    const headers = await call<{ sentHeaders: Record<string, string>; responseHeaders: string[][] }>(
+      200,
+      `msg/${messages[1]!}/${path}/headers`,
+    )
+    assert.equal(headers.sentHeaders['webhook-id'], messages[1])
+    assert.ok(headers.responseHeaders.some(([name]) => name === 'date'))
+  })
+})
