@@ -20,10 +20,10 @@ if (!server || !libraries) throw new Error('name the document of the server, the
 
 /** Groups of operations that Postern answers. */
 const answered =
-  /^v1\.(application|endpoint|event-type|environment|message|message-attempt|statistics|stats|background-task|health)\.|^v1\.authentication\.(app-portal-access|whoami|logout|expire-all)$/
+  /^v1\.(application|endpoint|event-type|environment|message|message-attempt|statistics|background-task|health)\.|^v1\.authentication\.(app-portal-access|whoami|logout|expire-all)$/
 /** Operations of these groups that it does not. */
 const others =
-  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.broadcast|endpoint\.(get|set)-server-ca/
+  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.broadcast|v1\.stats|application\.(stats|count)|endpoint-count|endpoint\.(get|set)-server-ca/
 
 /** Names of libraries 1.x, which were renamed. The server accepts both, and its document leaves them out. */
 const formerNames: Record<string, string> = { throttleRate: 'rateLimit', eventTypes: 'filterTypes' }

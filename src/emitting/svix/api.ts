@@ -11,6 +11,7 @@ import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
+import { taskOperations } from './tasks.ts'
 import { reasonOf } from './unsupported.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
@@ -30,6 +31,7 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
   const handlers: SvixOperations = {
     ...applicationOperations(parts),
     ...authenticationOperations(parts),
+    ...taskOperations(parts),
     ...messageOperations(parts),
     ...attemptOperations(parts),
     'v1.health.ping': async () => undefined,

@@ -25,6 +25,7 @@ const reasons: readonly [path: RegExp, reason: string][] = [
   [/\/ca$/, 'Endpoints are verified by the certificate authorities of the system.'],
   [/^msg\/broadcast/, "POST /events with the audience `*` emits an event to all customers' endpoints."],
   [/^events$/, 'GET /events reads the log of events.'],
+  [/(^|\/)stats\//, 'GET /subscribers/{id}/health has the statistics of an endpoint.'],
   [/\/inbound\//, 'Postern has no inbound URLs of applications.'],
 ]
 

@@ -6,7 +6,7 @@ import { closedObject, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 /** The kinds of jobs that callers start and see. */
-export type ShownKind = Exclude<JobsTable['kind'], 'removal'>
+export type ShownKind = Exclude<JobsTable['kind'], 'removal' | 'statistics'>
 export type ShownJob = JobsTable & { kind: ShownKind }
 export const shownKinds = ['replay', 'reprocess'] as const satisfies readonly ShownKind[]
 

@@ -27,10 +27,10 @@ export interface EventsTable {
 
 export interface JobsTable {
   id: string
-  /** Of deliveries, of failed received events, of the deliveries of a removed subscriber. */
-  kind: 'replay' | 'reprocess' | 'removal'
+  /** Of deliveries, of failed received events, of the deliveries of a removed subscriber; a result that was computed at once. */
+  kind: 'replay' | 'reprocess' | 'removal' | 'statistics'
   subscriber_id: string | null
-  /** JSON: selects the rows that the job works on. */
+  /** JSON: selects the rows that the job works on. Of `statistics`: the result. */
   filter: string
   status: 'running' | 'done' | 'cancelled' | 'failed'
   total: number

@@ -5,7 +5,8 @@ import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { onEachEngine } from '../../harness/engines.ts'
 import { started } from '../../harness/started.ts'
-import { startEmitting } from '../harness.ts'
+import { startReceiver } from '../../harness/receiver.ts'
+import { emit, settled, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Answer {
   status: number
@@ -137,6 +138,51 @@ onEachEngine("the core of Svix's API", (engine) => {
     assert.equal((await call('POST', '/app', json, failing)).status, 201)
     const admin = await service.admin('/api/v1/app', { method: 'POST', json, headers: keyed })
     assert.notEqual(((await admin.json()) as { id: string }).id, answers[0]!.body.id)
+  })
+
+  test('statistics are tasks, which are read like the tasks of replays', async () => {
+    await using receiver = await startReceiver()
+    const { id } = (await call('POST', '/app', { name: 'Counted', uid: 'counted' })).body
+    const eventTypes = ['order.paid']
+    const subscriber = await subscribe(service, { url: receiver.url, owner: 'counted', eventTypes })
+    await emit(service, { type: 'order.paid', data: {}, audience: 'counted' })
+    await settled(service, subscriber.id, 'delivered')
+    const now = Date.now()
+    const times = {
+      since: new Date(now - 3_600_000).toISOString(),
+      until: new Date(now + 3_600_000).toISOString(),
+    }
+    const task = async (path: string, method = 'POST', json?: object): Promise<Answer['body']> => {
+      const started = await call(method, path, json)
+      assert.equal(started.status, 202)
+      assert.equal(started.body.status, 'finished')
+      const found = await call('GET', `/background-task/${started.body.id}`)
+      assert.equal(found.status, 200)
+      return { ...started.body, ...found.body }
+    }
+    const types = await task('/stats/usage/event-types', 'PUT')
+    assert.deepEqual(
+      types.data.event_types.find(({ appId }: { appId: string }) => appId === id),
+      { appId: id, explicitlySubscribedEventTypes: eventTypes, hasCatchAllEndpoint: false },
+    )
+    const counts = await until(async () => {
+      const answer = await task('/stats/usage/app', 'POST', { ...times, appIds: ['counted', 'unknown'] })
+      return answer.data.appStats.length > 0 ? answer : undefined
+    }, 'attempts are counted')
+    assert.deepEqual(counts.unresolvedAppIds, ['unknown'])
+    assert.deepEqual(counts.data.appStats, [{ messageDestinations: 1, appId: id, appUid: 'counted' }])
+    assert.equal((await call('POST', '/stats/usage/app', { ...times, appIds: ['unknown'] })).status, 422)
+
+    assert.ok((await service.admin(`/subscribers/${subscriber.id}/replay`, { method: 'POST', json: {} })).ok)
+    const listed = (await call('GET', '/background-task?task=endpoint.bulk-replay')).body
+    assert.equal(listed.data.length, 1)
+    const pages = (await call('GET', '/background-task?limit=1')).body
+    assert.equal(pages.done, false)
+    assert.notEqual(
+      (await call('GET', `/background-task?limit=1&iterator=${pages.iterator}`)).body.data[0].id,
+      pages.iterator,
+    )
+    assert.deepEqual(await call('GET', '/background-task/qtask_1'), notFound)
   })
 
   test('a token of app-portal-access reaches its own application only, in this API only', async () => {

@@ -16,6 +16,7 @@ export const scopes: Record<Scope, string> = {
   'clients:write': 'Edit apps and rotate their secrets',
   'lists:read': 'Read lists for administrators',
   'lists:write': 'Edit rows of lists that allow it',
+  svix: 'Use the Svix-compatible API',
   operate: 'Read metrics, queues and versions',
   admin: 'Everything',
 }

@@ -1,0 +1,148 @@
+import { sql } from 'kysely'
+import { startJob } from '../../events/jobs/job.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
+import { hour } from '../subscribers/health.ts'
+import { listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
+import { invalidField } from './errors.ts'
+import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
+
+/** Tasks that a list with a filter examines. */
+const mostExamined = 1_000
+/** Applications, or endpoints, of one statistic. */
+const mostCounted = 10_000
+
+const statuses = { running: 'running', done: 'finished', cancelled: 'finished', failed: 'failed' } as const
+
+type Parts = Pick<EmittingRouteParts, 'database' | 'clock' | 'owners'>
+
+/** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed at once, and its task is then finished. */
+export function taskOperations(parts: Parts): SvixOperations {
+  const { database, clock } = parts
+  const shown = database.reader.selectFrom('jobs').selectAll().where('kind', 'in', ['replay', 'statistics'])
+  const finish = async (task: string, data: object): Promise<object> => {
+    const filter = { task, data }
+    const row = await database.transaction((tx) =>
+      startJob(tx, { kind: 'statistics', filter, total: 0 }, clock.now()),
+    )
+    const { data: _, ...view } = viewTask(row)
+    return view
+  }
+  return {
+    'v1.background-task.get': async ({ params }) => {
+      const id = readTaskId(params['task_id']!)
+      const row = id === undefined ? undefined : await shown.where('id', '=', id).executeTakeFirst()
+      if (!row) throw notFound()
+      return viewTask(row)
+    },
+    'v1.background-task.list': async (call) => {
+      const page = readPage(call, 'descending')
+      const { status, task } = call.query as { status?: string; task?: string }
+      const isAscending = page.order === 'ascending'
+      const rows = await shown
+        .$if(page.behind !== undefined, (all) =>
+          all.where('id', isAscending ? '>' : '<', readTaskId(page.behind!) ?? ''),
+        )
+        .orderBy('id', isAscending ? 'asc' : 'desc')
+        .limit(status || task ? mostExamined : page.limit + 1)
+        .execute()
+      const chosen = rows
+        .map(viewTask)
+        .filter((one) => (!status || one.status === status) && (!task || one.task === task))
+      return listOf(
+        chosen,
+        page,
+        ({ id }) => id,
+        (one) => one,
+      )
+    },
+    'v1.statistics.aggregate-app-stats': async (call) => {
+      const { data, unresolvedAppIds } = await countAttempts(parts, call)
+      return { ...(await finish('application.stats', data)), unresolvedAppIds }
+    },
+    'v1.statistics.aggregate-event-types': async () =>
+      finish('event-type.aggregate', await readEventTypes(parts)),
+  }
+}
+
+interface TaskView {
+  id: string
+  status: string
+  task: string
+  data: object
+  updatedAt: string
+}
+
+function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: JobsTable): TaskView {
+  const stored = JSON.parse(filter) as Record<string, unknown>
+  const shared = { id: taskId(id), status: statuses[status], updatedAt: isoTime(updated_at) }
+  if (kind === 'statistics') return { ...shared, ...(stored as Pick<TaskView, 'task' | 'data'>) }
+  const endpoint = subscriber_id === null ? {} : { endpointId: endpointId(subscriber_id) }
+  return { ...shared, task: taskOf(stored), data: { ...endpoint, total, done } }
+}
+
+/** The operation that started a replay, by what it selects. */
+function taskOf({
+  status,
+  missing,
+  since: _since,
+  until: _until,
+  upTo: _upTo,
+  ...others
+}: Record<string, unknown>): string {
+  if (missing !== undefined || status === 'missing') return 'endpoint.replay'
+  return status === 'failed' && Object.keys(others).length === 0 ? 'endpoint.recover' : 'endpoint.bulk-replay'
+}
+
+/** The number of attempts to the endpoints of each application, by whole hours. @throws SvixError 422 */
+async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
+  const { since, until, appIds } = body as { since: string; until: string; appIds?: string[] | null }
+  const [from, to] = [Date.parse(since), Date.parse(until)]
+  if (Number.isNaN(from) || Number.isNaN(to))
+    throw invalidField([Number.isNaN(from) ? 'since' : 'until'], 'invalid time')
+  if (appIds && appIds.length > mostCounted)
+    throw invalidField(['app_ids'], `At most ${mostCounted} applications.`)
+  const asked = new Map<string, string>()
+  const unresolvedAppIds: string[] = []
+  for (const id of appIds ?? []) {
+    const found = await owners.directory.find(id)
+    if (found) asked.set(found.owner, id)
+    else unresolvedAppIds.push(id)
+  }
+  if (appIds && asked.size === 0) throw invalidField(['app_ids'], 'No application has one of these ids.')
+  const { rows } = await sql<{ owner: string; attempts: number | string }>`
+    select s.owner, sum(h.delivered + h.failed) as attempts
+    from subscriber_hours h join subscribers s on s.id = h.subscriber_id
+    where s.owner is not null and h.hour >= ${Math.floor(from / hour) * hour} and h.hour < ${to}
+    group by s.owner order by s.owner limit ${sql.lit(mostCounted)}`.execute(database.readerAside)
+  const counted = rows.filter(({ owner }) => !appIds || asked.has(owner))
+  const records = await owners.directory.records(counted.map(({ owner }) => owner))
+  const appStats = counted.map(({ owner, attempts }) => ({
+    messageDestinations: Number(attempts),
+    appId: applicationId(owner),
+    appUid: records.get(owner)?.uid ?? null,
+  }))
+  return { data: { appStats }, unresolvedAppIds }
+}
+
+/** The event types that the endpoints of each application name. */
+async function readEventTypes({ database }: Parts): Promise<object> {
+  const rows = await database.readerAside
+    .selectFrom('subscribers')
+    .select(['owner', 'event_types'])
+    .where('owner', 'is not', null)
+    .orderBy('id')
+    .limit(mostCounted)
+    .execute()
+  const types = [...Map.groupBy(rows, ({ owner }) => owner!)].map(([owner, own]) => {
+    const named = new Set(own.flatMap(({ event_types }) => JSON.parse(event_types) as string[]))
+    const hasCatchAllEndpoint = named.delete('*')
+    return {
+      appId: applicationId(owner),
+      explicitlySubscribedEventTypes: [...named].toSorted(),
+      hasCatchAllEndpoint,
+    }
+  })
+  return { event_types: types }
+}
