@@ -11,7 +11,12 @@ interface Detail {
   payloadBytes: number
   subscriberUrl: string
   owner: string | null
-  attempts: { url: string; signature: string | null; requestHeaders: Record<string, string> }[]
+  attempts: {
+    url: string
+    signature: string | null
+    requestBody: string | null
+    requestHeaders: Record<string, string>
+  }[]
 }
 
 onEachEngine('the requests of a delivery', (engine) => {
@@ -62,6 +67,21 @@ onEachEngine('the requests of a delivery', (engine) => {
       [null, null],
       'the keys are gone',
     )
+  })
+
+  test('the signature of a body that is the data alone', async () => {
+    let skipped = 0
+    const clock = { ...systemClock, now: () => Date.now() + skipped }
+    await using receiver = await startReceiver()
+    await using service = await startEmitting(engine, { parts: { clock } })
+    const { id } = await subscribe(service, { url: receiver.url, signatureHeaders: 'svix', body: 'data' })
+    await emit(service, { type: 'a', data: { text: 'é' } })
+    const { id: delivery } = await settled(service, id, 'delivered')
+    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { body: 'event' } })
+    skipped = 301_000
+    const { attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
+    assert.equal(attempts[0]!.signature, receiver.calls[0]!.headers['svix-signature'])
+    assert.equal(attempts[0]!.requestBody, '{"text":"é"}')
   })
 
   test('the beginning of a long body', async () => {

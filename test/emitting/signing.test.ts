@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { createVerifier, httpbis } from 'http-message-signatures'
 import { Webhook as SvixWebhook } from 'svix'
 import { Webhook } from 'standardwebhooks'
@@ -28,12 +29,13 @@ async function verifies(
   call: ReceivedCall,
   url: string,
   key: (keyId: string) => Parameters<typeof createVerifier>[0],
+  prefix = 'webhook',
 ): Promise<boolean> {
   const result = await httpbis.verifyMessage(
     {
       all: true,
       maxAge: 300,
-      requiredFields: ['@method', '@target-uri', 'content-digest', 'webhook-id', 'webhook-timestamp'],
+      requiredFields: ['@method', '@target-uri', 'content-digest', `${prefix}-id`, `${prefix}-timestamp`],
       requiredParams: ['created', 'keyid', 'alg'],
       keyLookup: async ({ keyid, alg }) => ({
         algs: [String(alg)],
@@ -57,6 +59,53 @@ onEachEngine('signing', (engine) => {
     for (const library of [new Webhook(secret), new SvixWebhook(secret)])
       library.verify(call!.body.toString(), headers)
     assert.throws(() => new SvixWebhook(secret).verify(call!.body.toString().replace('é', 'e'), headers))
+  })
+
+  test('headers of Svix in place of those of Standard Webhooks, or both, and the data as the body', async () => {
+    await using receiver = await startReceiver()
+    const { id, secret } = await subscribe(service, {
+      url: receiver.url,
+      signatureHeaders: 'svix',
+      body: 'data',
+      httpSignature: true,
+    })
+    const text = 'é😀,"data":{"text":1}'
+    await emit(service, { type: 'a', data: { text, data: { n: 1 } } })
+    const [call] = await receiver.waitFor(1)
+    const headers = call!.headers as Record<string, string>
+    assert.equal(call!.body.toString(), JSON.stringify({ text, data: { n: 1 } }))
+    new SvixWebhook(secret).verify(call!.body.toString(), headers)
+    assert.deepEqual(
+      Object.keys(headers).filter((name) => name.startsWith('webhook-')),
+      [],
+    )
+    const keyOf = () => Buffer.from(secret.slice(6), 'base64')
+    assert.ok(await verifies(call!, receiver.url, keyOf, 'svix'))
+    const { attempts } = await settled(service, id, 'delivered')
+    const shown = attempts[0] as unknown as { requestHeaders: Record<string, string>; requestBody: string }
+    assert.equal(shown.requestBody, call!.body.toString())
+    const { 'svix-signature': redacted, 'svix-id': eventId, ...others } = shown.requestHeaders
+    assert.deepEqual([redacted, eventId], ['[redacted]', headers['svix-id']])
+    assert.ok(!Object.keys(others).some((name) => name.startsWith('webhook-') || name.startsWith(':')))
+
+    await expectJson(service, 200, `/subscribers/${id}`, {
+      method: 'PATCH',
+      json: {
+        signatureHeaders: 'both',
+        gzip: true,
+        transformation: 'function handler(w) { w.payload.n = 2; return w }',
+      },
+    })
+    await emit(service, { type: 'a', data: { n: 1 } })
+    const [, second] = await receiver.waitFor(2)
+    const body = gunzipSync(second!.body).toString()
+    assert.equal(body, '{"n":2}')
+    const both = second!.headers as Record<string, string>
+    for (const prefix of ['webhook', 'svix']) {
+      const only = Object.entries(both).filter(([name]) => name.startsWith(`${prefix}-`))
+      new SvixWebhook(secret).verify(body, Object.fromEntries(only))
+    }
+    await service.admin(`/subscribers/${id}`, { method: 'DELETE' })
   })
 
   test('signing keys are shown without secrets, and public keys are published', async () => {
@@ -140,7 +189,7 @@ onEachEngine('signing', (engine) => {
     await emit(service, { type: 'a', data: 2 })
     const [, second] = await receiver.waitFor(2)
     assert.equal(second!.headers['signature'], undefined)
-    for (const name of ['signature', 'Signature-Input', 'content-digest'])
+    for (const name of ['signature', 'Signature-Input', 'content-digest', 'svix-id'])
       await expectJson(service, 400, `/subscribers/${id}`, {
         method: 'PATCH',
         json: { headers: { [name]: 'x' } },

@@ -5,7 +5,16 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { emit, expectJson, settled, startEmitting, subscribe, type SubscriberAnswer } from './harness.ts'
+import { enterPortal } from './portal-harness.ts'
+import {
+  dataOf,
+  emit,
+  expectJson,
+  settled,
+  startEmitting,
+  subscribe,
+  type SubscriberAnswer,
+} from './harness.ts'
 
 onEachEngine('subscribers', (engine) => {
   const service = started(() => startEmitting(engine))
@@ -120,6 +129,51 @@ onEachEngine('subscribers', (engine) => {
     for (const method of ['GET', 'DELETE'])
       assert.equal((await service.admin(`/subscribers/${made.id}`, { method })).status, 404)
     assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'PATCH', json: {} })).status, 404)
+  })
+
+  test('a uid is free again for its owner when it is removed; channels and metadata are stored', async () => {
+    const url = 'http://127.0.0.1:9/hook'
+    const settings = { uid: 'main', metadata: { region: 'eu' }, channels: ['a', 'b', 'a'], body: 'data' }
+    const make = (json: object, status = 201) =>
+      expectJson<SubscriberAnswer>(service, status, '/subscribers', {
+        method: 'POST',
+        json: { url, ...json },
+      })
+    const change = (id: string, json: object, status = 200) =>
+      expectJson<SubscriberAnswer>(service, status, `/subscribers/${id}`, { method: 'PATCH', json })
+    const made = await make({ ...settings, owner: 'acme', signatureHeaders: 'svix' })
+    const shown = { ...settings, channels: ['a', 'b'], signatureHeaders: 'svix' }
+    assert.deepEqual({ ...made, ...shown }, made)
+    await make({ uid: 'main', owner: 'globex' })
+    const ownerless = await make({ uid: 'main' })
+    await make({ uid: 'main' }, 409)
+    await make({ uid: 'main', owner: 'acme' }, 409)
+    const other = await make({ owner: 'acme' })
+    assert.deepEqual(
+      [other['uid'], other['metadata'], other['channels'], other['signatureHeaders'], other['body']],
+      [null, {}, [], 'webhook', 'event'],
+    )
+    await change(other.id, { uid: 'main' }, 409)
+    await change(made.id, { uid: 'main', description: 'itself' })
+    await change(made.id, { uid: null, metadata: null, channels: null })
+    assert.equal((await change(other.id, { uid: 'main' }))['uid'], 'main')
+    const portal = await enterPortal(service, 'acme')
+    const own = await portal.json<SubscriberAnswer>(200, 'GET', `/subscribers/${other.id}`)
+    assert.deepEqual([own['uid'], own['metadata']], [null, null])
+    await portal.json(400, 'PATCH', `/subscribers/${other.id}`, { uid: 'mine' })
+    await portal.json(200, 'PATCH', `/subscribers/${other.id}`, { channels: ['c'], body: 'data' })
+    for (const wrong of [
+      { uid: 'a b' },
+      { uid: '' },
+      { channels: ['a b'] },
+      { channels: Array.from({ length: 11 }, (_, index) => `c${index}`) },
+      { metadata: { a: 'x'.repeat(4096) } },
+      { signatureHeaders: 'none' },
+      { body: 'none' },
+    ])
+      await change(ownerless.id, wrong, 400)
+    for (const { id } of await dataOf<{ id: string }>(service, '/subscribers'))
+      await service.admin(`/subscribers/${id}`, { method: 'DELETE' })
   })
 
   test('invalid settings are refused with the field', async () => {

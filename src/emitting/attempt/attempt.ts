@@ -74,6 +74,8 @@ export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<
 export const addressKey = ':url'
 /** The same for a method other than POST. */
 export const methodKey = ':method'
+/** The same with `data` for a body that is the event's data alone. */
+export const bodyKey = ':body'
 
 /** The reason of an exchange that was aborted at its time-out. */
 class OutOfTime extends Error {}
@@ -112,6 +114,7 @@ export function targetOf(
     shown: JSON.stringify({
       [addressKey]: url,
       ...(method !== 'POST' && { [methodKey]: method }),
+      ...(special?.bare && { [bodyKey]: 'data' }),
       ...fixed,
       ...shown,
     }).slice(0, -1),
@@ -184,13 +187,25 @@ function signedHeaders(
   keys: readonly SigningKey[],
   timestamp: number,
 ): Record<string, string> {
-  return {
+  const headers: Record<string, string> = {
     ...target.headers,
     ...(event.headers !== null && (JSON.parse(event.headers) as Record<string, string>)),
-    'webhook-id': event.event_id,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signatures(keys, event.event_id, timestamp, event.payload),
   }
+  const signature = signatures(keys, event.event_id, timestamp, event.payload)
+  for (const names of namesOf(target)) {
+    headers[names.id] = event.event_id
+    headers[names.timestamp] = String(timestamp)
+    headers[names.signature] = signature
+  }
+  return headers
+}
+
+const webhook = { id: 'webhook-id', timestamp: 'webhook-timestamp', signature: 'webhook-signature' }
+const svix = { id: 'svix-id', timestamp: 'svix-timestamp', signature: 'svix-signature' }
+const signatureNames = { webhook: [webhook], svix: [svix], both: [webhook, svix] }
+
+function namesOf({ special }: Target): readonly (typeof webhook)[] {
+  return signatureNames[special?.signatureHeaders ?? 'webhook']
 }
 
 /** The result of an attempt that cannot be made because the payload was removed. */
@@ -257,9 +272,12 @@ function describePhases(phases: Phases): string {
 }
 
 /** Redacts the signatures: they stay valid for some minutes. */
-function describeRequest({ shown }: Target, { event_id, headers }: EventPayload, timestamp: number): string {
-  const first = headers === null ? shown : `${shown},${headers.slice(1, -1)}`
-  return `${first},"webhook-id":${JSON.stringify(event_id)},"webhook-timestamp":"${timestamp}","webhook-signature":"${redactedValue}"}`
+function describeRequest(target: Target, { event_id, headers }: EventPayload, timestamp: number): string {
+  let json = headers === null ? target.shown : `${target.shown},${headers.slice(1, -1)}`
+  const id = JSON.stringify(event_id)
+  for (const names of namesOf(target))
+    json += `,"${names.id}":${id},"${names.timestamp}":"${timestamp}","${names.signature}":"${redactedValue}"`
+  return `${json}}`
 }
 
 /** Two JSON objects as one. */

@@ -130,14 +130,9 @@ export function signatures(
 }
 
 /** The signed components of a request. The digest covers the body. */
-const components = [
-  '@method',
-  '@target-uri',
-  'content-type',
-  'content-digest',
-  'webhook-id',
-  'webhook-timestamp',
-]
+const always = ['@method', '@target-uri', 'content-type', 'content-digest']
+const ofWebhook = [...always, 'webhook-id', 'webhook-timestamp']
+const ofSvix = [...always, 'svix-id', 'svix-timestamp']
 const algorithms = { v1: 'hmac-sha256', v1a: 'ed25519' } as const
 
 interface SignedRequest {
@@ -166,6 +161,7 @@ export function httpSignatureHeaders(
     '@method': request.method,
     '@target-uri': request.url,
   }
+  const components = values['webhook-id'] === undefined ? ofSvix : ofWebhook
   const lines = components.map((name) => `"${name}": ${values[name] ?? ''}\n`).join('')
   const list = components.map((name) => `"${name}"`).join(' ')
   const inputs: string[] = []

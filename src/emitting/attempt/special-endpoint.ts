@@ -4,6 +4,7 @@ import type { ExchangeRequest, Outcome } from '../../network/exchange.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { RequestOptions } from '../subscribers/request-options.ts'
 import type { EndpointTransformation } from '../transformations/transformation.ts'
 import type { DestinationCall } from './destination.ts'
 import type { Failure } from './failures.ts'
@@ -15,6 +16,10 @@ export interface SpecialEndpoint {
   agent?: OutboundAgent | undefined
   tokens?: OAuthTokens | undefined
   gzip: boolean
+  /** Names of the headers of Standard Webhooks. Default: webhook */
+  signatureHeaders?: RequestOptions['signatureHeaders']
+  /** Whether the body is the event's data alone. */
+  bare?: boolean
   /** Gets the events in place of a server. */
   destination?: DestinationCall | undefined
   transformation?: EndpointTransformation | undefined

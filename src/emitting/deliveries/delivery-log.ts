@@ -22,7 +22,9 @@ import { type DeliverySource, newest, type Place, sourceOf } from './delivery-so
 import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
+import { bodyKey } from '../attempt/attempt.ts'
 import { signatures } from '../attempt/signature.ts'
+import { dataIn } from '../events/event.ts'
 
 /** A page that is asked for. `query` is what its cursor is bound to. */
 interface AskedPage extends PageRequest {
@@ -295,7 +297,8 @@ export async function pastSignatures(
   const keys = await secrets.load(database.reader, entry.subscriber_id, schemesOf(signing))
   const expired = clock.now() - tolerance
   return ({ at, request_headers, request_body }) => {
-    const timestamp = (JSON.parse(request_headers) as Record<string, string>)['webhook-timestamp']
+    const headers = JSON.parse(request_headers) as Record<string, string>
+    const timestamp = headers['webhook-timestamp'] ?? headers['svix-timestamp']
     const isWhole = request_body === null ? size <= payloadShown : request_body.length < payloadShown
     if (at > expired || timestamp === undefined || !isWhole) return null
     const then = keys.filter(
@@ -303,7 +306,8 @@ export async function pastSignatures(
     )
     if (then.length === 0) return null
     const signers = then.map((key) => key.signing)
-    return signatures(signers, entry.event_id, Number(timestamp), request_body ?? payload)
+    const body = request_body ?? (headers[bodyKey] === 'data' ? dataIn(payload) : payload)
+    return signatures(signers, entry.event_id, Number(timestamp), body)
   }
 }
 

@@ -11,6 +11,7 @@ import {
   withoutPayload,
 } from '../attempt/attempt.ts'
 import { isFor } from '../events/audience.ts'
+import { dataIn } from '../events/event.ts'
 import type { DeliveryStore, DueDelivery, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
 import { pollInterval, type ReleasePlace, type Timers } from './attempt-turns.ts'
@@ -136,7 +137,8 @@ export class DeliveryAttempts {
       const keys = endpoint.keysAt(clock.now())
       const maySend = this.#maySend
       const { number } = delivery
-      const request = { target, owned, event, number, keys, httpSignature, timeout, maySend }
+      const sent = target.special?.bare ? { ...event, payload: dataIn(event.payload) } : event
+      const request = { target, owned, event: sent, number, keys, httpSignature, timeout, maySend }
       result = await (spans.attempt.start.hasSubscribers
         ? this.#attemptTraced(request, delivery, abort)
         : attempt(request, abort))

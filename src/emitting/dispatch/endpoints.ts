@@ -124,7 +124,7 @@ export class Endpoints {
   /** Undefined if the subscriber needs nothing but a request with fixed headers. @throws Error for a destination that is not declared */
   #special(
     { id, url, owner, credentials: sealed, request, transformation }: SubscribersTable,
-    { gzip = false, successStatuses, noRetryStatuses, settings = {} }: RequestOptions,
+    { gzip = false, successStatuses, noRetryStatuses, signatureHeaders, body, settings = {} }: RequestOptions,
     { auth, tls, secrets = {} }: Credentials,
   ): SpecialEndpoint | undefined {
     if (sealed === null && request === null && transformation === null) return undefined
@@ -140,6 +140,8 @@ export class Endpoints {
     return {
       agent,
       gzip,
+      signatureHeaders,
+      bare: body === 'data',
       tokens: auth?.type === 'oauth' ? this.#tokens(auth, url, owner, agent) : undefined,
       succeeds: successStatuses ? statusTest(successStatuses) : undefined,
       isFinal: noRetryStatuses ? statusTest(noRetryStatuses) : undefined,

@@ -99,6 +99,15 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   }
 }
 
+const beforeData = Buffer.from(',"data":')
+
+/** The data in a payload. The id and the type before them are JSON strings, which do not contain what is searched. */
+export function dataIn(payload: Uint8Array): Buffer {
+  const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+  const at = bytes.indexOf(beforeData)
+  return at < 0 ? bytes : bytes.subarray(at + beforeData.length, -1)
+}
+
 function readDeliverAt({ deliverAt, delay }: NewEvent, now: number): number | null {
   if (delay !== undefined) {
     if (deliverAt !== undefined) throw invalid('delay', 'cannot be combined with deliverAt')

@@ -11,6 +11,7 @@ import {
 } from '../deliveries/delivery-log.ts'
 import { adminArea, type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { dataIn } from '../events/event.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
@@ -21,7 +22,7 @@ import { isOpenToOwners } from '../subscribers/destinations.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/failures.ts'
-import { addressKey, methodKey } from '../attempt/attempt.ts'
+import { addressKey, bodyKey, methodKey } from '../attempt/attempt.ts'
 
 const DeliveryView = closedObject({
   id: Type.Integer(),
@@ -113,14 +114,13 @@ const AttemptView = closedObject({
   requestHeaders: Headers,
   requestBody: nullable(
     Type.String({
-      description:
-        'The body that was sent, if a transformation changed it: its first 64 KiB, as UTF-8. Null: that of the delivery',
+      description: 'The body that was sent, if it is not the payload: its first 64 KiB, as UTF-8',
     }),
   ),
   signature: nullable(
     Type.String({
       description:
-        'The value of `webhook-signature`, computed again from the keys of that time that still exist. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
+        'The value of `webhook-signature` or `svix-signature`, computed again from the keys of that time that still exist. Null for five minutes, while a receiver would accept it; without such a key; and for payloads of more than 64 KiB',
     }),
   ),
   responseHeaders: nullable(Headers),
@@ -129,12 +129,18 @@ const AttemptView = closedObject({
   ),
 })
 
-function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
+function viewAttempt(
+  row: AttemptsTable,
+  signature: string | null,
+  payload: Buffer,
+): Static<typeof AttemptView> {
   const {
     [addressKey]: url = null,
     [methodKey]: method = 'POST',
+    [bodyKey]: body,
     ...requestHeaders
   } = JSON.parse(row.request_headers) as Record<string, string>
+  const requestBody = row.request_body ?? (body === 'data' ? dataIn(payload) : null)
   return {
     number: row.number,
     at: isoTime(row.at),
@@ -147,7 +153,7 @@ function viewAttempt(row: AttemptsTable, signature: string | null): Static<typeo
     failure: row.failure,
     advice: troubleshootingHint(row.failure),
     requestHeaders,
-    requestBody: row.request_body && Buffer.from(row.request_body).toString(),
+    requestBody: requestBody && Buffer.from(requestBody).toString(),
     signature,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
@@ -173,9 +179,13 @@ const bodyShownToOwners = 4 * 1024
  * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and
  * a server may tell this service more than it tells them.
  */
-function viewAttemptForOwner(row: AttemptsTable, signature: string | null): Static<typeof AttemptView> {
+function viewAttemptForOwner(
+  row: AttemptsTable,
+  signature: string | null,
+  payload: Buffer,
+): Static<typeof AttemptView> {
   const responseBody = row.response_body && row.response_body.subarray(0, bodyShownToOwners)
-  const view = viewAttempt({ ...row, response_body: responseBody }, signature)
+  const view = viewAttempt({ ...row, response_body: responseBody }, signature, payload)
   const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
   return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
 }
@@ -301,7 +311,9 @@ function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, ar
         ...viewOwnedDelivery(seen.entry(entry)),
         payload: payload.toString(),
         payloadBytes: size,
-        attempts: attempts.map((attempt) => view(seen.attempt(entry, attempt), signatureOf(attempt))),
+        attempts: attempts.map((attempt) =>
+          view(seen.attempt(entry, attempt), signatureOf(attempt), payload),
+        ),
       }
     },
   )

@@ -28,7 +28,8 @@ import {
   showCredentials,
   TlsBody,
 } from '../subscribers/credentials.ts'
-import { methods, readRequestOptions } from '../subscribers/request-options.ts'
+import { bodies, methods, readRequestOptions, signatureHeaders } from '../subscribers/request-options.ts'
+import { Metadata, readMetadata } from '../subscribers/metadata.ts'
 import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
 import { showCustomHeaders } from '../subscribers/custom-headers.ts'
 import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
@@ -75,6 +76,8 @@ const SubscriberView = closedObject({
   successStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 2xx'),
   noRetryStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 410'),
   gzip: Type.Boolean(),
+  signatureHeaders: Type.Enum(signatureHeaders),
+  body: Type.Enum(bodies),
   ordered: Type.Boolean(),
   signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
   httpSignature: Type.Boolean(),
@@ -85,6 +88,9 @@ const SubscriberView = closedObject({
       value: Type.Optional(Type.Unknown()),
     }),
   ),
+  channels: Type.Array(Type.String(), { description: 'Empty: all events' }),
+  uid: nullable(Type.String(), 'Your own id; not shown in the portal'),
+  metadata: nullable(Metadata, 'Not shown in the portal'),
   owner: nullable(Type.String()),
   ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
   operational: Type.Boolean(),
@@ -139,11 +145,13 @@ interface SubscriberFacts {
   ownerName: string | undefined
   /** Whether its settings are the operator's, and the caller is its owner. */
   hidesSettings: boolean
+  /** Whether the caller is its owner: uid and metadata are for the operator's programs. */
+  hidesCallersData: boolean
 }
 
 function viewSubscriber(
   row: SubscribersTable,
-  { headers, credentials, policy, lastDay, ownerName, hidesSettings }: SubscriberFacts,
+  { headers, credentials, policy, lastDay, ownerName, hidesSettings, hidesCallersData }: SubscriberFacts,
 ): Static<typeof SubscriberView> {
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
@@ -179,10 +187,15 @@ function viewSubscriber(
     successStatuses: options.successStatuses ?? null,
     noRetryStatuses: options.noRetryStatuses ?? null,
     gzip: options.gzip ?? false,
+    signatureHeaders: options.signatureHeaders ?? 'webhook',
+    body: options.body ?? 'event',
     ordered: row.ordered === 1,
     signing: row.signing,
     httpSignature: row.http_signature === 1,
     conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
+    channels: row.channels === null ? [] : (JSON.parse(row.channels) as string[]),
+    uid: hidesCallersData ? null : row.uid,
+    metadata: hidesCallersData ? null : readMetadata(row.metadata),
     owner: row.owner,
     ownerName: ownerName ?? null,
     operational: row.operational === 1,
@@ -233,6 +246,7 @@ async function views(
       policy,
       lastDay: days.get(row.id)!,
       ownerName: row.owner === null ? undefined : names.get(row.owner),
+      hidesCallersData: !reachesAll,
       hidesSettings: !reachesAll && !isOpenToOwners(destinations, row),
     }),
   )

@@ -26,7 +26,7 @@ const ours = new Set([
   'signature',
   'signature-input',
 ])
-const ourPrefixes = ['content-', 'webhook-', 'proxy-', 'sec-', ':']
+const ourPrefixes = ['content-', 'webhook-', 'svix-', 'proxy-', 'sec-', ':']
 
 /**
  * Validates the custom headers of a subscriber and converts names to lowercase. The value `[redacted]` selects the stored value in

@@ -2,11 +2,11 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 
+const uidPattern = '^[A-Za-z0-9._-]{1,256}$'
+
 /** The id that a caller chooses for a customer or an endpoint, as Svix defines it. */
 export const Uid = Type.String({
-  minLength: 1,
-  maxLength: 256,
-  pattern: '^[A-Za-z0-9._-]+$',
+  pattern: uidPattern,
   description: 'Your own id: 1 to 256 letters, digits and `. _ -`',
 })
 
@@ -16,6 +16,11 @@ export const Metadata = Type.Record(Type.String(), Type.String(), {
 
 /** Bytes of JSON. */
 const longest = 4096
+
+const uid = new RegExp(uidPattern)
+
+/** Whether a text can be a uid. Others may contain what PostgreSQL rejects in a parameter. */
+export const isUid = (text: string): boolean => uid.test(text)
 
 export type Texts = Readonly<Record<string, string>>
 

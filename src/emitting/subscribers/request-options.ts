@@ -3,6 +3,8 @@ import { nullable } from '../../http/schemas/schemas.ts'
 import type { Settings } from './destinations.ts'
 
 export const methods = ['POST', 'PUT', 'PATCH'] as const
+export const signatureHeaders = ['webhook', 'svix', 'both'] as const
+export const bodies = ['event', 'data'] as const
 
 const Statuses = Type.Array(
   Type.Union([Type.Integer({ minimum: 200, maximum: 599 }), Type.String({ pattern: '^[2-5]xx$' })]),
@@ -19,6 +21,17 @@ export const requestOptions = {
   gzip: Type.Optional(
     Type.Boolean({ description: 'Compress bodies. The signature is of the body before that' }),
   ),
+  signatureHeaders: Type.Optional(
+    Type.Enum(signatureHeaders, {
+      description:
+        'webhook: `webhook-id`, `webhook-timestamp` and `webhook-signature`. svix: the same values as `svix-…`. Default: webhook',
+    }),
+  ),
+  body: Type.Optional(
+    Type.Enum(bodies, {
+      description: 'event: `{id, type, timestamp, data}`. data: the data alone. Default: event',
+    }),
+  ),
 }
 
 export interface RequestOptions {
@@ -26,18 +39,20 @@ export interface RequestOptions {
   successStatuses?: Static<typeof Statuses> | null | undefined
   noRetryStatuses?: Static<typeof Statuses> | null | undefined
   gzip?: boolean | undefined
+  signatureHeaders?: (typeof signatureHeaders)[number] | undefined
+  body?: (typeof bodies)[number] | undefined
   /** Of a destination, which has no other options. */
   settings?: Settings | undefined
 }
 
+const names = Object.keys(requestOptions) as (keyof typeof requestOptions)[]
+const defaults = new Set<unknown>([null, false, 'POST', 'webhook', 'event'])
+
 /** The column: JSON of what is not the default. Options that are not given stay as they are. */
 export function writeRequestOptions(given: RequestOptions, before: string | null): string | null {
   const all = { ...readRequestOptions(before) }
-  for (const name of ['method', 'successStatuses', 'noRetryStatuses', 'gzip'] as const)
-    if (given[name] !== undefined) Object.assign(all, { [name]: given[name] })
-  const kept = Object.entries(all).filter(
-    ([, value]) => value !== null && value !== false && value !== 'POST',
-  )
+  for (const name of names) if (given[name] !== undefined) Object.assign(all, { [name]: given[name] })
+  const kept = Object.entries(all).filter(([, value]) => !defaults.has(value))
   return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept))
 }
 

@@ -22,6 +22,9 @@ const settings: Partial<Record<keyof SubscribersTable, string>> = {
   conditions: 'conditions',
   http_signature: 'httpSignature',
   operational: 'operational',
+  channels: 'channels',
+  uid: 'uid',
+  metadata: 'metadata',
 }
 
 const statusActions = {

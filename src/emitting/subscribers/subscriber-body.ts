@@ -10,7 +10,9 @@ import {
 } from './conditions.ts'
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { requestOptions } from './request-options.ts'
+import { channelPattern } from '../events/event-options.ts'
 import { eventTypesForm, eventTypesPattern } from '../events/event.ts'
+import { Metadata, Uid } from './metadata.ts'
 import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
@@ -38,6 +40,11 @@ const ConditionBody = closedObject({
   ),
 })
 
+const Channel = Type.String({
+  pattern: channelPattern,
+  description: '1 to 128 letters, digits and `. _ -`',
+})
+
 /** Settings that owners may change: none lets a subscriber use more resources than others. */
 const ownSettings = {
   description: orDefault(Description, 'A note'),
@@ -52,6 +59,10 @@ const ownSettings = {
   conditions: orDefault(
     Type.Array(ConditionBody, { maxItems: mostConditions }),
     'Conditions on an event’s data; all must hold for the event to be sent',
+  ),
+  channels: orDefault(
+    Type.Array(Channel, { maxItems: 10 }),
+    'Channels: it gets only events with one of these. Default: all events',
   ),
   headers: orDefault(
     Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
@@ -97,6 +108,8 @@ const settings = {
     'Seconds for one attempt, including the body of the response',
   ),
   concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
+  uid: orDefault(Uid, 'Your own id, which no other subscriber of the owner has'),
+  metadata: orDefault(Metadata, 'Your own texts by name'),
   owner: orDefault(
     Type.String({ pattern: ownerPattern, description: ownerForm }),
     'The tenant or user who owns the subscriber: it only gets events for this audience',

@@ -8,6 +8,7 @@ import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../st
 import { type Reach, reaches } from '../events/audience.ts'
 import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
+import { isUid, type Texts, unlessTaken, writeMetadata } from './metadata.ts'
 import { ensureOwner, lockOwner } from './owner-directory.ts'
 import { removeSubscriber } from './removal.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
@@ -20,6 +21,7 @@ import {
   statusColumns,
 } from './subscriber-rules.ts'
 import { sql } from 'kysely'
+import { readEndpointId } from '../svix/ids.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
 import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
@@ -105,29 +107,8 @@ export class Subscribers {
       await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
     const row: SubscribersTable = {
       id,
-      description: null,
-      event_types: '["*"]',
-      status: 'active',
-      disabled_reason: null,
+      ...unset,
       ...(given.status && statusColumns({ status: 'active', disabled_reason: null }, given.status, reach)),
-      retry_schedule: null,
-      timeout_ms: null,
-      rate_limit: null,
-      concurrency: null,
-      headers: null,
-      credentials: null,
-      request: null,
-      transformation: null,
-      ordered: 0,
-      signing: 'v1',
-      http_signature: 0,
-      operational: 0,
-      failing_since: null,
-      warned_at: null,
-      conditions: null,
-      channels: null,
-      uid: null,
-      metadata: null,
       created_at: now,
       updated_at: now,
       ...settingsColumns(this.#parts.keyring, id, given, nothingStored),
@@ -140,7 +121,7 @@ export class Subscribers {
       owner,
     }
     checkAssignment(row)
-    return database.transaction(async (tx) => {
+    const created = database.transaction(async (tx) => {
       await before?.(tx)
       if (owner !== null) await ensureOwner(database.engine, tx, owner, now)
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
@@ -149,6 +130,19 @@ export class Subscribers {
       const rotation = { schemes: schemesOf(row.signing), now, overlap: 0, given: given.secret }
       return { row, keys: await secrets.rotate(tx, id, rotation) }
     })
+    return unlessTaken(given.uid, created)
+  }
+
+  /** A subscriber of an owner, by its id as Svix writes it or its uid. */
+  async find(owner: string, text: string): Promise<SubscribersTable | undefined> {
+    const id = readEndpointId(text)
+    if (id === undefined && !isUid(text)) return undefined
+    return this.#parts.database.reader
+      .selectFrom('subscribers')
+      .selectAll()
+      .where('owner', '=', owner)
+      .where(id === undefined ? 'uid' : 'id', '=', id ?? text)
+      .executeTakeFirst()
   }
 
   /** @throws Problem `not-found`, also outside the caller's reach */
@@ -204,7 +198,7 @@ export class Subscribers {
       const { owner } = await this.get(id, reach)
       await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
     }
-    const result = await database.transaction(async (tx) => {
+    const changed = database.transaction(async (tx) => {
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
       refuseForeign(destinationIn(before.url), given)
@@ -237,6 +231,7 @@ export class Subscribers {
       if (given.signing === undefined) return { row, keys: {} }
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
+    const result = await unlessTaken(given.uid, changed)
     this.#changed(id)
     database.signal('deliveries')
     return result
@@ -396,6 +391,32 @@ export class Subscribers {
   }
 }
 
+/** The columns of a subscriber without settings. */
+const unset: Omit<SubscribersTable, 'id' | 'url' | 'owner' | 'created_at' | 'updated_at'> = {
+  description: null,
+  event_types: '["*"]',
+  status: 'active',
+  disabled_reason: null,
+  retry_schedule: null,
+  timeout_ms: null,
+  rate_limit: null,
+  concurrency: null,
+  headers: null,
+  credentials: null,
+  request: null,
+  transformation: null,
+  ordered: 0,
+  signing: 'v1',
+  http_signature: 0,
+  operational: 0,
+  failing_since: null,
+  warned_at: null,
+  conditions: null,
+  channels: null,
+  uid: null,
+  metadata: null,
+}
+
 interface SubscriberFilter {
   /** `undefined`: of all; `null`: those without an owner. */
   owner?: string | null | undefined
@@ -464,6 +485,7 @@ interface SubscriberSettings extends Required<Omit<RequestOptions, 'settings'>> 
   description: string | null
   eventTypes: readonly string[]
   conditions: readonly Condition[] | null
+  channels: readonly string[] | null
   retrySchedule: readonly number[] | null
   timeout: number | null
   rateLimit: number | null
@@ -481,6 +503,8 @@ interface SubscriberSettings extends Required<Omit<RequestOptions, 'settings'>> 
 
 /** Settings that only admins can change. */
 interface Assignment {
+  uid: string | null
+  metadata: Texts | null
   owner: string | null
   operational: boolean
 }
@@ -538,6 +562,10 @@ function settingsColumns(
   if (given.signing !== undefined) columns.signing = given.signing
   if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
   if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
+  if (given.channels !== undefined)
+    columns.channels = given.channels?.length ? JSON.stringify([...new Set(given.channels)]) : null
+  if (given.uid !== undefined) columns.uid = given.uid
+  if (given.metadata !== undefined) columns.metadata = writeMetadata(given.metadata)
   if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
   return columns
 }
