@@ -100,8 +100,7 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       // With a schema for each media type, a request without a type and a body is not validated.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'The request has no body.' })
       useAsId(request.headers['idempotency-key'], body)
-      if (depthOf(request.headers) >= longestChain)
-        throw new Problem('unprocessable', { detail: new EventLoop().message })
+      checkChain(request.headers)
       const { headers } = request
       if (body instanceof Readable) {
         const { budget } = app.bodies
@@ -127,6 +126,12 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },
   )
+}
+
+/** @throws Problem `unprocessable` at the end of the longest chain of events */
+export function checkChain(headers: IncomingHttpHeaders): void {
+  if (depthOf(headers) >= longestChain)
+    throw new Problem('unprocessable', { detail: new EventLoop().message })
 }
 
 /** Emits with the headers that deliveries carry: those of the request or, if it is traced, with the context of the span. */

@@ -12,7 +12,15 @@ import { notFound, type SvixCall, type SvixOperations } from './call.ts'
 import { SvixError } from './errors.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId, readEndpointId } from './ids.ts'
 import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
-import { deliveryReader, findMessage, fitting, searchMessage, selector, viewMessages } from './rows.ts'
+import {
+  deliveryReader,
+  findMessage,
+  fitting,
+  isWithin,
+  searchMessage,
+  selector,
+  viewMessages,
+} from './rows.ts'
 
 /** Svix's statuses that an attempt, or the delivery of a message, can have. */
 const success = { status: 0, statusText: 'success' }
@@ -200,7 +208,9 @@ async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Pro
     behind: asked.iterator === undefined ? undefined : await readIterator(placeOf(asked.iterator)),
     async read(from: number | undefined, count: number) {
       const { rows, last } = await read(from, count)
-      return { rows: rows.filter((row) => status === undefined || row.status === status), last }
+      const matches = (row: (typeof rows)[number]): boolean =>
+        isWithin(row.created_at!, asked) && (status === undefined || row.status === status)
+      return { rows: rows.filter(matches), last }
     },
   }
   const withContent = query['with_content'] !== false

@@ -3,10 +3,10 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { groupEmits } from '../events/emitter.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { emitTraced } from '../routes/events.ts'
+import { checkChain, emitTraced } from '../routes/events.ts'
 import { createNamed } from './applications.ts'
 import type { SvixCall, SvixOperations } from './call.ts'
-import { invalidField } from './errors.ts'
+import { invalidField, SvixError } from './errors.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
 import { pageOf, readPage } from './pages.ts'
 import {
@@ -15,6 +15,7 @@ import {
   findMessage,
   fitting,
   messageWalk,
+  readContent,
   searchMessage,
   viewMessages,
 } from './rows.ts'
@@ -103,24 +104,27 @@ function creator(parts: EmittingRouteParts): SvixOperations[string] {
       : header
         ? messageIdOf('idempotency-key', owner, header)
         : newMessageId(clock.now())
+    checkChain(call.request.headers)
     const event = { ...readEvent(body), id, audience: owner, requestKey: body.eventId ? header : undefined }
     const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
       emits.add({ ...event, headers }),
     ).catch((error: unknown) => {
-      // Svix answers a repeated key with the first answer, whatever the body.
-      if (body.eventId || !(error instanceof Problem && error.code === 'id-conflict')) throw error
-      return undefined
+      if (error instanceof Problem && error.code === 'id-conflict') return undefined
+      throw error
     })
     if (emitted?.isNew !== true) {
-      if (!header) throw new Problem('conflict')
+      // Svix answers a repeated key with the first answer, whatever the body. A repeated eventId has another key.
+      if (body.eventId && !(emitted && header))
+        throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} exists.`)
       const before = await searchMessage(database.reader, owner, id)
       if (before) return (await viewMessages(database, [before], withContent))[0]
     }
-    const { eventId = null, eventType, channels = null, payload, tags } = body
+    const { eventId = null, eventType, channels = null, tags } = body
+    const content = event.dataJson === undefined ? body.payload : readContent(event.dataJson)
     return {
       eventId,
       eventType,
-      payload: withContent ? payload : {},
+      payload: withContent ? content : {},
       channels,
       id,
       timestamp: isoTime(emitted?.at ?? clock.now()),

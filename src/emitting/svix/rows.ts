@@ -11,54 +11,27 @@ import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
 import { type AskedPage, readIterator, type Walk } from './pages.ts'
 
-const messageColumns = [
-  'k.event',
-  'k.event_id as id',
-  'k.audience',
-  'e.type',
-  'e.created_at',
-  'o.uid',
-  'o.channels',
-  'o.tags',
-  'o.expunged_at',
-  's.deliver_at',
-] as const
-const size = sql<number | null>`octet_length(e.payload)`.as('size')
-
 function messages(db: Queryable) {
   return db
     .selectFrom('idempotency_keys as k')
     .leftJoin('events as e', 'e.id', 'k.event')
     .leftJoin('event_options as o', 'o.event', 'k.event')
     .leftJoin('scheduled_events as s', 's.event', 'k.event')
-    .select(messageColumns)
-    .select(size)
+    .select(['k.event', 'k.event_id as id', 'k.audience', 'e.type', 'e.created_at', 's.deliver_at'])
+    .select(['o.uid', 'o.channels', 'o.tags', 'o.expunged_at'])
+    .select(sql<number | null>`octet_length(e.payload)`.as('size'))
 }
 
 /** A message without its payload. The type is null once its event was deleted. */
 export type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
 
 function deliveries(db: Queryable) {
-  return db
-    .selectFrom('deliveries as d')
-    .innerJoin('idempotency_keys as k', 'k.event', 'd.event')
-    .leftJoin('events as e', 'e.id', 'k.event')
-    .leftJoin('event_options as o', 'o.event', 'k.event')
-    .leftJoin('scheduled_events as s', 's.event', 'k.event')
-    .select(messageColumns)
-    .select(size)
-    .select([
-      'd.id as delivery',
-      'd.subscriber_id',
-      'd.status',
-      'd.attempts',
-      'd.due_at',
-      'd.created_at as delivered_from',
-    ])
+  return messages(db)
+    .innerJoin('deliveries as d', 'd.event', 'k.event')
+    .select(['d.id as delivery', 'd.status', 'd.attempts', 'd.due_at'])
 }
 
-/** A delivery with its message. */
-export type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
+type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
 
 /** What selects messages. All of it must hold. */
 export interface MessageFilter {
@@ -90,25 +63,23 @@ interface Range {
 }
 
 /**
- * The ids of rows that can have been created between the two times of a list.
+ * Returns the ids behind a place of rows that can have been created between the two times of a list.
  * @param lead milliseconds by which a row can be older than what the list shows of it
  */
-async function rangeOf(
+async function rangesOf(
   { readerAside }: Database,
   table: 'events' | 'deliveries',
-  { after, before }: AskedPage,
+  { after, before, ascending }: AskedPage,
   lead: number,
-): Promise<Range> {
+): Promise<(behind: number | undefined) => Range> {
   const { low, high } = await bounds(readerAside, table, {
     ...(after !== undefined && { since: after - lead }),
     ...(before !== undefined && { until: before }),
   })
-  return { from: low - 1, to: high }
-}
-
-function behindOf({ from, to }: Range, behind: number | undefined, ascending: boolean): Range {
-  if (behind === undefined) return { from, to }
-  return ascending ? { from: Math.max(from, behind), to } : { from, to: Math.min(to, behind) }
+  return (behind) =>
+    ascending
+      ? { from: Math.max(low - 1, behind ?? 0), to: high }
+      : { from: low - 1, to: Math.min(high, behind ?? high) }
 }
 
 const placeOf = (rows: readonly MessageRow[], place: number | undefined) =>
@@ -123,17 +94,13 @@ export async function messageWalk(
 ): Promise<Walk<MessageRow, number>> {
   const { readerAside: db, engine } = database
   const { ascending, iterator } = asked
-  const range = await rangeOf(database, 'events', asked, 0)
+  const range = await rangesOf(database, 'events', asked, 0)
   const selects = selector(owner, filter)
   return {
     behind:
       iterator === undefined ? undefined : (await readIterator(searchMessage(db, owner, iterator))).event,
     async read(behind, count) {
-      const found = await sql<{ event: number }>`${numbersOf(engine, owner, {
-        ...behindOf(range, behind, ascending),
-        ascending,
-        count,
-      })}`.execute(db)
+      const found = await numbersOf(engine, owner, { ...range(behind), ascending, count }).execute(db)
       const numbers = found.rows.map(({ event }) => event)
       const rows = await messages(db)
         .where(isOneOf(engine, 'k.event', numbers))
@@ -152,7 +119,7 @@ function numbersOf(
   engine: Engine,
   owner: string,
   { from, to, ascending, count }: Range & { ascending: boolean; count: number },
-): RawBuilder<unknown> {
+): RawBuilder<{ event: number }> {
   const direction = sql.raw(ascending ? '' : 'desc')
   const numbersFor = (audience: string): RawBuilder<unknown> =>
     engine === 'sqlite'
@@ -160,7 +127,9 @@ function numbersOf(
           where audience = ${audience} and event > ${from} and event < ${to} order by event ${direction} limit ${count}`
       : sql`select event from idempotency_keys where audience is not null and (audience, event) > (${audience}, ${from}::bigint)
           and (audience, event) < (${audience}, ${to}::bigint) order by audience ${direction}, event ${direction} limit ${count}`
-  return sql`select event from (select * from (${numbersFor(owner)}) own union all select * from (${numbersFor(everybody)}) shared) merged
+  return sql<{
+    event: number
+  }>`select event from (select * from (${numbersFor(owner)}) own union all select * from (${numbersFor(everybody)}) shared) merged
     order by event ${direction} limit ${count}`
 }
 
@@ -196,11 +165,11 @@ export async function deliveryReader(
 ): Promise<Walk<DeliveryRow, number>['read']> {
   const { readerAside: db, engine } = database
   const { ascending } = asked
-  const range = await rangeOf(database, 'deliveries', asked, longestRetries)
+  const range = await rangesOf(database, 'deliveries', asked, longestRetries)
   const selects = selector(owner, filter)
   const stream = { subscriberId, ...(status && { status }) }
   return async (behind, count) => {
-    const { from, to } = behindOf(range, behind, ascending)
+    const { from, to } = range(behind)
     const ids = await (ascending
       ? idsAfter(db, engine, stream, { after: from, upTo: to - 1, count })
       : idsBelow(db, engine, [stream], { before: to, from: from + 1, count }))
@@ -265,7 +234,7 @@ export async function viewMessages(
 }
 
 /** Clients read an object. Other callers of the service may emit any JSON value. */
-function readContent(json: string): unknown {
+export function readContent(json: string): unknown {
   const data = parseExactly(json)
   return typeof data === 'object' && data !== null && !Array.isArray(data) ? data : { data }
 }
