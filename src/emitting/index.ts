@@ -19,6 +19,7 @@ import { Dispatcher } from './dispatch/dispatcher.ts'
 import { type Announce, Emitter, type EmitWithin } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
 import { StoredEventTypes } from './events/stored-event-types.ts'
+import { PayloadRemoval } from './events/payload-removal.ts'
 import { ScheduledEvents } from './events/scheduled-events.ts'
 import { FanOut } from './events/fan-out.ts'
 import { Health } from './subscribers/health.ts'
@@ -82,8 +83,8 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const sandbox = new Sandbox(parts.log)
   const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
   const destinations = readDestinations(parts.config?.destinations)
-  const emits = createEmitter(parts, record, () => dispatcher.generation)
-  const { catalogue, storedEventTypes, emitter, scheduledEvents } = emits
+  const emits = createEmitter(parts, record, () => dispatcher)
+  const { catalogue, storedEventTypes, emitter, scheduledEvents, payloadRemoval } = emits
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
   const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
@@ -107,7 +108,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, scheduledEvents, replayWorker(parts), removalWorker(parts)],
+    workers: [dispatcher, scheduledEvents, payloadRemoval.worker, replayWorker(parts), removalWorker(parts)],
     finders: [emittingFinder(database, catalogue, storedEventTypes)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) =>
@@ -154,8 +155,11 @@ function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
 function createEmitter(
   { configuration, config = {}, database, clock, log, otherBuiltIn }: EmittingParts,
   record: RecordAudit,
-  generation: () => number,
-): Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'emitter' | 'scheduledEvents'> {
+  dispatcher: () => Dispatcher,
+): Pick<
+  EmittingRouteParts,
+  'catalogue' | 'storedEventTypes' | 'emitter' | 'scheduledEvents' | 'payloadRemoval'
+> {
   const { engine } = database
   const catalogue = readCatalogue(config, { ...builtInTypes, ...otherBuiltIn })
   const fanOut = new FanOut({
@@ -165,6 +169,8 @@ function createEmitter(
   })
   const saw: Database['saw'] = (...numbers) => database.saw(...numbers)
   const scheduledEvents = new ScheduledEvents({ database, fanOut, clock, log, record })
+  const forget = (nonce: number): void => dispatcher().forgetPayload(nonce)
+  const generation = (): number => dispatcher().generation
   const scheduled = (earliest: number): void => scheduledEvents.expect(earliest)
   const emitter = new Emitter({ engine, clock, catalogue, fanOut, generation, saw, scheduled })
   return {
@@ -172,6 +178,7 @@ function createEmitter(
     storedEventTypes: new StoredEventTypes({ database, clock, record }, catalogue),
     emitter,
     scheduledEvents,
+    payloadRemoval: new PayloadRemoval({ database, clock, log, record, forget }),
   }
 }
 

@@ -49,8 +49,8 @@ export interface TransactionOptions {
 /** Names of signals that wake workers. */
 export type Signal = 'event_queue' | 'deliveries' | 'jobs' | 'migrated' | 'scheduled'
 
-/** Topics of ids for other processes: subscribers that were changed, and subscribers whose queues have more to deliver. */
-export type Topic = 'subscriber' | 'subscriber_queue'
+/** Topics of ids for other processes: changed subscribers, subscribers whose queues have more to deliver, and nonces of removed payloads. */
+export type Topic = 'subscriber' | 'subscriber_queue' | 'payload'
 
 /** Lets a process cache sessions and keys, although any process may revoke them. */
 export interface Revocations {

@@ -304,6 +304,16 @@ onEachEngine('the audit log and all routes', (engine) => {
         )
       },
     ],
+    'DELETE /events/:id/payload': [
+      'event.payload_removed',
+      async () => {
+        const json = { type: 'order.paid', data: {} }
+        return admin(
+          'DELETE',
+          `/events/${idOf(await expectJson(service, 202, '/events', { method: 'POST', json }))}/payload`,
+        )
+      },
+    ],
     'POST /events/reprocess': ['reprocess.started', () => admin('POST', '/events/reprocess', {})],
     'POST /events/:id/reprocess': [
       'event.reprocessed',

@@ -4,6 +4,9 @@ import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import type { TestService } from '../harness/service.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { createLog } from '../../src/telemetry/log.ts'
+import { PayloadRemoval } from '../../src/emitting/events/payload-removal.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { dataOf, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
@@ -13,6 +16,26 @@ interface Shown {
   status: string
   channels?: string[]
   tags?: string[]
+  canceledAt: string | null
+  payloadExpiresAt: string | null
+  payloadRemovedAt: string | null
+  payload: Record<string, unknown>
+  deliveries: { id: number; status: string; lastError: string | null }[]
+}
+
+const show = (service: TestService, event: number): Promise<Shown> =>
+  expectJson(service, 200, `/events/${event}`)
+
+/** The removal of payloads, for which it is so many seconds later. */
+function removalAfter({ database }: TestService, seconds: number): PayloadRemoval {
+  const clock: Clock = { ...systemClock, now: () => Date.now() + seconds * 1000 }
+  return new PayloadRemoval({
+    database,
+    clock,
+    log: createLog('fatal'),
+    record: async () => undefined,
+    forget: () => undefined,
+  })
 }
 
 /** A subscriber with these channels. */
@@ -98,5 +121,71 @@ onEachEngine('options of events', (engine) => {
         ['handled', ['eu'], undefined],
       ],
     )
+  })
+
+  test('a removed payload leaves the event and its attempts, without bodies', async () => {
+    await using receiver = await startReceiver((response, call) => {
+      response.statusCode = call.path.endsWith('/fails') ? 500 : 200
+      response.end('what the subscriber answered')
+    })
+    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,600' } })
+    await subscribe(service, { url: receiver.url })
+    const { id: failing } = await subscribe(service, { url: new URL('/fails', receiver.url).href })
+    const event = { type: 'a', data: { secret: 'the secret' }, id: 'one' }
+    const { id } = await emit(service, event)
+    await until(
+      async () =>
+        (await show(service, id)).deliveries.every(
+          ({ lastError, status }) => status === 'delivered' || lastError !== null,
+        ),
+      'both had an attempt',
+    )
+    const remove = (number: number): Promise<Response> =>
+      service.admin(`/events/${number}/payload`, { method: 'DELETE' })
+    assert.equal((await remove(id)).status, 204)
+    assert.equal((await remove(id)).status, 204)
+    assert.equal((await remove(id + 1000)).status, 404)
+    const shown = await show(service, id)
+    assert.deepEqual(Object.keys(shown.payload), ['id', 'type', 'timestamp'])
+    assert.ok(shown.payloadRemovedAt)
+    assert.deepEqual(shown.deliveries.map(({ status }) => status).toSorted(), ['dead', 'delivered'])
+    const attempts = await service.database.reader.selectFrom('attempts').selectAll().execute()
+    assert.deepEqual(
+      Object.fromEntries(attempts.map(({ failure, response_body }) => [failure, response_body])),
+      { null: null, 'payload-gone': null, 'server-error': null },
+    )
+    for (const delivery of shown.deliveries)
+      assert.equal((await service.admin(`/deliveries/${delivery.id}/replay`, { method: 'POST' })).status, 409)
+    const replay = { method: 'POST', json: { status: 'dead', dryRun: true } }
+    assert.deepEqual(await expectJson(service, 200, `/subscribers/${failing}/replay`, replay), {
+      total: 0,
+    })
+    assert.equal((await emit(service, event)).id, id, 'its id stays used')
+    // Before its time, a scheduled event is canceled.
+    const later = await emit(service, { ...event, id: 'later', delay: 600 })
+    assert.equal((await remove(later.id)).status, 204)
+    assert.ok((await show(service, later.id)).canceledAt)
+  })
+
+  test('a payload is removed after its retention', async () => {
+    await using service = await startEmitting(engine)
+    const send = (json: object): Promise<{ id: number }[]> =>
+      expectJson(service, 202, '/events', {
+        method: 'POST',
+        json: [{ type: 'a', data: 'the data', ...json }],
+      })
+    const [short] = await send({ payloadRetention: 60 })
+    const [long] = await send({ payloadRetention: 7200.0 })
+    const [later] = await send({ payloadRetention: 60, delay: 3600 })
+    await removalAfter(service, 3000).round()
+    const removed = await Promise.all(
+      [short, long, later].map(async (one) => (await show(service, one!.id)).payloadRemovedAt !== null),
+    )
+    assert.deepEqual(removed, [true, false, false])
+    assert.equal((await show(service, long!.id)).payload['data'], 'the data')
+    await expectJson(service, 400, '/events', {
+      method: 'POST',
+      json: { type: 'a', data: 1, payloadRetention: 0.5 },
+    })
   })
 })

@@ -97,14 +97,32 @@ onEachEngine('retention', (engine) => {
       const url = `${service.baseUrl}/healthz`
       await service.admin('/subscribers', { method: 'POST', json: { url } })
       const emit = async (data: number): Promise<Response> =>
-        service.admin('/events', { method: 'POST', json: { type: 't', id: 'mine', data } })
+        service.admin('/events', { method: 'POST', json: { type: 't', id: 'mine', data, tags: ['t'] } })
       const { id } = (await (await emit(1)).json()) as { id: number }
       // The subscriber refuses POST: dead after the only attempt.
       await eventually(async () => {
         const row = await service.database.reader.selectFrom('deliveries').select('status').executeTakeFirst()
         return row?.status === 'dead'
       })
-      assert.deepEqual(await roundAfter(service, 31), { attempts: 1, deliveries: 1, events: 1 })
+      await service.database.transaction((tx) =>
+        tx
+          .insertInto('idempotent_responses')
+          .values(
+            [0, 9].map((hours) => ({
+              key_hash: Buffer.from([hours]),
+              created_at: Date.now() - hours * 3_600_000,
+            })),
+          )
+          .execute(),
+      )
+      assert.deepEqual(await roundAfter(service, 0.25), { idempotent_responses: 1 })
+      assert.deepEqual(await roundAfter(service, 31), {
+        attempts: 1,
+        deliveries: 1,
+        events: 1,
+        idempotent_responses: 1,
+      })
+      assert.deepEqual(await service.database.reader.selectFrom('event_options').selectAll().execute(), [])
       assert.equal(await codeOf(await service.fetch(`/events/${id}`)), 'no-longer-kept')
       assert.equal(((await (await emit(1)).json()) as { id: number }).id, id, 'the same call, the same event')
       assert.equal(await codeOf(await emit(2)), 'id-conflict')
@@ -308,6 +326,7 @@ onEachEngine('retention', (engine) => {
               removeProcessedMarkers: one,
               removeIdempotencyKeys: one,
               removeRejected: one,
+              removeResponses: one,
               removeJobs: one,
             })
             return true
@@ -342,6 +361,7 @@ test('a sweep that fails does not keep the others from removing, and is logged o
           removeProcessedMarkers: broken,
           removeIdempotencyKeys: one,
           removeRejected: one,
+          removeResponses: one,
           removeJobs: one,
         })
         return true
@@ -368,7 +388,7 @@ test('a sweep that fails does not keep the others from removing, and is logged o
     logged.map(({ msg }) => msg),
     ['removed rows after their retention period', 'could not remove rows after their retention period'],
   )
-  assert.deepEqual(logged[0]!.removed, { jobs: 3 })
+  assert.deepEqual(logged[0]!.removed, { jobs: 4 })
 })
 
 test(

@@ -245,6 +245,7 @@ export const auditActions = {
   'event_type.changed':
     'An event type was changed through the API; the detail names the fields without their values.',
   'event_type.deleted': 'An event type that was created through the API was deleted.',
+  'event.payload_removed': 'The payload of an emitted event was removed.',
   'event.dry_run': 'The handlers of one received event were run in a transaction that was rolled back.',
   'source.sampled': 'A signed sample was sent to a source.',
   'reprocess.started': 'A job was started that runs the handlers of many received events again.',

@@ -53,11 +53,13 @@ export class Replay extends AuditedStore {
         .selectFrom('deliveries')
         .innerJoin('subscribers', 'subscribers.id', 'deliveries.subscriber_id')
         .leftJoin('idempotency_keys', 'idempotency_keys.event', 'deliveries.event')
+        .leftJoin('event_options', 'event_options.event', 'deliveries.event')
         .select([
           'subscribers.status',
           'subscribers.owner',
           'subscribers.id as subscriberId',
           'idempotency_keys.audience',
+          'event_options.expunged_at',
         ])
         .where('deliveries.id', '=', id)
         .executeTakeFirst()
@@ -67,6 +69,8 @@ export class Replay extends AuditedStore {
       if (foreign)
         throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
       if (row.status === 'disabled') throw subscriberDisabled()
+      if (row.expunged_at !== null)
+        throw new Problem('conflict', { detail: "The event's payload was removed." })
       if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
@@ -262,6 +266,7 @@ function isReplayable(filter: ReplayFilter, now: number): RawBuilder<SqlBool> {
     sql`(deliveries.status <> 'pending' or deliveries.due_at > ${now})`,
     eventType ? sql`${type} = ${eventType}` : sql`${type} is not null`,
     isForItsOwner,
+    sql`not exists (select 1 from event_options o where o.event = deliveries.event and o.expunged_at is not null)`,
   ]
   if (status === 'failed')
     conditions.push(sql`(deliveries.status = 'dead'

@@ -125,7 +125,7 @@ export class DeliveryAttempts {
     let event: EventPayload | undefined
     let result: AttemptResult
     try {
-      event = payload ?? (await this.#parts.prefetcher.payloads.one(delivery))
+      event = await this.#parts.prefetcher.payloads.one(delivery, payload)
       if (!event || !mayReceive(endpoint, event)) {
         release('aborted')
         const now = clock.now()

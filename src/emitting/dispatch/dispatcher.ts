@@ -76,6 +76,7 @@ export class Dispatcher implements Worker {
     this.#unsubscribe = [
       database.onSignal('deliveries', () => this.wake()),
       database.onPublished('subscriber', (id) => this.changed(id)),
+      database.onPublished('payload', (nonce) => this.forgetPayload(Number(nonce))),
       database.onPublished('subscriber_queue', (id) => this.#prefetcher.markDueIfOwned(id)),
       database.onSetBack(() => this.#prefetcher.databaseRestored()),
     ]
@@ -101,6 +102,11 @@ export class Dispatcher implements Worker {
   /** Called when a subscriber was changed by any process: starts none of its deliveries before it is read again. */
   changed(subscriberId: string): void {
     if (!this.#stopped) this.#prefetcher.changed(subscriberId)
+  }
+
+  /** Called when a payload was removed by any process: no further attempt sends it. */
+  forgetPayload(nonce: number): void {
+    this.#prefetcher.payloads.forget(nonce)
   }
 
   /** Increases with each queue that this process claims. See `CommittedDelivery`. */

@@ -70,3 +70,14 @@ test('long payloads and invalidated payloads are not cached', async () => {
   await payloads.one({ event: 2, nonce: 12 })
   assert.deepEqual(reads, [[1], [1], [2]])
 })
+
+test('a removed payload is not sent, although a delivery in memory still has it', async () => {
+  const { log, payloads } = over({ 1: payload(11, 'one') })
+  const delivery = { event: 1, nonce: 11 }
+  const held = (await payloads.small([delivery]))(delivery)
+  assert.equal((await payloads.one(delivery, held))?.event_id, 'one')
+  log[1] = payload(null, 'rest')
+  payloads.forget(11)
+  assert.equal(await payloads.one(delivery, held), undefined)
+  assert.equal((await payloads.small([delivery]))(delivery), undefined)
+})

@@ -321,6 +321,8 @@ function readRequests(queue: SubscriberQueue, now: number, limit: number): ReadR
 export const longestCached = 8 * 1024
 /** Cached payloads. An event often goes to several subscribers. */
 const most = 500
+/** Removed payloads that are remembered: more than wait in memory. */
+const mostRemoved = 10_000
 
 /** The event of a delivery. */
 type EventOf = Pick<DueDelivery, 'event' | 'nonce'>
@@ -333,6 +335,9 @@ export class Payloads {
   readonly #store: Pick<DeliveryStore, 'readPayloads'>
   /** By nonce. Events of older versions have none: their payloads are read each time. */
   readonly #cache = new BoundedCache<number, EventPayload>(most)
+
+  /** By nonce: recently removed payloads, which deliveries in memory may still have. */
+  readonly #removed = new BoundedCache<number, true>(mostRemoved)
 
   constructor(store: Pick<DeliveryStore, 'readPayloads'>) {
     this.#store = store
@@ -352,14 +357,26 @@ export class Payloads {
     return (delivery) => found.get(delivery.nonce) ?? matching(delivery, read?.get(delivery.event))
   }
 
-  /** Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now. */
-  async one(delivery: EventOf): Promise<EventPayload | undefined> {
-    return this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
+  /**
+   * Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now.
+   * @param read the payload, if it was read before
+   */
+  async one(delivery: EventOf, read?: EventPayload): Promise<EventPayload | undefined> {
+    if (delivery.nonce !== null && this.#removed.has(delivery.nonce)) return undefined
+    return (
+      read ?? this.#find(delivery) ?? matching(delivery, (await this.#read([delivery])).get(delivery.event))
+    )
   }
 
   add(payload: EventPayload): void {
     if (payload.nonce !== null && payload.payload.length <= longestCached)
       this.#cache.set(payload.nonce, payload)
+  }
+
+  /** The payload was removed: it is not read again, and `one` does not return it. */
+  forget(nonce: number): void {
+    this.#cache.delete(nonce)
+    this.#removed.set(nonce, true)
   }
 
   forgetAll(): void {

@@ -9,6 +9,7 @@ import type { Cursors } from '../../paging/cursor.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { DeliveryLog } from '../deliveries/delivery-log.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
+import type { PayloadRemoval } from '../events/payload-removal.ts'
 import type { Replay } from '../deliveries/replay.ts'
 import type { DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { Announce, Emitter } from '../events/emitter.ts'
@@ -39,6 +40,7 @@ export interface EmittingRouteParts extends ModuleParts {
   secrets: SubscriberSecrets
   emitter: Emitter
   scheduledEvents: ScheduledEvents
+  payloadRemoval: PayloadRemoval
   announce: Announce
   catalogue: EventCatalogue
   storedEventTypes: StoredEventTypes

@@ -52,10 +52,11 @@ const emitSchema = {
   },
 }
 
-/** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. */
+/** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. DELETE /events/{id}/payload. */
 export function eventRoutes(app: App, parts: EmittingRouteParts): void {
   emitRoute(app, parts)
   cancelRoute(app, parts)
+  payloadRoute(app, parts)
 }
 
 function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
@@ -72,6 +73,27 @@ function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
     },
     async (request, reply) => {
       await scheduledEvents.cancel(readEventNumber(request.params.id), auditOrigin(request))
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+function payloadRoute(app: App, { payloadRemoval }: EmittingRouteParts): void {
+  app.delete(
+    '/events/:id/payload',
+    {
+      config: { access: { scope: 'events:write' } },
+      schema: {
+        tags: ['emitting'],
+        summary: "Remove an emitted event's payload",
+        description:
+          'The event stays in the log without its data, and its deliveries without bodies. Pending deliveries fail, and none can be replayed.',
+        params: IdParams,
+        response: noContent,
+      },
+    },
+    async (request, reply) => {
+      await payloadRemoval.remove(readEventNumber(request.params.id), auditOrigin(request))
       return reply.code(204).send(null)
     },
   )

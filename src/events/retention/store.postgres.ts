@@ -6,6 +6,7 @@ import {
   type Candidate,
   choose,
   deleteJobs,
+  deleteResponses,
   type EventCandidate,
   isHeld,
   jobsPerStep,
@@ -74,6 +75,13 @@ function stepsOver(client: PoolClient): RetentionSteps {
     removeProcessedMarkers: stepOf('event_queue', pages.eventQueue, deleteEventQueue),
     removeIdempotencyKeys: stepOf('idempotency_keys', pages.idempotencyKeys, deleteIdempotencyKey),
     removeRejected: stepOf('rejected_webhooks', pages.rejected, deleteRejected),
+    async removeResponses(_after, until) {
+      const responses = (await client.query(deleteResponses('$1'), [until])).rowCount ?? 0
+      return {
+        removed: { idempotent_responses: responses },
+        next: responses < jobsPerStep ? undefined : 0,
+      }
+    },
     async removeJobs(_after, until) {
       const jobs = (await client.query(deleteJobs('$1'), [until])).rowCount ?? 0
       return { removed: { jobs }, next: jobs < jobsPerStep ? undefined : 0 }
@@ -136,6 +144,7 @@ const deleteAttempts = 'delete from attempts where delivery = any($1)'
 const deleteDeliveries = 'delete from deliveries where id = any($1)'
 const deleteFailures = 'delete from handler_failures where event = any($1)'
 const deleteSchedules = 'delete from scheduled_events where event = any($1)'
+const deleteOptions = 'delete from event_options where event = any($1)'
 const deleteEvents = 'delete from events where id = any($1)'
 
 /**
@@ -167,6 +176,7 @@ async function removeWhole(client: PoolClient, chosen: readonly EventCandidate[]
   )
   const emitted = await lockEmitted(client, idsOf(chosen.filter(({ direction }) => direction === 'emitted')))
   await remove(client, deleteSchedules, emitted.events)
+  await remove(client, deleteOptions, emitted.events)
   return {
     attempts: await remove(client, deleteAttempts, emitted.deliveries),
     deliveries: await remove(client, deleteDeliveries, emitted.deliveries),

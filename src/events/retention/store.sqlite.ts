@@ -3,6 +3,7 @@ import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import {
   choose,
   deleteJobs,
+  deleteResponses,
   isHeld,
   jobsPerStep,
   pagesOf,
@@ -28,6 +29,7 @@ const deleteAttempts = 'delete from attempts where delivery = ?'
 const deleteDelivery = 'delete from deliveries where id = ?'
 const deleteFailures = 'delete from handler_failures where event = ?'
 const deleteSchedule = 'delete from scheduled_events where event = ?'
+const deleteOptions = 'delete from event_options where event = ?'
 const deleteEvent = 'delete from events where id = ?'
 const deleteEventQueue = `
   delete from event_queue where event = ? and status in ('processed', 'failed')
@@ -80,6 +82,12 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
           step(pages.idempotencyKeys, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
         removeRejected: (after, until) =>
           step(pages.rejected, after, until, byStatement('rejected_webhooks', deleteRejected)),
+        async removeResponses(_after, until) {
+          const { changes } = await database.batch('work', (connection) =>
+            connection.run(deleteResponses('?'), [until]),
+          )
+          return { removed: { idempotent_responses: changes }, next: changes < jobsPerStep ? undefined : 0 }
+        },
         async removeJobs(_after, until) {
           const { changes } = await database.batch('work', (connection) =>
             connection.run(deleteJobs('?'), [until]),
@@ -105,6 +113,7 @@ function removeEvent(connection: SqliteConnection, { id, direction }: EventCandi
     }
     if (deliveries.length === deliveriesPerStep) return false
     connection.run(deleteSchedule, [id])
+    connection.run(deleteOptions, [id])
   } else {
     count('handler_failures', connection.run(deleteFailures, [id]).changes)
   }

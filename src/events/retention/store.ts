@@ -8,6 +8,7 @@ export type RetainedTable =
   | 'idempotency_keys'
   | 'rejected_webhooks'
   | 'jobs'
+  | 'idempotent_responses'
 
 export type Removed = Partial<Record<RetainedTable, number>>
 
@@ -33,6 +34,8 @@ export interface RetentionSteps {
   /** Markers of emitted events of `until` or before whose events were removed. */
   removeIdempotencyKeys: (after: number, until: number) => Promise<Step>
   removeRejected: (after: number, until: number) => Promise<Step>
+  /** Responses to requests with an Idempotency-Key until `until`. They have no numbers either. */
+  removeResponses: (after: number, until: number) => Promise<Step>
   /** Jobs that ended until `until`. They have no numbers, so `after` is ignored. */
   removeJobs: (after: number, until: number) => Promise<Step>
 }
@@ -75,13 +78,19 @@ export const isHeld = `case when e.direction = 'received'
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending')
     or exists (select 1 from scheduled_events s where s.event = e.id and s.released_at is null and s.canceled_at is null) end`
 
-/** Jobs that one step removes at most. */
+/** Jobs, or responses, that one step removes at most. */
 export const jobsPerStep = 100
 
 /** SQL with one parameter: the time until which the jobs must have ended. */
 export const deleteJobs = (placeholder: string): string =>
   `delete from jobs where id in (
     select id from jobs where status <> 'running' and updated_at <= ${placeholder} order by id limit ${jobsPerStep}
+  )`
+
+/** SQL with one parameter: the time until which the requests were made. */
+export const deleteResponses = (placeholder: string): string =>
+  `delete from idempotent_responses where key_hash in (
+    select key_hash from idempotent_responses where created_at <= ${placeholder} order by created_at limit ${jobsPerStep}
   )`
 
 /** SQL for the start of a marker's retention: the end of the processing, or of the last attempt. */

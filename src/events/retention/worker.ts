@@ -21,6 +21,8 @@ interface RetentionParts extends Pick<ModuleParts, 'clock' | 'log' | 'metrics'> 
 /** Milliseconds from the start of the process to the first round, and between two rounds. */
 const firstRound = 60_000
 const interval = 10 * 60_000
+/** Milliseconds for which a request with an Idempotency-Key gets the same response. */
+const responseRetention = 12 * 3_600_000
 /** The pause after a step is this multiple of the step's duration, but at least `leastPause` ms, so that others can write. */
 const pauseShare = 3
 const leastPause = 5
@@ -80,6 +82,7 @@ export class RetentionWorker implements Worker {
       [markers, 'removeIdempotencyKeys'],
       [now - periods.rejected, 'removeRejected'],
       [now - periods.payloads, 'removeJobs'],
+      [now - responseRetention, 'removeResponses'],
     ]
     const failures: unknown[] = []
     let alone = true

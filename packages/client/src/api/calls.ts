@@ -399,6 +399,11 @@ export interface Calls {
     params: { id: string }
     answer: undefined
   }
+  /** Remove an emitted event's payload */
+  'DELETE /events/{id}/payload': {
+    params: { id: string }
+    answer: undefined
+  }
   /** A subscriber's public keys for `v1a` and ed25519 signatures */
   'GET /.well-known/webhook-keys/{id}': {
     params: { id: string }

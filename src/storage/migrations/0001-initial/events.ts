@@ -10,8 +10,8 @@ import { publishFloor } from './servers.ts'
  */
 export const events: SchemaPart = {
   tables: ({ time, bigint, double, bytes, countedKey, sortedText, strict }) => `
-    -- One row for each received or emitted event. The request, or the transaction that emits, inserts it. Rows are never
-    -- updated; they are deleted after PAYLOAD_RETENTION_DAYS, when their work is done.
+    -- One row for each received or emitted event. The request, or the transaction that emits, inserts it. Rows are
+    -- not updated, except when a payload is removed. They are deleted after PAYLOAD_RETENTION_DAYS, when their work is done.
     -- The payload comes last: SQLite reads the columns behind a large value through all pages of the value.
     create table events (
       id ${countedKey}, event_id text not null, direction text not null, source text,

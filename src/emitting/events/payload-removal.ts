@@ -1,0 +1,193 @@
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import { periodicWorker, type Worker } from '../../runtime/worker.ts'
+import type { Tx } from '../../storage/database.ts'
+import { withoutPayload } from '../attempt/attempt.ts'
+
+interface PayloadRemovalParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
+  record: RecordAudit
+  /** Called after a removal: deliveries that wait in memory must not be sent with the payload. */
+  forget: (nonce: number) => void
+}
+
+/** Milliseconds between two looks for payloads whose retention has passed. */
+const interval = 30_000
+/** Events of one round at most. */
+const perRound = 1_000
+/** Deliveries of one transaction. An event may have one for each of thousands of subscribers. */
+const perStep = 200
+
+/**
+ * Removes the payloads of emitted events, at once or after their `payloadRetention`. The event stays, with its deliveries and attempts;
+ * the bodies of the attempts are removed too, and pending deliveries end as dead.
+ */
+export class PayloadRemoval {
+  readonly worker: Worker
+  readonly #parts: PayloadRemovalParts
+
+  constructor(parts: PayloadRemovalParts) {
+    this.#parts = parts
+    this.worker = periodicWorker('payloads', parts.clock, interval, () =>
+      this.round().catch((error: unknown) =>
+        parts.log.error({ err: error }, 'payloads could not be removed'),
+      ),
+    )
+  }
+
+  /** Again is no error. @throws Problem `not-found` for an event that was received or removed */
+  async remove(event: number, origin: AuditOrigin): Promise<void> {
+    const { database, clock, record } = this.#parts
+    const expires_at = clock.now()
+    const isRemoved = await database.transaction(async (tx) => {
+      if (!(await readEvent(tx, event))) throw new Problem('not-found', { detail: 'There is no such event.' })
+      const before = await tx
+        .insertInto('event_options')
+        .values({ event, expires_at })
+        // The update locks the row, and the worker goes on if this process ends now.
+        .onConflict((conflict) => conflict.column('event').doUpdateSet({ expires_at }))
+        .returning('expunged_at')
+        .executeTakeFirstOrThrow()
+      if (before.expunged_at !== null) return true
+      await record(tx, { action: 'event.payload_removed', target: `event:${event}`, ...origin })
+      return false
+    })
+    if (!isRemoved) await this.#removeAll(event)
+  }
+
+  /** Removes the payloads whose retention has passed. */
+  async round(): Promise<void> {
+    const { database, clock } = this.#parts
+    const due = await database.reader
+      .selectFrom('event_options')
+      .select('event')
+      .where('expires_at', '<=', clock.now())
+      .where('expires_at', 'is not', null)
+      .where('expunged_at', 'is', null)
+      .orderBy('expires_at')
+      .limit(perRound)
+      .execute()
+    for (const { event } of due) await this.#removeAll(event)
+  }
+
+  async #removeAll(event: number): Promise<void> {
+    const { database } = this.#parts
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const behind: number = after
+      const step = await database.transaction((tx) => this.#step(tx, event, behind), { priority: 'work' })
+      if (step.nonce !== null) {
+        this.#parts.forget(step.nonce)
+        database.publish('payload', String(step.nonce))
+      }
+      after = step.next
+    }
+    // An ordered subscriber goes on with the next delivery.
+    database.signal('deliveries')
+  }
+
+  /** @returns the nonce of the event before the first step, and the delivery behind which the next step begins */
+  async #step(tx: Tx, event: number, after: number): Promise<{ nonce: number | null; next?: number }> {
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const row = tx.selectFrom('event_options').select('event').where('event', '=', event)
+    await (database.engine === 'postgres' ? row.forUpdate() : row).execute()
+    const found = await readEvent(tx, event)
+    if (!found) return { nonce: null }
+    await removePayload(tx, found, now)
+    const deliveries = tx
+      .selectFrom('deliveries')
+      .select(['id', 'status'])
+      .where('event', '=', event)
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(perStep)
+    // In the order in which the ends of attempts are recorded.
+    const page = await (database.engine === 'postgres' ? deliveries.forUpdate() : deliveries).execute()
+    await endPending(tx, idsOf(page.filter(({ status }) => status === 'pending')), now)
+    await removeBodies(tx, idsOf(page))
+    const isLast = page.length < perStep
+    if (isLast)
+      await tx.updateTable('event_options').set({ expunged_at: now }).where('event', '=', event).execute()
+    return { nonce: found.nonce, ...(!isLast && { next: page.at(-1)!.id }) }
+  }
+}
+
+type Found = NonNullable<Awaited<ReturnType<typeof readEvent>>>
+
+function readEvent(tx: Tx, event: number) {
+  return tx
+    .selectFrom('events')
+    .select(['id', 'event_id', 'type', 'created_at', 'nonce'])
+    .where('id', '=', event)
+    .where('direction', '=', 'emitted')
+    .executeTakeFirst()
+}
+
+/** Without the nonce, no delivery finds the payload that remains. */
+async function removePayload(tx: Tx, event: Found, now: number): Promise<void> {
+  const { id, event_id, type, created_at } = event
+  const rest = JSON.stringify({ id: event_id, type, timestamp: isoTime(created_at) })
+  await tx
+    .updateTable('events')
+    .set({ payload: Buffer.from(rest), nonce: null })
+    .where('id', '=', id)
+    .execute()
+  await tx
+    .updateTable('scheduled_events')
+    .set({ canceled_at: now })
+    .where('event', '=', id)
+    .where('released_at', 'is', null)
+    .where('canceled_at', 'is', null)
+    .execute()
+}
+
+/** Gives them an attempt that says why, whose number an attempt in flight can no longer take. */
+async function endPending(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  if (ids.length === 0) return
+  const ended = await tx
+    .updateTable('deliveries')
+    .set((eb) => ({
+      status: 'dead' as const,
+      attempts: eb('attempts', '+', 1),
+      planned_at: null,
+      finished_at: now,
+    }))
+    .where('id', 'in', [...ids])
+    .where('status', '=', 'pending')
+    .returning(['id', 'attempts'])
+    .execute()
+  if (ended.length === 0) return
+  const { error, failure } = withoutPayload(now)
+  await tx
+    .insertInto('attempts')
+    .values(
+      ended.map(({ id, attempts }) => ({
+        delivery: id,
+        number: attempts,
+        at: now,
+        duration_ms: 0,
+        status: null,
+        error,
+        failure,
+        phases: null,
+        request_headers: '{}',
+        response_headers: null,
+        request_body: null,
+        response_body: null,
+      })),
+    )
+    .execute()
+}
+
+async function removeBodies(tx: Tx, deliveries: readonly number[]): Promise<void> {
+  if (deliveries.length === 0) return
+  await tx
+    .updateTable('attempts')
+    .set({ request_body: null, response_body: null })
+    .where('delivery', 'in', [...deliveries])
+    .where((eb) => eb.or([eb('request_body', 'is not', null), eb('response_body', 'is not', null)]))
+    .execute()
+}
+
+const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id)
