@@ -111,10 +111,22 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
     const found = findOwner(request, id, parts.applications)
     let owner = typeof found === 'string' ? found : await found
     const body = readBody(request.body)
-    const origin = auditOrigin(request)
-    if (isMessage && owner === '')
-      owner = await createNamed(params['app_id']!, (body as MessageBody).application, parts, origin)
-    const call: SvixCall = { owner, params, query, body, request, origin, isPortal }
+    if (isMessage && owner === '') {
+      const { application } = body as MessageBody
+      owner = await createNamed(params['app_id']!, application, parts, auditOrigin(request))
+    }
+    const call: SvixCall = {
+      owner,
+      params,
+      query,
+      body,
+      request,
+      // Messages write no entry, and need none.
+      get origin() {
+        return auditOrigin(request)
+      },
+      isPortal,
+    }
     if (!handler) throw notImplemented(`${id} has no counterpart in Postern.`)
     const work = async (): Promise<Answer> => write(status, await handler(call))
     // The id of a message is made of its key, so that this costs it no statement.

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
 import { ApiKeys } from '../../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { Keyring } from '../../../src/crypto/keyring.ts'
+import { IdempotentResponses } from '../../../src/emitting/svix/idempotency.ts'
+import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { onEachEngine } from '../../harness/engines.ts'
 import { started } from '../../harness/started.ts'
 import { startReceiver } from '../../harness/receiver.ts'
@@ -138,6 +141,75 @@ onEachEngine("the core of Svix's API", (engine) => {
     assert.equal((await call('POST', '/app', json, failing)).status, 201)
     const admin = await service.admin('/api/v1/app', { method: 'POST', json, headers: keyed })
     assert.notEqual(((await admin.json()) as { id: string }).id, answers[0]!.body.id)
+  })
+
+  test('a request that was lost is repeated, and its key is valid for twelve hours', async () => {
+    let now = 1_000_000_000_000
+    const clock: Clock = {
+      now: () => now,
+      after(ms, callback) {
+        now += ms
+        setImmediate(callback)
+        return () => {}
+      },
+    }
+    const { database } = service
+    const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
+    const responses = new IdempotentResponses({ database, keyring, clock })
+    const hash = createHash('sha256').update('lost').digest()
+    const row = { key_hash: hash, status: null, body: null, created_at: now }
+    await database.transaction((tx) => tx.insertInto('idempotent_responses').values(row).execute())
+    let calls = 0
+    const ask = () => responses.answer(hash, async () => ({ status: 201, text: `{"call":${(calls += 1)}}` }))
+    assert.deepEqual(await ask(), { status: 201, text: '{"call":1}' })
+    assert.ok(now >= row.created_at + 5_000, 'a request in progress is waited for')
+    now += 11 * 3_600_000
+    assert.deepEqual(await ask(), { status: 201, text: '{"call":1}' })
+    const stored = await database.reader
+      .selectFrom('idempotent_responses')
+      .select('body')
+      .where('key_hash', '=', hash)
+      .executeTakeFirstOrThrow()
+    assert.ok(!Buffer.from(stored.body!).includes('call'), 'it is sealed')
+    now += 3_600_000
+    assert.deepEqual(await ask(), { status: 201, text: '{"call":2}' })
+  })
+
+  test('each change writes to the audit log', async () => {
+    const { database } = service
+    const last = await database.reader
+      .selectFrom('audit_log')
+      .select('seq')
+      .orderBy('seq', 'desc')
+      .executeTakeFirst()
+    await call('POST', '/app', { name: 'Audited', uid: 'audited' })
+    await call('PATCH', '/app/audited', { metadata: { a: 'b' } })
+    const { token } = (await call('POST', '/auth/app-portal-access/audited', {})).body
+    await call('POST', '/auth/logout', undefined, { token })
+    await call('POST', '/auth/app/audited/expire-all', {})
+    await call('DELETE', '/app/audited')
+    const rows = await database.reader
+      .selectFrom('audit_log')
+      .select(['action', 'actor', 'address', 'target'])
+      .where('seq', '>', last!.seq)
+      .orderBy('seq')
+      .execute()
+    assert.deepEqual(
+      rows.map(({ action }) => action),
+      [
+        'owner.created',
+        'owner.changed',
+        'portal.link_created',
+        'portal.left',
+        'portal.revoked',
+        'owner.deleted',
+      ],
+    )
+    for (const { action, actor, address, target } of rows) {
+      assert.equal(target, 'owner:audited')
+      assert.match(actor!, action === 'portal.left' ? /^owner:audited$/ : /^key:/)
+      assert.ok(address)
+    }
   })
 
   test('statistics are tasks, which are read like the tasks of replays', async () => {
