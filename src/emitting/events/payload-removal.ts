@@ -56,6 +56,21 @@ export class PayloadRemoval {
     if (!isRemoved) await this.#removeAll(event)
   }
 
+  /** Replaces the body of the response to an attempt by a text. */
+  async removeResponse(delivery: number, number: number, text: string, origin: AuditOrigin): Promise<void> {
+    const { database, record } = this.#parts
+    await database.transaction(async (tx) => {
+      await tx
+        .updateTable('attempts')
+        .set({ response_body: Buffer.from(text) })
+        .where('delivery', '=', delivery)
+        .where('number', '=', number)
+        .execute()
+      const detail = { attempt: number }
+      await record(tx, { action: 'event.payload_removed', target: `delivery:${delivery}`, detail, ...origin })
+    })
+  }
+
   /** Removes the payloads whose retention has passed. */
   async round(): Promise<void> {
     const { database, clock } = this.#parts

@@ -10,7 +10,7 @@ import type { EmittingRouteParts } from '../routes/area.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations } from './call.ts'
 import { SvixError } from './errors.ts'
-import { attemptId, endpointId, lastNumber, readAttemptId, readEndpointId } from './ids.ts'
+import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
 import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
 import {
   deliveryReader,
@@ -140,16 +140,10 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
 
 /** The endpoint that a call's path names. @throws SvixError 404, also for one of another application */
 async function endpointOf(
-  { database }: EmittingRouteParts,
+  { subscribers }: EmittingRouteParts,
   { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
 ): Promise<SubscribersTable> {
-  const text = params['endpoint_id']!
-  const row = await database.readerAside
-    .selectFrom('subscribers')
-    .selectAll()
-    .where('owner', '=', owner)
-    .where((eb) => eb.or([eb('id', '=', readEndpointId(text) ?? ''), eb('uid', '=', text)]))
-    .executeTakeFirst()
+  const row = await subscribers.find(owner, params['endpoint_id']!)
   if (!row) throw notFound()
   return row
 }
@@ -261,7 +255,7 @@ async function attemptedEndpoints(
 }
 
 function singleOperations(parts: EmittingRouteParts): SvixOperations {
-  const { database, replay } = parts
+  const { database, replay, payloadRemoval } = parts
   const find = async ({ owner, params }: SvixCall): Promise<Attempt> => {
     const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
     const id = params['attempt_id']!
@@ -278,6 +272,10 @@ function singleOperations(parts: EmittingRouteParts): SvixOperations {
   return {
     'v1.message-attempt.get': async (call) => viewer(parts, call)(await find(call)),
     'v1.message-attempt.get-headers': async (call) => viewHeaders(await find(call)),
+    'v1.message-attempt.expunge-content': async (call) => {
+      const { delivery, number } = await find(call)
+      await payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
+    },
     'v1.message-attempt.resend': async (call) => {
       const { owner, params, isPortal, origin } = call
       const message = await findMessage(database.readerAside, owner, params['msg_id']!)

@@ -33,8 +33,11 @@ interface MessageIn {
   transformationsParams?: { rawPayload?: string; headers?: object } | null
 }
 
+/** Messages of one bulk call. */
+const mostExpunged = 250
+
 export function messageOperations(parts: EmittingRouteParts): SvixOperations {
-  const { database } = parts
+  const { database, payloadRemoval } = parts
   const list = async (owner: string, query: SvixCall['query']): Promise<object> => {
     const asked = readPage(query)
     const withContent = query['with_content'] !== false
@@ -60,6 +63,18 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
     'v1.message.get-raw-payload': async (call) => {
       const row = await find(call)
       return { payload: (await contentsOf(database, [row])).get(row.event) ?? expired }
+    },
+    'v1.message.expunge-content': async (call) =>
+      payloadRemoval.remove((await find(call)).event, call.origin),
+    'v1.message.bulk-expunge-content': async ({ owner, body: { ids = [] }, origin }) => {
+      if (ids.length > mostExpunged) throw invalidField(['ids'], `At most ${mostExpunged} at a time.`)
+      const results: Record<string, string> = {}
+      for (const id of ids as string[]) {
+        const row = await searchMessage(database.readerAside, owner, id)
+        if (row) await payloadRemoval.remove(row.event, origin)
+        results[id] = row ? 'expunged' : 'not-found'
+      }
+      return { results }
     },
     'v1.message.precheck': async ({ owner, body }) => ({ active: await isAwaited(parts, owner, body) }),
   }

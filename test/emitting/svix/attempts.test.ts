@@ -175,4 +175,30 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     assert.equal(headers.sentHeaders['webhook-id'], messages[1])
     assert.ok(headers.responseHeaders.some(([name]) => name === 'date'))
   })
+
+  test('lose the body of their response, and those of a message its content', async () => {
+    await expectJson(service, 200, `/subscribers/${subscriber}`, {
+      method: 'PATCH',
+      json: { status: 'active' },
+    })
+    const message = await create({ payload: { secret: 1 } })
+    const attempt = async (): Promise<Attempt | undefined> =>
+      (await call(200, `attempt/msg/${message}`)).data[0]
+    const { id } = await until(attempt, 'the message was sent')
+    await call(204, `msg/${message}/attempt/${id}/content`, 'DELETE')
+    assert.equal((await attempt())!.response, 'EXPUNGED')
+
+    await call(204, `msg/${message}/content`, 'DELETE')
+    assert.deepEqual((await call<{ payload: object }>(200, `msg/${message}`)).payload, { expired: true })
+    assert.deepEqual(await call(200, `msg/${message}/raw`), { payload: '{"expired":true}' })
+    assert.equal(
+      (await call<{ code: string }>(400, `msg/${message}/endpoint/${endpoint}/resend`, 'POST')).code,
+      'missing_payload',
+    )
+    const ids = [messages[0]!, 'unknown']
+    assert.deepEqual(await call(200, 'msg/bulk-expunge', 'POST', { ids }), {
+      results: { [messages[0]!]: 'expunged', unknown: 'not-found' },
+    })
+    assert.deepEqual((await call<{ payload: object }>(200, `msg/${messages[0]!}`)).payload, { expired: true })
+  })
 })
