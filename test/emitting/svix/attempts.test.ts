@@ -201,4 +201,17 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     })
     assert.deepEqual((await call<{ payload: object }>(200, `msg/${messages[0]!}`)).payload, { expired: true })
   })
+
+  test('send a raw payload as it was written', async () => {
+    await using raw = await startReceiver(200)
+    const settings = { owner: 'acme', url: raw.url, signatureHeaders: 'svix', body: 'data' }
+    await subscribe(service, settings)
+    const rawPayload = '{ "n" :  1.0 }'
+    const id = await create({ transformationsParams: { rawPayload } })
+    await until(async () => raw.calls.length === 1, 'the message was sent')
+    assert.equal(String(raw.calls[0]!.body), rawPayload)
+    assert.equal(raw.calls[0]!.headers['svix-id'], id)
+    const json = { eventType: 'order.paid', payload: {}, transformationsParams: { rawPayload: 'no JSON' } }
+    await call(422, 'msg', 'POST', json)
+  })
 })
