@@ -23,7 +23,7 @@ const answered =
   /^v1\.(application|endpoint|event-type|environment|message|message-attempt|statistics|background-task|health)\.|^v1\.authentication\.(app-portal-access|whoami|logout|expire-all)$/
 /** Operations of these groups that it does not. */
 const others =
-  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.broadcast|v1\.stats|application\.(stats|count)|endpoint-count|endpoint\.(get|set)-server-ca/
+  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.broadcast|v1\.stats|application\.(stats|count)|endpoint-count|endpoint\.(cancel-msgs|(get|set)-server-ca|.*-?(oauth|mtls)|get-throttling)|simulate/
 
 /** Names of libraries 1.x, which were renamed. The server accepts both, and its document leaves them out. */
 const formerNames: Record<string, string> = { throttleRate: 'rateLimit', eventTypes: 'filterTypes' }
@@ -36,8 +36,14 @@ function convert(value: unknown): unknown {
   const { nullable, uniqueItems: _, example: _one, examples: _many, ...rest } = value as Json
   const entries = Object.entries(rest).filter(([name]) => !name.startsWith('x-'))
   const part = Object.fromEntries(entries.map(([name, one]) => [name, convert(one)]))
+  if (nullable === true && part['$ref']) return { anyOf: [part, { type: 'null' }] }
   if (nullable === true && typeof part['type'] === 'string') part['type'] = [part['type'], 'null']
   if (part['format'] === 'uint16') part['maximum'] ??= 65_535
+  // The server takes private keys as well, and checks the bytes.
+  if (String(part['pattern']).startsWith('^(whsec_')) {
+    delete part['pattern']
+    part['maxLength'] = 256
+  }
   return part
 }
 

@@ -6,12 +6,14 @@ import type { EmittingRouteParts } from '../routes/area.ts'
 import { ApplicationOwners, applicationOperations, createNamed } from './applications.ts'
 import { authenticationOperations } from './auth.ts'
 import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
+import { endpointOperations } from './endpoints.ts'
 import { SvixError, toSvixError } from './errors.ts'
 import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
 import { taskOperations } from './tasks.ts'
+import { recoveryOperations } from './recovery.ts'
 import { reasonOf } from './unsupported.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
@@ -33,6 +35,8 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     ...authenticationOperations(parts),
     ...taskOperations(parts),
     ...messageOperations(parts),
+    ...endpointOperations(parts),
+    ...recoveryOperations(parts),
     ...attemptOperations(parts),
     'v1.health.ping': async () => undefined,
     'v1.health.get': async () => {

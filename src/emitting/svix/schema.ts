@@ -111,7 +111,8 @@ function faultsOf(part: 'body' | 'query', schema: Schema, faults: readonly Fault
     const names = fault.instancePath.split('/').slice(1)
     const index = names.findIndex((name) => /^\d+$/.test(name))
     const field = index < 0 ? names : names.slice(0, index)
-    const loc = [part, ...field.map(snakeCase), ...(isOwnType(schema, field) ? ['__all__'] : [])]
+    const isWhole = index >= 0 || isOwnType(schema, field)
+    const loc = [part, ...field.map(snakeCase), ...(isWhole ? ['__all__'] : [])]
     if (part === 'query' && field[0] === 'limit') loc.push('limit')
     return { loc, msg: fault.message, type: 'value_error' }
   })
@@ -122,7 +123,7 @@ function faultsOf(part: 'body' | 'query', schema: Schema, faults: readonly Fault
 function isOwnType(schema: Schema, field: readonly string[]): boolean {
   let at = resolve(schema)
   for (const name of field) at = resolve(at.properties?.[name] ?? {})
-  return at.pattern !== undefined || at.items !== undefined
+  return at.pattern !== undefined
 }
 
 function resolve(schema: Schema): Schema {

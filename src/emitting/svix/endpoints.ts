@@ -1,0 +1,359 @@
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import { isSensitiveHeader } from '../../telemetry/redaction.ts'
+import { openHeaders } from '../dispatch/endpoints.ts'
+import type { Reach } from '../events/audience.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
+import { summarize } from '../subscribers/health.ts'
+import { readMetadata } from '../subscribers/metadata.ts'
+import { mostOlderKeys } from '../subscribers/secrets.ts'
+import type { SubscriberChange } from '../subscribers/subscribers.ts'
+import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
+import { invalid, invalidField, SvixError } from './errors.ts'
+import { endpointId, newMessageId, readEndpointId } from './ids.ts'
+
+/** The schedule of Svix's documentation: milliseconds before each attempt. */
+const retrySchedule = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000)
+
+export function endpointOperations(parts: EmittingRouteParts): SvixOperations {
+  return {
+    ...settingOperations(parts),
+    ...secretOperations(parts),
+    ...headerOperations(parts),
+    ...transformationOperations(parts),
+    ...reportOperations(parts),
+  }
+}
+
+/** The endpoint that a call's path names, by id or uid. @throws SvixError 404, also for one of another application */
+export async function endpointOf(
+  { subscribers }: Pick<EmittingRouteParts, 'subscribers'>,
+  { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
+): Promise<SubscribersTable> {
+  const row = await subscribers.find(owner, params['endpoint_id']!)
+  if (!row) throw notFound()
+  return row
+}
+
+export const reachOf = ({ isPortal, owner }: SvixCall): Reach => (isPortal ? { owner } : 'all')
+
+/** An endpoint as clients of all versions read it: those of 1.x read the former names. */
+export function viewEndpoint(row: SubscribersTable): object {
+  const types = JSON.parse(row.event_types) as string[]
+  const eventTypes = types.includes('*') ? null : types
+  // Clients read 16 bits without a sign. Other callers of the service may set a part of one.
+  const rate = row.rate_limit === null ? null : Math.min(65_535, Math.ceil(row.rate_limit))
+  return {
+    id: endpointId(row.id),
+    uid: row.uid,
+    url: row.url,
+    description: row.description ?? '',
+    disabled: row.status === 'disabled',
+    eventTypes,
+    filterTypes: eventTypes,
+    channels: row.channels === null ? null : (JSON.parse(row.channels) as string[]),
+    throttleRate: rate,
+    rateLimit: rate,
+    version: 1,
+    metadata: readMetadata(row.metadata),
+    createdAt: isoTime(row.created_at),
+    updatedAt: isoTime(row.updated_at),
+  }
+}
+
+function settingOperations(parts: EmittingRouteParts): SvixOperations {
+  const { subscribers } = parts
+  const create = async (call: SvixCall): Promise<object> => {
+    const { body, owner, origin } = call
+    const secret = readSecret(body.secret, 'secret')
+    const settings = await readSettings(parts, body, 'all')
+    const scheme = secret && schemeOf(secret)
+    const { row } = await subscribers.create(
+      {
+        ...settings,
+        ...(scheme && { signing: scheme }),
+        ...(body.headers && { headers: checkHeaders(body.headers, 'value_error.jsondecode') }),
+        owner,
+        secret,
+        status: body.disabled ? 'disabled' : undefined,
+        retrySchedule,
+        signatureHeaders: 'svix',
+        body: 'data',
+      },
+      reachOf(call),
+      origin,
+    )
+    return viewEndpoint(row)
+  }
+  const change = async (call: SvixCall, before: SubscribersTable, which: Which): Promise<object> => {
+    const { body, origin } = call
+    const settings = await readSettings(parts, body, which)
+    const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
+    const wasDisabled = before.status === 'disabled'
+    // A paused one is not disabled, and stays paused.
+    if (disabled !== undefined && disabled !== wasDisabled) settings.status = disabled ? 'disabled' : 'active'
+    const { row } = await subscribers.change(before.id, settings, reachOf(call), origin)
+    return viewEndpoint(row)
+  }
+  return {
+    'v1.endpoint.list': (call) => list(parts, call),
+    'v1.endpoint.create': create,
+    'v1.endpoint.get': async (call) => viewEndpoint(await endpointOf(parts, call)),
+    'v1.endpoint.upsert': async (call) => {
+      const before = await subscribers.find(call.owner, call.params['endpoint_id']!)
+      return before ? change(call, before, 'all') : created(await create(call))
+    },
+    'v1.endpoint.patch': async (call) => change(call, await endpointOf(parts, call), 'given'),
+    'v1.endpoint.delete': async (call) => {
+      const { id } = await endpointOf(parts, call)
+      await subscribers.remove(id, reachOf(call), call.origin)
+    },
+  }
+}
+
+async function list({ database }: EmittingRouteParts, call: SvixCall): Promise<object> {
+  const page = readPage(call, 'descending')
+  const behind = page.behind === undefined ? undefined : readEndpointId(page.behind)
+  if (page.behind !== undefined && behind === undefined)
+    throw invalid([{ loc: ['query', 'iterator', '__all__'], msg: 'Invalid id.', type: 'value_error' }])
+  const isAscending = page.order === 'ascending'
+  const rows = await database.readerAside
+    .selectFrom('subscribers')
+    .selectAll()
+    .where('owner', '=', call.owner)
+    .$if(behind !== undefined, (all) => all.where('id', isAscending ? '>' : '<', behind!))
+    .orderBy('id', isAscending ? 'asc' : 'desc')
+    .limit(page.limit + 1)
+    .execute()
+  return listOf(rows, page, ({ id }) => endpointId(id), viewEndpoint)
+}
+
+/** Whether absent settings get their defaults, or stay. */
+type Which = 'all' | 'given'
+
+const longestDescription = 1000
+// oxlint-disable-next-line no-control-regex
+const writable = /^[^\0-\u0008\ud800-\udfff]*$/u
+
+/** The settings of a body, with the limits that the document does not name. @throws SvixError 422 */
+async function readSettings(
+  parts: EmittingRouteParts,
+  body: SvixCall['body'],
+  which: Which,
+): Promise<SubscriberChange> {
+  const absent = which === 'all' ? null : undefined
+  const read = <T>(name: string, former: string = name): T | null | undefined =>
+    (body[name] ?? body[former] ?? (body[name] === null || body[former] === null ? null : absent)) as T
+  const eventTypes = read<string[]>('eventTypes', 'filterTypes')
+  const channels = read<string[]>('channels')
+  const description = read<string>('description')
+  const rateLimit = read<number>('throttleRate', 'rateLimit')
+  const uid = read<string>('uid')
+  if (eventTypes) await checkEventTypes(parts, eventTypes)
+  if (channels && (channels.length === 0 || channels.length > 10))
+    throw invalidField(['channels'], 'There must be 1 to 10 channels, or null.')
+  if (rateLimit === 0) throw invalidField(['throttle_rate'], 'The rate must be at least 1.')
+  if (body.version === 0) throw invalidField(['version'], 'The version must be at least 1.')
+  if (uid?.startsWith('ep_')) throw invalidField(['uid', '__all__'], 'A uid cannot have the prefix of an id.')
+  if (description && (!writable.test(description) || description.length > longestDescription))
+    throw invalidField(
+      ['description'],
+      `The description must be at most ${longestDescription} characters without control characters.`,
+    )
+  return {
+    ...(body.url !== undefined && { url: URL.parse(body.url as string)?.href ?? (body.url as string) }),
+    ...(eventTypes !== undefined && { eventTypes: eventTypes ?? ['*'] }),
+    channels: channels && [...new Set(channels)],
+    description,
+    rateLimit,
+    uid,
+    metadata: read<Record<string, string>>('metadata'),
+  }
+}
+
+/** Archived types cannot be chosen. */
+async function checkEventTypes(
+  { catalogue, storedEventTypes }: EmittingRouteParts,
+  types: readonly string[],
+): Promise<void> {
+  if (types.length === 0)
+    throw invalidField(['event_types'], 'There must be at least one event type, or null.')
+  const declared = catalogue.entries.filter(({ builtIn }) => !builtIn)
+  const stored = (await storedEventTypes.list(types)).filter(({ archived }) => !archived)
+  const known = new Set([...declared, ...stored].map(({ type }) => type))
+  const missing = types.filter((type) => !known.has(type))
+  if (missing.length > 0)
+    throw invalidField(['eventTypes'], `The following event types don't exist: ${missing.join(', ')}`)
+}
+
+const schemeOf = (secret: string): 'v1' | 'v1a' => (secret.startsWith('whsk_') ? 'v1a' : 'v1')
+
+/** Bytes of a symmetric secret. */
+const shortestSecret = 24
+const longestSecret = 75
+
+/** @throws SvixError 422. A private key is checked where it is stored */
+function readSecret(text: string | null | undefined, field: string): string | undefined {
+  if (!text) return undefined
+  if (!/^wh(sec|sk)_/.test(text)) throw invalidField([field], 'invalid prefix', 'value_error.jsondecode')
+  const { length } = Buffer.from(text.slice(6), 'base64')
+  if (text.startsWith('whsec_') && (length < shortestSecret || length > longestSecret))
+    throw invalidField(['key', '__all__'], `A secret has ${shortestSecret} to ${longestSecret} bytes.`)
+  return text
+}
+
+/** Seconds for which the old secret signs as well. */
+const defaultGracePeriod = 86_400
+
+function secretOperations(parts: EmittingRouteParts): SvixOperations {
+  const { database, secrets, subscribers, clock } = parts
+  return {
+    'v1.endpoint.get-secret': async (call) => {
+      const { id } = await endpointOf(parts, call)
+      return { key: await secrets.reveal(database.reader, id) }
+    },
+    // With a body, which one of the libraries requires. The others ignore it.
+    'v1.endpoint.rotate-secret': async (call) => {
+      const { key, gracePeriodSeconds } = call.body
+      const secret = readSecret(key, 'key')
+      const { id } = await endpointOf(parts, call)
+      const overlap = (gracePeriodSeconds ?? defaultGracePeriod) * 1000
+      const keys = await secrets.describe(database.reader, id, clock.now())
+      if (overlap > 0 && keys.length > mostOlderKeys)
+        throw new SvixError(
+          400,
+          'limit_reached',
+          `At most ${mostOlderKeys} older secrets are valid at a time: wait until one expires.`,
+        )
+      const scheme = secret === undefined ? (keys[0]?.scheme ?? 'v1') : schemeOf(secret)
+      const rotation = { overlap, secret, scheme, keepsEnds: true }
+      const shown = await subscribers.rotate(id, reachOf(call), rotation, call.origin)
+      return { key: shown.secret ?? shown.publicKey }
+    },
+  }
+}
+
+/** Headers that Svix refuses, beyond those that Postern sets itself. */
+const forbidden =
+  /^(age|cache-control|clear-site-data|expires|pragma|trailers|warning)$|^(x-)?svix-|^x-(amzn?-|goog-|google|gfe|azure-|fd-)/i
+
+type Headers = Readonly<Record<string, string>>
+
+function checkHeaders<T extends object>(headers: T, type?: string): T {
+  const name = Object.keys(headers).find((one) => forbidden.test(one))
+  const field = type === undefined ? ['headers', '__all__'] : ['headers']
+  if (name !== undefined) throw invalidField(field, `The header ${name} cannot be set.`, type)
+  return headers
+}
+
+function headerOperations(parts: EmittingRouteParts): SvixOperations {
+  const { keyring, subscribers } = parts
+  return {
+    'v1.endpoint.get-headers': async (call) => {
+      const headers = Object.entries(openHeaders(keyring, await endpointOf(parts, call)))
+      const sensitive = headers.map(([name]) => name).filter(isSensitiveHeader)
+      return { headers: Object.fromEntries(headers.filter(([name]) => !isSensitiveHeader(name))), sensitive }
+    },
+    'v1.endpoint.set-headers': async (call) => {
+      const headers = checkHeaders<Headers>(call.body.headers, 'value_error.jsondecode')
+      const { id } = await endpointOf(parts, call)
+      await subscribers.change(id, { headers }, reachOf(call), call.origin)
+    },
+    'v1.endpoint.patch-headers': async (call) => {
+      const { headers: given, deleteHeaders = [] } = call.body as {
+        headers: Readonly<Record<string, string | null>>
+        deleteHeaders?: readonly string[]
+      }
+      checkHeaders(given)
+      const row = await endpointOf(parts, call)
+      const headers: Record<string, string | null> = { ...openHeaders(keyring, row) }
+      for (const [name, value] of [
+        ...deleteHeaders.map((one) => [one, null] as const),
+        ...Object.entries(given),
+      ])
+        headers[name.toLowerCase()] = value
+      const left = Object.entries(headers).filter((one): one is [string, string] => one[1] !== null)
+      await subscribers.change(row.id, { headers: Object.fromEntries(left) }, reachOf(call), call.origin)
+    },
+  }
+}
+
+function transformationOperations(parts: EmittingRouteParts): SvixOperations {
+  return {
+    'v1.endpoint.transformation.get': async (call) => {
+      const { transformation: code, updated_at } = await endpointOf(parts, call)
+      return { code, enabled: code !== null, variables: {}, updatedAt: isoTime(updated_at) }
+    },
+    'v1.endpoint.transformation.patch': async (call) => {
+      const { code, enabled, variables } = call.body
+      if (Object.keys(variables ?? {}).length > 0)
+        throw invalidField(
+          ['variables'],
+          'Transformations have no variables: write the values into the code.',
+        )
+      const { id, transformation } = await endpointOf(parts, call)
+      const next = code === undefined ? transformation : (code as string | null)
+      if (enabled === false && next !== null)
+        throw invalidField(
+          ['enabled'],
+          'A transformation is enabled while it has code: set the code to null.',
+        )
+      await parts.subscribers.change(id, { transformation: next }, reachOf(call), call.origin)
+    },
+  }
+}
+
+const day = 86_400_000
+const hour = 3_600_000
+/** Milliseconds that a clock may be behind. */
+const tolerance = 5 * 60_000
+
+function reportOperations(parts: EmittingRouteParts): SvixOperations {
+  const { clock, health, testEvents } = parts
+  return {
+    'v1.endpoint.get-stats': async (call) => {
+      const { until = clock.now(), since = until - 28 * day } = call.query as {
+        since?: number
+        until?: number
+      }
+      if (until > clock.now()) throw badRange("'until' cannot be in the future")
+      if (until - since > 28 * day + tolerance)
+        throw badRange("'since' cannot be more than 28 days before 'until'")
+      const { id } = await endpointOf(parts, call)
+      // Attempts are counted by the hour.
+      const hours = await health.read(id, Math.floor(since / hour) * hour, until)
+      const { delivered, failed } = summarize(hours)
+      return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
+    },
+    'v1.endpoint.send-example': async (call) => {
+      const { eventType: type, exampleIndex = 0 } = call.body
+      const { id: subscriberId } = await endpointOf(parts, call)
+      const data = type === 'svix.ping' ? { success: true } : await exampleOf(parts, type, exampleIndex)
+      const now = clock.now()
+      const id = newMessageId(now)
+      await testEvents.send(subscriberId, 'all', call.origin, { event: { id, type, data } })
+      return { id, eventId: null, eventType: type, payload: {}, channels: null, timestamp: isoTime(now) }
+    },
+  }
+}
+
+const badRange = (detail: string): SvixError => new SvixError(400, 'invalid_range', detail)
+
+/** @throws SvixError 404 for an unknown type, 400 for one without examples */
+async function exampleOf(
+  { catalogue, storedEventTypes }: EmittingRouteParts,
+  type: string,
+  index: number,
+): Promise<unknown> {
+  const declared = catalogue.entries.find((entry) => entry.type === type && !entry.builtIn)
+  const stored = declared ?? (await storedEventTypes.get(type))
+  if (!stored) throw notFound()
+  const schema = ('schemas' in stored ? stored.schemas?.['1'] : declared?.schema) as
+    | { examples?: unknown }
+    | undefined
+  const examples = declared?.samples ?? schema?.examples
+  const example: unknown = Array.isArray(examples) ? examples[index] : undefined
+  if (example === undefined)
+    throw new SvixError(400, 'invalid_scheme', 'Unable to generate example message from event-type schema')
+  return example
+}
