@@ -3,8 +3,9 @@ import { version } from '../runtime/version.ts'
 import { exitCodes } from './command-failure.ts'
 import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init/init.ts'
-import type { ImportFormat, ImportKind } from '../listing/importing/import-file.ts'
+import type { ImportFormat } from '../listing/importing/import-file.ts'
 import type { ListsAction } from './lists.ts'
+import type { SvixImportOptions } from './import-svix.ts'
 import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
 import { webhookCommands } from './webhook-commands.ts'
@@ -121,7 +122,7 @@ function configCommands(program: Command): void {
     .action(async () => (await import('./config.ts')).printConfig())
 }
 
-/** lists, import, audit */
+/** lists, import, audit; see importCommands */
 function dataCommands(program: Command): void {
   program
     .command('lists')
@@ -133,19 +134,7 @@ function dataCommands(program: Command): void {
     .action(async (action: ListsAction, path: string | undefined) =>
       (await import('./lists.ts')).listsCommand(action, path),
     )
-  program
-    .command('import')
-    .addArgument(new Argument('<kind>').choices(['users', 'products', 'posts']))
-    .argument('<file>')
-    .description('import users, products or posts from NDJSON or CSV; safe to run again')
-    .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
-    .addHelpText(
-      'after',
-      '\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
-    )
-    .action(async (kind: ImportKind, file: string, options: { format?: ImportFormat }) =>
-      (await import('./import.ts')).importCommand(kind, file, options),
-    )
+  importCommands(program.command('import').description('import data from files or from another product'))
   program
     .command('audit')
     .description('the audit log')
@@ -155,6 +144,36 @@ function dataCommands(program: Command): void {
     .option('--after <seq>', 'only entries after this `seq`')
     .option('--follow', 'continue with new entries until Ctrl-C')
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
+}
+
+/** users, products, posts, svix */
+function importCommands(imports: Command): void {
+  for (const kind of ['users', 'products', 'posts'] as const)
+    imports
+      .command(kind)
+      .argument('<file>')
+      .description(`import ${kind} from NDJSON or CSV; safe to run again`)
+      .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
+      .addHelpText(
+        'after',
+        '\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
+      )
+      .action(async (file: string, options: { format?: ImportFormat }) =>
+        (await import('./import.ts')).importCommand(kind, file, options),
+      )
+  imports
+    .command('svix')
+    .description(
+      'import event types, applications and endpoints with their secrets from a running Svix server; safe to run again',
+    )
+    .requiredOption('--from <url>', 'the URL of the Svix server; the API token is read from SVIX_AUTH_TOKEN')
+    .option('--iterator <iterator>', 'continue an interrupted import at this page of applications')
+    .option('--dry-run', 'read and check everything, and write nothing')
+    .addHelpText(
+      'after',
+      '\nExample:\n  SVIX_AUTH_TOKEN=testsk_… postern import svix --from https://api.eu.svix.com --dry-run\n\nExit code: 0 when everything was imported, 3 when endpoints were skipped and all others imported.',
+    )
+    .action(async (options: SvixImportOptions) => (await import('./import-svix.ts')).importSvix(options))
 }
 
 function describeExitCodes(): string {

@@ -19,7 +19,7 @@ const interval = 10_000
  */
 export function showProgress(total: number, what: string, final = true): Progress {
   let last = { done: 0, total }
-  const line = (): string => `${last.done} of ${last.total} ${what}\n`
+  const line = (): string => `${last.total > 0 ? `${last.done} of ${last.total}` : last.done} ${what}\n`
   // A bar without a total would say 0 of 0, and a small database is copied before its size is told.
   let bar = process.stderr.isTTY && total > 0 ? startBar(total, what) : undefined
   let next = performance.now() + interval

@@ -8,6 +8,8 @@ export interface ClientOptions {
   url?: string
   /** An API key. Default: ADMIN_API_KEY. */
   key?: string
+  /** What to do if the key is rejected. */
+  keyAdvice?: string
 }
 
 export interface ServiceClient {
@@ -35,7 +37,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
     const text = await textToShow(response, 500)
     if (status === 401 || status === 403)
       throw new CommandFailure(
-        `${service} rejected the API key (${status} ${text}): pass --key with the scope that --help names`,
+        `${service} rejected the API key (${status} ${text}): ${options.keyAdvice ?? 'pass --key with the scope that --help names'}`,
       )
     const failure = `${service}${path.split('?')[0]} returned HTTP ${status} ${text}`.trimEnd()
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)

@@ -7,6 +7,7 @@ import { before, describe, test } from 'node:test'
 import { engines } from '#test/harness/engines.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { startSvixServer } from '#test/harness/svix-server.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit.ts'
 import { newId } from '../../src/crypto/ids.ts'
@@ -47,6 +48,7 @@ describe('the audit log and all commands', () => {
   const userId = newId(Date.now())
   const issuer = 'https://acme.example.com'
   const service = started(() => startTestService(engines[0]!))
+  const svix = started(startSvixServer)
   before(async () => {
     await service.database.transaction(async (tx) => {
       const user = { id: userId, email: null, name: 'Ada', provider: 'acme', provider_id: 'ada' } as const
@@ -62,10 +64,13 @@ describe('the audit log and all commands', () => {
         .execute()
     })
     await subscribe(service, { url: 'http://127.0.0.1:9/' })
-    writeFileSync(
-      join(folder, 'products.ndjson'),
-      '{"id":"p","name":"Lamp","category":"home","price":1,"stock":1}\n',
-    )
+    const files = {
+      users: { provider: 'acme', providerId: 'bob', name: 'Bob' },
+      products: { id: 'p', name: 'Lamp', category: 'home', price: 1, stock: 1 },
+      posts: { _id: 'p', title: 'One', body: 'Text', author: 'Ada' },
+    }
+    for (const [kind, row] of Object.entries(files))
+      writeFileSync(join(folder, `${kind}.ndjson`), `${JSON.stringify(row)}\n`)
   })
 
   const run = (...args: string[]) =>
@@ -73,6 +78,7 @@ describe('the audit log and all commands', () => {
       DATABASE_URL: service.databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
       WEBHOOK_SECRET: 'test-webhook-secret',
+      SVIX_AUTH_TOKEN: svix.token,
     })
   async function beginSession(): Promise<void> {
     const now = Date.now()
@@ -127,7 +133,10 @@ describe('the audit log and all commands', () => {
     'users export': ['user.exported', async () => ['users', 'export', userId]],
     'users delete': ['user.deleted', async () => ['users', 'delete', userId]],
     lists: ['list.counts_changed', async () => ['lists', 'repair']],
-    import: ['import.finished', async () => ['import', 'products', 'products.ndjson']],
+    'import users': ['import.finished', async () => ['import', 'users', 'users.ndjson']],
+    'import products': ['import.finished', async () => ['import', 'products', 'products.ndjson']],
+    'import posts': ['import.finished', async () => ['import', 'posts', 'posts.ndjson']],
+    'import svix': ['import.finished', async () => ['import', 'svix', '--from', svix.url]],
     replay: ['replay.started', async () => ['replay', 'deliveries']],
   }
 

@@ -1,0 +1,153 @@
+import { Problem } from '../errors.ts'
+import { InvalidRecord } from '../listing/importing/target.ts'
+import { printable } from '../telemetry/printable.ts'
+import { exitCodes, UsageFailure } from './command-failure.ts'
+import { interruptible, recordCommand, withDatabase } from './database.ts'
+import { print } from './output.ts'
+import { showProgress, type Progress } from './progress.ts'
+import { readSettings } from './settings.ts'
+import { SvixSource, type SvixApplication, type SvixEndpoint, type SvixEventType } from './svix-source.ts'
+import { SvixTarget, type Outcome } from './svix-target.ts'
+
+export interface SvixImportOptions {
+  from: string
+  iterator?: string
+  dryRun?: boolean
+}
+
+const kinds = ['eventTypes', 'applications', 'endpoints'] as const
+type Kind = (typeof kinds)[number]
+type Counts = Record<Outcome | 'skipped', number>
+/** Where an interrupted import continues: a page of applications, or null for the first one. */
+type Position = string | null
+
+/** Entries of a page. */
+const limit = '50'
+
+/**
+ * Imports from a running Svix server: event types, then each application with its endpoints. Ctrl-C ends it after the current
+ * application. Exit codes: 0 when everything was imported, 3 when something was skipped, 130 when Ctrl-C ended it.
+ */
+export async function importSvix({ from, iterator, dryRun = false }: SvixImportOptions): Promise<void> {
+  const token = process.env['SVIX_AUTH_TOKEN']
+  if (!token) throw new UsageFailure('set SVIX_AUTH_TOKEN to an API token of the Svix environment')
+  const settings = readSettings()
+  await interruptible(({ signal }) =>
+    withDatabase(settings, async (database) => {
+      const source = new SvixSource(from, token, signal)
+      const target = await SvixTarget.open(settings, database, dryRun)
+      const detail = { kind: 'svix', from: new URL(from).origin }
+      if (!dryRun) await recordCommand(database, { action: 'import.started', detail })
+      const progress = showProgress(0, 'applications', false)
+      const run = new SvixImport(source, target, progress, signal)
+      const end = await run.all(iterator).finally(() => progress.stop())
+      await target.close()
+      if (!dryRun)
+        await recordCommand(database, {
+          action: 'import.finished',
+          detail: { ...detail, ...run.totals(), complete: end === undefined },
+        })
+      const result = { ...run.counts, paused: run.paused, dryRun, complete: end === undefined }
+      print({ ...result, ...(end && { iterator: end }) }, run.summary(dryRun, end))
+      const { interrupted, partly, done } = exitCodes
+      process.exitCode = (end !== undefined ? interrupted : run.totals().skipped > 0 ? partly : done).code
+    }),
+  )
+}
+
+class SvixImport {
+  readonly counts = Object.fromEntries(
+    kinds.map((kind) => [kind, { created: 0, updated: 0, unchanged: 0, skipped: 0 }]),
+  ) as Record<Kind, Counts>
+  /** Endpoints that are paused until somebody completes them. */
+  paused = 0
+  readonly #source: SvixSource
+  readonly #target: SvixTarget
+  readonly #progress: Progress
+  readonly #signal: AbortSignal
+
+  constructor(source: SvixSource, target: SvixTarget, progress: Progress, signal: AbortSignal) {
+    this.#source = source
+    this.#target = target
+    this.#progress = progress
+    this.#signal = signal
+  }
+
+  /** @returns where to continue, if the signal ended it */
+  async all(iterator: string | undefined): Promise<Position | undefined> {
+    const query = { limit, include_archived: 'true', with_content: 'true' }
+    for await (const { items } of this.#source.pages<SvixEventType>('/api/v1/event-type', query)) {
+      for (const type of items)
+        await this.#count('eventTypes', `event type ${type.name}`, () => this.#target.eventType(type))
+      if (this.#signal.aborted) return iterator ?? null
+    }
+    let done = 0
+    for await (const { items, at } of this.#source.pages<SvixApplication>(
+      '/api/v1/app',
+      { limit },
+      iterator,
+    )) {
+      for (const application of items) {
+        if (this.#signal.aborted) return at ?? null
+        await this.#application(application)
+        this.#progress.update(++done)
+      }
+    }
+    return undefined
+  }
+
+  async #application(application: SvixApplication): Promise<void> {
+    const { id, uid } = application
+    const name = `application ${uid ?? id}`
+    const owner = await this.#count('applications', name, () => this.#target.application(application))
+    if (owner === undefined) return
+    for await (const { items } of this.#source.pages<SvixEndpoint>(`/api/v1/app/${id}/endpoint`, { limit })) {
+      for (const endpoint of items) {
+        const about = `endpoint ${endpoint.uid ?? endpoint.id} of ${name}`
+        const toDo = await this.#count('endpoints', about, () =>
+          this.#target.endpoint(owner, endpoint, () => this.#source.secretsOf(id, endpoint.id)),
+        )
+        if (toDo === undefined || toDo.length === 0) continue
+        this.paused += 1
+        this.#progress.say(printable(`${about} is paused: ${toDo.join(', and ')}`))
+      }
+    }
+  }
+
+  /** Counts the outcome, or says why something was skipped. */
+  async #count<T>(
+    kind: Kind,
+    about: string,
+    work: () => Promise<readonly [Outcome, T]>,
+  ): Promise<T | undefined> {
+    try {
+      const [outcome, value] = await work()
+      this.counts[kind][outcome] += 1
+      return value
+    } catch (error) {
+      if (!(error instanceof Problem) && !(error instanceof InvalidRecord)) throw error
+      this.counts[kind].skipped += 1
+      this.#progress.say(printable(`${about} was skipped: ${error.message}`))
+      return undefined
+    }
+  }
+
+  totals(): Counts {
+    const total = { created: 0, updated: 0, unchanged: 0, skipped: 0 }
+    for (const counts of Object.values(this.counts))
+      for (const [outcome, number] of Object.entries(counts)) total[outcome as Outcome] += number
+    return total
+  }
+
+  summary(dryRun: boolean, end: Position | undefined): string {
+    const lines = kinds.map((kind) => {
+      const counts = Object.entries(this.counts[kind]).filter(([, number]) => number > 0)
+      return `${kind === 'eventTypes' ? 'event types' : kind}: ${counts.map(([outcome, number]) => `${number} ${outcome}`).join(', ') || 'none'}`
+    })
+    if (this.paused > 0) lines.push(`paused until you complete them: ${this.paused}`)
+    if (dryRun) lines.push('dry run: nothing was written')
+    if (end !== undefined)
+      lines.push(`interrupted: run it again${end === null ? '' : ` with --iterator ${end}`} to continue`)
+    return `${lines.join('\n')}\n`
+  }
+}

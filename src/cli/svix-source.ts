@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { CommandFailure } from './command-failure.ts'
+import { serviceClient, Unavailable, type ServiceClient } from './service-client.ts'
+
+/** What applications and endpoints have in common. Older servers return `rateLimit` and `filterTypes` only. */
+interface Entity {
+  id: string
+  uid?: string | null
+  throttleRate?: number | null
+  rateLimit?: number | null
+  metadata?: Record<string, string>
+  updatedAt: string
+}
+
+export interface SvixApplication extends Entity {
+  name: string
+}
+
+export interface SvixEndpoint extends Entity {
+  url: string
+  description?: string
+  disabled?: boolean
+  eventTypes?: string[] | null
+  filterTypes?: string[] | null
+  channels?: string[] | null
+}
+
+export interface SvixEventType {
+  name: string
+  description: string
+  archived?: boolean
+  deprecated?: boolean
+  schemas?: Record<string, unknown> | null
+  groupName?: string | null
+  featureFlags?: string[] | null
+  featureFlag?: string | null
+  updatedAt: string
+}
+
+export interface SvixSecrets {
+  /** `whsec_…`; of a key pair only the public half, `whpk_…`. */
+  key: string
+  headers: Record<string, string>
+  /** Names of headers whose values Svix does not show. */
+  sensitive: string[]
+}
+
+/** Seconds before further attempts, while the server is unavailable or limits the rate. */
+const pauses = [1, 2, 5, 10, 30]
+
+/** Reads a running Svix server. */
+export class SvixSource {
+  readonly #client: ServiceClient
+  readonly #signal: AbortSignal
+
+  /** @param signal ends the pauses after which a failed request is repeated */
+  constructor(url: string, token: string, signal: AbortSignal) {
+    const keyAdvice = 'set SVIX_AUTH_TOKEN to an API token of this environment'
+    this.#client = serviceClient({ url, key: token, keyAdvice })
+    this.#signal = signal
+  }
+
+  /** The pages of a list, with the iterator that leads to each. @throws CommandFailure */
+  async *pages<Item>(
+    path: string,
+    query: Record<string, string>,
+    iterator?: string,
+  ): AsyncGenerator<{ items: Item[]; at: string | undefined }> {
+    for (let at = iterator; ;) {
+      const asked = new URLSearchParams({ ...query, ...(at !== undefined && { iterator: at }) })
+      const page = await this.#get<{ data: Item[]; iterator: string | null; done: boolean }>(
+        `${path}?${asked.toString()}`,
+      )
+      if (!Array.isArray(page.data)) throw this.#isNoSvix(path)
+      yield { items: page.data, at }
+      if (page.done || page.iterator === null || page.iterator === at) return
+      at = page.iterator
+    }
+  }
+
+  async secretsOf(application: string, endpoint: string): Promise<SvixSecrets> {
+    const path = `/api/v1/app/${application}/endpoint/${endpoint}`
+    const [{ key }, { headers, sensitive }] = await Promise.all([
+      this.#get<SvixSecrets>(`${path}/secret`),
+      this.#get<SvixSecrets>(`${path}/headers`),
+    ])
+    return { key, headers, sensitive }
+  }
+
+  async #get<Answer>(path: string): Promise<Answer> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return (await (await this.#client.request(path)).json()) as Answer
+      } catch (error) {
+        if (error instanceof SyntaxError) throw this.#isNoSvix(path)
+        const seconds = pauses[attempt]
+        if (!(error instanceof Unavailable) || seconds === undefined || this.#signal.aborted) throw error
+        await pause(seconds * 1000, undefined, { signal: this.#signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  #isNoSvix(path: string): CommandFailure {
+    const url = `${this.#client.service}${path.split('?')[0]}`
+    return new CommandFailure(`${url} did not return what a Svix server returns: check --from`)
+  }
+}

@@ -1,0 +1,180 @@
+import { createRecordAudit } from '../accounts/audit/audit.ts'
+import type { Configuration } from '../config/environment.ts'
+import { loadConfigModule } from '../config/module.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import type { PosternConfig } from '../define-config.ts'
+import { openEgress } from '../emitting/attempt/attempt.ts'
+import { readSymmetricKey } from '../emitting/attempt/signature.ts'
+import { openHeaders } from '../emitting/dispatch/endpoints.ts'
+import { builtInTypes } from '../emitting/events/built-in-types.ts'
+import { EventCatalogue } from '../emitting/events/event-catalogue.ts'
+import { eventTypePattern } from '../emitting/events/event.ts'
+import { StoredEventTypes } from '../emitting/events/stored-event-types.ts'
+import { readCustomHeaders } from '../emitting/subscribers/custom-headers.ts'
+import { readDestinations } from '../emitting/subscribers/destinations.ts'
+import { OwnerDirectory } from '../emitting/subscribers/owner-directory.ts'
+import { SubscriberSecrets } from '../emitting/subscribers/secrets.ts'
+import { NewSubscriberBody, readSettings } from '../emitting/subscribers/subscriber-body.ts'
+import { checkedUrl } from '../emitting/subscribers/subscriber-rules.ts'
+import { Subscribers } from '../emitting/subscribers/subscribers.ts'
+import { Sandbox } from '../emitting/transformations/sandbox.ts'
+import { createCheck, InvalidRecord } from '../listing/importing/target.ts'
+import { Cursors } from '../paging/cursor.ts'
+import { systemClock as clock } from '../runtime/clock.ts'
+import type { Database } from '../storage/database.ts'
+import { createLog } from '../telemetry/log.ts'
+import { CommandFailure } from './command-failure.ts'
+import type { SvixApplication, SvixEndpoint, SvixEventType, SvixSecrets } from './svix-source.ts'
+
+export type Outcome = 'created' | 'updated' | 'unchanged'
+
+const origin = { actor: 'cli' }
+const checkEndpoint = createCheck(NewSubscriberBody)
+const isEventType = new RegExp(eventTypePattern)
+
+/** Seconds before each attempt, as Svix documents them. */
+const retrySchedule = [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000]
+
+/**
+ * Writes into a database what a Svix server has. What is there already changes only if it changed at Svix since. Whatever the API would
+ * reject throws its Problem, or InvalidRecord.
+ */
+export class SvixTarget {
+  readonly #isDryRun: boolean
+  readonly #keyring: Keyring
+  readonly #egress: ReturnType<typeof openEgress>
+  readonly #types: StoredEventTypes
+  readonly #owners: OwnerDirectory
+  readonly #subscribers: Subscribers
+
+  /** @throws CommandFailure without a master secret; ConfigurationError */
+  static async open(
+    configuration: Configuration,
+    database: Database,
+    isDryRun: boolean,
+  ): Promise<SvixTarget> {
+    const { emitting } = (await loadConfigModule<PosternConfig>(configuration.configFile)) ?? {}
+    const catalogue = new EventCatalogue(emitting?.eventTypes ?? {}, false, builtInTypes)
+    return new SvixTarget(configuration, database, catalogue, isDryRun)
+  }
+
+  private constructor(
+    configuration: Configuration,
+    database: Database,
+    catalogue: EventCatalogue,
+    isDryRun: boolean,
+  ) {
+    const { masterSecrets } = configuration
+    if (!masterSecrets)
+      throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
+    const record = createRecordAudit(clock)
+    const keyring = new Keyring(masterSecrets)
+    this.#isDryRun = isDryRun
+    this.#keyring = keyring
+    this.#egress = openEgress(configuration)
+    this.#types = new StoredEventTypes({ database, clock, record }, catalogue)
+    this.#owners = new OwnerDirectory(database, clock, record)
+    this.#subscribers = new Subscribers({
+      database,
+      clock,
+      record,
+      keyring,
+      cursors: new Cursors(keyring),
+      secrets: new SubscriberSecrets(keyring),
+      destinations: readDestinations(undefined),
+      egressOf: this.#egress.of,
+      sandbox: new Sandbox(createLog('warn')),
+      unwritten: () => [],
+      publishDisabled: async () => {},
+      changed: () => {},
+    })
+  }
+
+  close(): Promise<void> {
+    return this.#egress.close()
+  }
+
+  async eventType(given: SvixEventType): Promise<readonly [Outcome, true]> {
+    const { name: type, description, schemas = null, groupName: group = null } = given
+    if (!isEventType.test(type)) throw new InvalidRecord('name is not of the form that event types have')
+    const before = await this.#types.get(type)
+    if (before && before.updatedAt >= Date.parse(given.updatedAt)) return ['unchanged', true]
+    const featureFlags = given.featureFlags ?? (given.featureFlag ? [given.featureFlag] : null)
+    const { archived = false, deprecated = false } = given
+    const fields = { type, description, schemas, group, featureFlags, archived, deprecated }
+    if (!this.#isDryRun) await this.#types.change([type], origin, () => [fields])
+    return [before ? 'updated' : 'created', true]
+  }
+
+  /** @returns the owner: the application's uid, or its id */
+  async application(given: SvixApplication): Promise<readonly [Outcome, string]> {
+    const { id, uid, name, metadata = {}, updatedAt } = given
+    const before = await this.#owners.find(uid ?? id)
+    const owner = before?.owner ?? uid ?? id
+    // An owner without a name was not imported: its first endpoint created it.
+    if (before?.name && before.updatedAt >= Date.parse(updatedAt)) return ['unchanged', owner]
+    const rateLimit = given.throttleRate ?? given.rateLimit ?? null
+    if (!this.#isDryRun) await this.#owners.change(owner, { name, metadata, rateLimit }, origin)
+    return [before ? 'updated' : 'created', owner]
+  }
+
+  /**
+   * An endpoint without a uid has its id as uid, by which programs still find it. One whose requests would fail is paused, so that its
+   * events wait.
+   * @returns also what somebody must do before it can be active
+   */
+  async endpoint(
+    owner: string,
+    given: SvixEndpoint,
+    readSecrets: () => Promise<SvixSecrets>,
+  ): Promise<readonly [Outcome, string[]]> {
+    const uid = given.uid ?? given.id
+    const before = await this.#subscribers.find(owner, uid)
+    if (before && before.updated_at >= Date.parse(given.updatedAt)) return ['unchanged', []]
+    const { key, headers, sensitive } = await readSecrets()
+    const stored = before ? openHeaders(this.#keyring, before) : {}
+    const hidden = sensitive.filter((name) => stored[name.toLowerCase()] === undefined)
+    for (const name of sensitive) if (!hidden.includes(name)) headers[name] = stored[name.toLowerCase()]!
+    const toDo = hidden.map((name) => `set its header ${name}, whose value Svix does not show`)
+    // Svix shows only the public half of a key pair.
+    const secret = key.startsWith('whsec_') ? key : undefined
+    if (secret === undefined && !before) toDo.push('send its owner the new ed25519 public key')
+    const { signing, ...settings } = checkEndpoint(bodyOf(given, uid, headers))
+    const status = given.disabled ? 'disabled' : toDo.length > 0 ? 'paused' : 'active'
+    const all = {
+      ...readSettings(settings),
+      owner,
+      status,
+      signing: secret === undefined ? 'v1a' : signing,
+    } as const
+    if (this.#isDryRun) {
+      checkedUrl(given.url, this.#egress.of(owner))
+      readCustomHeaders(headers)
+      if (secret !== undefined) readSymmetricKey(secret)
+    } else if (!before) await this.#subscribers.create({ ...all, secret }, 'all', origin)
+    else {
+      await this.#subscribers.change(before.id, all, 'all', origin)
+      if (secret !== undefined)
+        await this.#subscribers.rotate(before.id, 'all', { overlap: 0, secret }, origin)
+    }
+    return [before ? 'updated' : 'created', toDo]
+  }
+}
+
+/** The body of `POST /subscribers`. */
+function bodyOf(given: SvixEndpoint, uid: string, headers: Record<string, string>) {
+  return {
+    url: given.url,
+    uid,
+    description: given.description || null,
+    eventTypes: given.eventTypes ?? given.filterTypes ?? ['*'],
+    channels: given.channels ?? null,
+    metadata: given.metadata ?? {},
+    rateLimit: given.throttleRate ?? given.rateLimit ?? null,
+    headers,
+    retrySchedule,
+    signing: 'v1',
+    signatureHeaders: 'svix',
+    body: 'data',
+  }
+}
