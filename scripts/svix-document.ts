@@ -29,6 +29,9 @@ const others =
 const formerNames: Record<string, string> = { throttleRate: 'rateLimit', eventTypes: 'filterTypes' }
 const renamed = /^(Application(In|Patch|Out)|Endpoint(In|Update|Patch|Out)|EndpointUpsertIn)$/
 
+/** What the libraries call schemas of the server. */
+const libraryNames: Record<string, string> = { EventTypeUpdate: 'EventTypeUpsertIn' }
+
 /** A part in the form of OpenAPI 3.1, without examples. The server takes sets with repeated values, too. */
 function convert(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(convert)
@@ -49,7 +52,7 @@ function convert(value: unknown): unknown {
 
 function schemaOf(name: string): Json {
   const own = convert(server!.components.schemas[name]) as Json | undefined
-  const wider = convert(libraries!.components.schemas[name]) as Json | undefined
+  const wider = convert(libraries!.components.schemas[libraryNames[name] ?? name]) as Json | undefined
   const schema: Json = own ? { ...own } : { ...wider }
   if (own?.['enum'] && wider?.['enum'])
     schema['enum'] = [...new Set([...(own['enum'] as unknown[]), ...(wider['enum'] as unknown[])])]

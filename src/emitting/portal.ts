@@ -19,11 +19,11 @@ export class Portal extends AuditedStore {
    * Creates a link, and removes expired links and sessions.
    * @param name sets the owner's display name
    * @param lasts milliseconds until the link and its session expire, and until a token for the Svix-compatible API expires, which is
-   * created with `token`
+   * created with `token` and sees event types behind its `featureFlags`
    */
   async createLink(
     { owner, name }: { owner: string; name?: string | undefined },
-    lasts: { link: number; session: number; token?: number },
+    lasts: { link: number; session: number; token?: number; featureFlags?: readonly string[] },
     origin: AuditOrigin,
   ): Promise<{ token: string; expiresAt: number; apiToken?: string }> {
     const now = this.clock.now()
@@ -51,6 +51,7 @@ export class Portal extends AuditedStore {
             id: newId(now),
             owner,
             token_hash: hashToken(apiToken),
+            feature_flags: JSON.stringify(lasts.featureFlags ?? []),
             created_at: now,
             expires_at: now + lasts.token!,
           })
@@ -116,6 +117,16 @@ export class Portal extends AuditedStore {
       .where('token_hash', '=', hashToken(token))
       .where('expires_at', '>', this.clock.now())
       .executeTakeFirst()
+  }
+
+  /** The feature flags of a session. */
+  async featureFlags(id: string): Promise<string[]> {
+    const row = await this.database.reader
+      .selectFrom('portal_sessions')
+      .select('feature_flags')
+      .where('id', '=', id)
+      .executeTakeFirst()
+    return JSON.parse(row?.feature_flags ?? '[]') as string[]
   }
 
   async end(session: Pick<PortalSession, 'id' | 'owner'>, origin: AuditOrigin): Promise<void> {

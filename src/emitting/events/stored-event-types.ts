@@ -282,8 +282,7 @@ let checkOfSchemas: ReturnType<typeof TypeboxSchema.Compile> | undefined
 
 /** @throws Problem `invalid-body` */
 function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>): string {
-  const refuse = (detail: string, path = ''): Problem =>
-    new Problem('invalid-body', { detail, pointer: `/schemas${path}` })
+  const refuse = (detail: string): Problem => new Problem('invalid-body', { detail, pointer: '/schemas' })
   try {
     const written = stringifyExactly(schemas)!
     if (written.length > longestSchemas)
@@ -297,7 +296,6 @@ function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>):
       const [fault] = checkOfSchemas.Errors(schema)[1]
       throw refuse(
         `Version ${version} of the schema of ${type} is not a JSON Schema: ${fault?.instancePath || 'it'} ${fault?.message ?? 'is invalid'}.`,
-        `/${version}${fault?.instancePath ?? ''}`,
       )
     }
     return written

@@ -7,7 +7,9 @@ import { ApplicationOwners, applicationOperations, createNamed } from './applica
 import { authenticationOperations } from './auth.ts'
 import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
 import { endpointOperations } from './endpoints.ts'
+import { environmentOperations } from './environment.ts'
 import { SvixError, toSvixError } from './errors.ts'
+import { eventTypeOperations } from './event-types.ts'
 import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { attemptOperations } from './attempts.ts'
@@ -38,6 +40,8 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     ...endpointOperations(parts),
     ...recoveryOperations(parts),
     ...attemptOperations(parts),
+    ...eventTypeOperations(parts),
+    ...environmentOperations(parts),
     'v1.health.ping': async () => undefined,
     'v1.health.get': async () => {
       await parts.database.reader.selectFrom('owners').select('owner').limit(1).execute()

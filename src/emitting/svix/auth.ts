@@ -58,11 +58,13 @@ async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<ob
     expiry,
     readOnly,
     capabilities: asked,
+    featureFlags = [],
   } = body as {
     application?: { name: string; uid?: string | null }
     expiry?: number | null
     readOnly?: boolean | null
     capabilities?: string[] | null
+    featureFlags?: string[]
   }
   // A token with more rights than asked for would be a hole.
   if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))
@@ -70,7 +72,7 @@ async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<ob
   const owner = call.owner || (await createNamed(params['app_id']!, application, parts, origin))
   const seconds = expiry ?? tokenLasts
   const short = Math.min(seconds, longestLink) * 1000
-  const lasts = { link: short, session: short, token: seconds * 1000 }
+  const lasts = { link: short, session: short, token: seconds * 1000, featureFlags }
   const link = await portal.createLink({ owner }, lasts, origin)
   return { url: `${baseUrl()}/portal#${link.token}`, token: link.apiToken }
 }

@@ -6,6 +6,8 @@ import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
 import { listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
 import { invalidField } from './errors.ts'
+import { exportTaskId } from './event-types-openapi.ts'
+import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
 
 /** Tasks that a list with a filter examines. */
@@ -15,7 +17,7 @@ const mostCounted = 10_000
 
 const statuses = { running: 'running', done: 'finished', cancelled: 'finished', failed: 'failed' } as const
 
-type Parts = Pick<EmittingRouteParts, 'database' | 'clock' | 'owners'>
+type Parts = Pick<EmittingRouteParts, 'database' | 'clock' | 'owners' | 'catalogue' | 'storedEventTypes'>
 
 /** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed at once, and its task is then finished. */
 export function taskOperations(parts: Parts): SvixOperations {
@@ -31,6 +33,7 @@ export function taskOperations(parts: Parts): SvixOperations {
   }
   return {
     'v1.background-task.get': async ({ params }) => {
+      if (params['task_id'] === exportTaskId) return readExport(parts)
       const id = readTaskId(params['task_id']!)
       const row = id === undefined ? undefined : await shown.where('id', '=', id).executeTakeFirst()
       if (!row) throw notFound()

@@ -250,6 +250,8 @@ export interface PortalSessionsTable {
   /** SHA-256 of the cookie's token. */
   token_hash: Uint8Array
   owner: string
+  /** JSON: names, of which event types with a flag need one. */
+  feature_flags: Generated<string | null>
   created_at: number
   expires_at: number
 }

@@ -133,7 +133,7 @@ export const emitting: SchemaPart = {
 
     -- One row for each open session of the portal.
     create table portal_sessions (
-      id ${sortedText} primary key, token_hash ${bytes} not null unique, owner ${sortedText} not null,
+      id ${sortedText} primary key, token_hash ${bytes} not null unique, owner ${sortedText} not null, feature_flags text,
       created_at ${time} not null, expires_at ${time} not null
     ) ${strict};
     -- As for links.

@@ -1,0 +1,177 @@
+import { stringifyExactly } from '../../json/exact.ts'
+import {
+  mostSchemas,
+  mostStoredTypes,
+  newestSchema,
+  type StoredEventType,
+} from '../events/stored-event-types.ts'
+import { invalidField, SvixError } from './errors.ts'
+import { taskId } from './ids.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** An event type of an OpenAPI document. */
+export interface FoundEventType {
+  type: string
+  description: string
+  deprecated: boolean
+  archived: false
+  schemas: Record<string, unknown> | null
+}
+
+/** The background task of every export. It has nothing to do, so its result is made when it is read. */
+export const exportTaskId = taskId('00000000-0000-0000-0000-000000000000')
+
+const validName = /^[a-zA-Z0-9\-_.]{1,256}$/
+const methods = ['post', 'put', 'patch', 'get', 'delete'] as const
+const own = '#/definitions/'
+
+/**
+ * The document of an import, as JSON or YAML.
+ * @throws SvixError 400 unless there is one; 422 for a text that is neither
+ */
+export async function readSpec({
+  spec,
+  specRaw,
+}: {
+  spec?: object | null
+  specRaw?: string | null
+}): Promise<Json> {
+  if (!spec === !specRaw)
+    throw new SvixError(400, 'generic_error', 'Send the document either as `spec` or as `specRaw`.')
+  try {
+    // Without what only YAML can express.
+    const read: unknown = specRaw ? JSON.parse(JSON.stringify((await import('yaml')).parse(specRaw))) : spec
+    return asObject(JSON.parse(stringifyExactly(read)!), 'The document')
+  } catch (error) {
+    if (error instanceof SvixError) throw error
+    throw invalidField([specRaw ? 'spec_raw' : 'spec'], `Not a document: ${(error as Error).message}`)
+  }
+}
+
+/** The event types of a document's webhooks. @throws SvixError 422 */
+export function readWebhooks(spec: Json): FoundEventType[] {
+  const webhooks = asObject(spec['webhooks'] ?? spec['x-webhooks'] ?? {}, 'webhooks')
+  const names = Object.keys(webhooks)
+  if (names.length > mostStoredTypes) throw refuse(`The document has more than ${mostStoredTypes} webhooks.`)
+  let size = 0
+  return names.map((name) => {
+    if (!validName.test(name))
+      throw refuse(
+        `${JSON.stringify(name)} is no name of an event type: letters, digits, \`-\`, \`_\` and \`.\`.`,
+      )
+    const item = resolved(webhooks[name], spec, name)
+    const method = methods.find((one) => item[one] !== undefined)
+    if (method === undefined) throw refuse(`The webhook ${name} has no operation.`)
+    const found = readOperation(name, asObject(item[method], name), spec)
+    size += JSON.stringify(found).length
+    if (size > mostSchemas) throw refuse('The schemas are too long.')
+    return found
+  })
+}
+
+function readOperation(type: string, operation: Json, spec: Json): FoundEventType {
+  const body = resolved(operation['requestBody'] ?? {}, spec, type)
+  const content = asObject(body['content'] ?? {}, type)
+  const media = asObject(content['application/json'] ?? Object.values(content)[0] ?? {}, type)
+  const description = [operation['description'], operation['summary'], body['description']].find(
+    (text) => typeof text === 'string',
+  )
+  return {
+    type,
+    description: description ?? '',
+    deprecated: operation['deprecated'] === true,
+    archived: false,
+    schemas: media['schema'] === undefined ? null : { 1: bundle(media, spec, type) },
+  }
+}
+
+/** The schema of a body by itself: with the parts of the document that it refers to, and the samples. */
+function bundle(media: Json, spec: Json, type: string): Json {
+  const definitions: Record<string, unknown> = {}
+  const names = new Map<string, string>()
+  const rename = (pointer: string): string => {
+    const known = names.get(pointer)
+    if (known !== undefined) return own + known
+    const last = pointer.split('/').at(-1)!
+    const name = Object.hasOwn(definitions, last) ? `${last}-${names.size}` : last
+    names.set(pointer, name)
+    // Before its own references are read, because it may refer to itself.
+    definitions[name] = {}
+    definitions[name] = withReferences(at(pointer, spec, type), rename)
+    return own + name
+  }
+  const schema = withReferences(resolved(media['schema'], spec, type), rename) as Json
+  const samples = Object.values(asObject(media['examples'] ?? {}, type)).map(
+    (one) => resolved(one, spec, type)['value'],
+  )
+  const examples = [schema['example'], media['example'], ...samples].filter((one) => one !== undefined)
+  return {
+    ...schema,
+    ...(examples.length > 0 && schema['examples'] === undefined && { examples }),
+    ...(names.size > 0 && { definitions }),
+  }
+}
+
+/** A copy in which all references to parts of the document have another text. */
+function withReferences(value: unknown, rename: (reference: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((one) => withReferences(one, rename))
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([name, one]) =>
+    name === '$ref' && typeof one === 'string' && one.startsWith('#/')
+      ? [name, rename(one)]
+      : [name, withReferences(one, rename)],
+  )
+  return Object.fromEntries(entries)
+}
+
+/** What a part is, or refers to. */
+function resolved(part: unknown, spec: Json, type: string): Json {
+  let found = asObject(part, type)
+  for (let steps = 0; typeof found['$ref'] === 'string'; steps += 1) {
+    if (steps > 20) throw refuse(`The webhook ${type} has a reference to itself.`)
+    found = asObject(at(found['$ref'], spec, type), type)
+  }
+  return found
+}
+
+/** @param pointer as in `$ref`: `#/components/schemas/Pet` */
+function at(pointer: string, spec: Json, type: string): unknown {
+  let found: unknown = spec
+  for (const step of pointer.split('/').slice(1)) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    const isThere = typeof found === 'object' && found !== null && Object.hasOwn(found, name)
+    found = isThere ? (found as Json)[name] : undefined
+  }
+  if (found === undefined || !pointer.startsWith('#/'))
+    throw refuse(`The webhook ${type} refers to ${JSON.stringify(pointer)}, which is not in the document.`)
+  return found
+}
+
+function asObject(value: unknown, name: string): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw refuse(`${name} has a part that must be an object.`)
+  return value as Json
+}
+
+const refuse = (message: string): SvixError => invalidField(['spec'], message)
+
+/** The OpenAPI document that an import reads the same types from. */
+export function writeSpec(types: readonly StoredEventType[]): object {
+  const schemas: Record<string, unknown> = {}
+  const webhooks = types.map((one) => {
+    const { definitions = {}, ...schema } = (newestSchema(one).schema ?? {}) as { definitions?: object }
+    // Those of an import of an export have it already.
+    const nameOf = (name: string): string => (name.startsWith(`${one.type}.`) ? name : `${one.type}.${name}`)
+    const rename = (reference: string): string =>
+      reference.startsWith(own) ? `#/components/schemas/${nameOf(reference.slice(own.length))}` : reference
+    for (const [name, part] of Object.entries(definitions))
+      schemas[nameOf(name)] = withReferences(part, rename)
+    const content = { 'application/json': { schema: withReferences(schema, rename) } }
+    const responses = { '2XX': { description: 'Delivered' } }
+    const { description, deprecated } = one
+    return [one.type, { post: { description, deprecated, requestBody: { content }, responses } }]
+  })
+  const info = { title: 'Event types', version: '1' }
+  return { openapi: '3.1.0', info, webhooks: Object.fromEntries(webhooks), components: { schemas } }
+}

@@ -1,0 +1,225 @@
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { CatalogueEntry } from '../events/event-catalogue.ts'
+import {
+  type EventTypeChange,
+  type EventTypeFields,
+  noFields,
+  type StoredEventType,
+} from '../events/stored-event-types.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
+import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
+import { SvixError } from './errors.ts'
+import {
+  exportTaskId,
+  type FoundEventType,
+  readSpec,
+  readWebhooks,
+  writeSpec,
+} from './event-types-openapi.ts'
+
+/** An event type as a call writes it. */
+export interface EventTypeBody {
+  name: string
+  description?: string
+  archived?: boolean
+  deprecated?: boolean
+  schemas?: Record<string, unknown> | null
+  groupName?: string | null
+  featureFlags?: string[] | null
+  /** What the server calls it. It knows one. */
+  featureFlag?: string | null
+}
+
+type Shown = Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'clock'>
+
+/** The names that Svix's libraries know. */
+const validName = /^[a-zA-Z0-9\-_.]+$/
+
+/** v1.event-type.*. Types that the configuration declares are shown, and cannot be changed. */
+export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {
+  return {
+    ...changeOperations(parts),
+    'v1.event-type.list': (call) => list(parts, call),
+    'v1.event-type.get': async (call) => viewEventType(await find(parts, call)),
+    'v1.event-type.import-openapi': (call) => importSpec(parts, call),
+    'v1.event-type.export-openapi': async () => viewExport(parts),
+    'v1.event-type.get-retry-schedule': async (call) => {
+      await find(parts, call)
+      return { retrySchedule: null }
+    },
+    'v1.event-type.set-retry-schedule': async (call) => {
+      await find(parts, call)
+      if ((call.body as { retrySchedule?: object | null }).retrySchedule)
+        throw new SvixError(
+          400,
+          'not_implemented',
+          'A retry schedule is a setting of an endpoint: set `retrySchedule` through PATCH /subscribers/{id}.',
+        )
+      return { retrySchedule: null }
+    },
+  }
+}
+
+function changeOperations(parts: EmittingRouteParts): SvixOperations {
+  const { storedEventTypes: types } = parts
+  /** Changes a type that must exist. */
+  const change = async (call: SvixCall, fields: Partial<EventTypeFields>): Promise<object> => {
+    const { type } = await find(parts, call)
+    const [stored] = await types.change([type], call.origin, () => [{ ...fields, type }])
+    return viewEventType(stored!)
+  }
+  return {
+    'v1.event-type.create': async ({ body, origin }) => {
+      const { name: type } = body as EventTypeBody
+      const [stored] = await types.change([type], origin, (before) => {
+        if (before.get(type)?.archived === false || isDeclared(parts, type))
+          throw new SvixError(409, 'event_type_exists', 'An event_type with this name already exists')
+        return [replacement(type, body as EventTypeBody)]
+      })
+      return viewEventType(stored!)
+    },
+    'v1.event-type.upsert': async (call) => {
+      const type = nameOf(call)
+      let isNew = false
+      const [stored] = await types.change([type], call.origin, (before) => {
+        isNew = !before.has(type)
+        return [replacement(type, call.body as EventTypeBody)]
+      })
+      return isNew ? created(viewEventType(stored!)) : viewEventType(stored!)
+    },
+    'v1.event-type.patch': (call) => change(call, readFields(call.body as EventTypeBody)),
+    'v1.event-type.delete': async (call) => {
+      if (call.query['expunge'] !== true) await change(call, { archived: true })
+      else if (!(await types.remove(nameOf(call), call.origin))) await change(call, {})
+    },
+  }
+}
+
+const nameOf = ({ params }: SvixCall): string => params['event_type_name']!
+
+/** @throws SvixError 404 */
+async function find(parts: EmittingRouteParts, call: SvixCall): Promise<StoredEventType> {
+  const found = (await visible(parts, call)).find(({ type }) => type === nameOf(call))
+  if (!found) throw notFound()
+  return found
+}
+
+async function list(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
+  const { include_archived: archived = false, with_content: content = false } = call.query
+  const page = readPage(call, 'ascending')
+  const all = (await visible(parts, call)).filter((one) => archived || !one.archived)
+  if (page.order === 'descending') all.reverse()
+  const isBehind = ({ type }: StoredEventType): boolean =>
+    page.behind === undefined || (page.order === 'ascending' ? type > page.behind : type < page.behind)
+  return listOf(
+    all.filter(isBehind).slice(0, page.limit + 1),
+    page,
+    ({ type }) => type,
+    (one) => viewEventType(content ? one : { ...one, schemas: null }),
+  )
+}
+
+/** The background task of an export, which is finished at once. */
+function viewExport({ clock }: Pick<EmittingRouteParts, 'clock'>): object {
+  return { id: exportTaskId, status: 'finished', task: 'sdk.generate', updatedAt: isoTime(clock.now()) }
+}
+
+/** The same with its result, an OpenAPI document. */
+export async function readExport(parts: Shown): Promise<object> {
+  const shown = (await allEventTypes(parts)).filter(({ archived }) => !archived)
+  return { ...viewExport(parts), data: { spec: writeSpec(shown) } }
+}
+
+async function importSpec(
+  { storedEventTypes: types, catalogue }: EmittingRouteParts,
+  call: SvixCall,
+): Promise<object> {
+  const {
+    dryRun = false,
+    replaceAll = false,
+    ...given
+  } = call.body as {
+    dryRun?: boolean
+    replaceAll?: boolean
+    spec?: object | null
+    specRaw?: string | null
+  }
+  const declared = new Set(catalogue.entries.map(({ type }) => type))
+  const found = readWebhooks(await readSpec(given)).filter(({ type }) => !declared.has(type))
+  const names = new Set(found.map(({ type }) => type))
+  if (dryRun) return { data: { modified: [], to_modify: found.map(viewFound) } }
+  await types.change(replaceAll ? undefined : [...names], call.origin, (before) => {
+    const others = [...before.values()].filter(
+      ({ type, archived }) => replaceAll && !archived && !names.has(type),
+    )
+    return [...found, ...others.map(({ type }) => ({ type, archived: true }))]
+  })
+  return { data: { modified: [...names], to_modify: null } }
+}
+
+/** Stored types, and declared ones that Svix's libraries can name, in the order of their names. */
+export async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<StoredEventType[]> {
+  const declared = new Map(
+    catalogue.entries
+      .filter(({ builtIn, type }) => !builtIn && validName.test(type))
+      .map((entry) => [entry.type, ofDeclared(entry)]),
+  )
+  const stored = await storedEventTypes.list()
+  const named = stored.filter(({ type }) => validName.test(type) && !declared.has(type))
+  return [...named, ...declared.values()].toSorted((a, b) => (a.type < b.type ? -1 : 1))
+}
+
+/** Those that the caller may see: a token of an application sees types behind its own feature flags only. */
+async function visible(
+  parts: EmittingRouteParts,
+  { isPortal, request }: SvixCall,
+): Promise<StoredEventType[]> {
+  const all = await allEventTypes(parts)
+  if (!isPortal) return all
+  const flags = await parts.portal.featureFlags(request.principal!.sessionId!)
+  return all.filter(({ featureFlags }) => featureFlags?.some((flag) => flags.includes(flag)) ?? true)
+}
+
+export function isDeclared({ catalogue }: EmittingRouteParts, type: string): boolean {
+  return catalogue.entries.some((entry) => entry.type === type)
+}
+
+/** The configuration module knows no times. */
+function ofDeclared({ type, description = '', schema, samples = [] }: CatalogueEntry): StoredEventType {
+  const examples = samples.length > 0 ? { examples: samples } : {}
+  const schemas = schema ? { 1: { ...schema, ...examples } } : null
+  return { ...noFields, type, description, schemas, createdAt: 0, updatedAt: 0 }
+}
+
+/** The fields that a body has. */
+function readFields(body: EventTypeBody): Partial<EventTypeFields> {
+  const { description, archived, deprecated, schemas, groupName: group, featureFlag: flag } = body
+  const featureFlags =
+    body.featureFlags ?? (flag ? [flag] : body.featureFlags === null ? null : (flag as null))
+  const fields = { description, archived, deprecated, schemas, group, featureFlags }
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}
+
+/** A change that sets all fields. */
+export function replacement(type: string, body: Omit<EventTypeBody, 'name'>): EventTypeChange {
+  return { ...noFields, ...readFields({ name: type, ...body }), type }
+}
+
+export function viewEventType(one: StoredEventType): object {
+  return {
+    name: one.type,
+    ...viewFields(one),
+    archived: one.archived,
+    createdAt: isoTime(one.createdAt),
+    updatedAt: isoTime(one.updatedAt),
+    featureFlag: one.featureFlags?.[0] ?? null,
+  }
+}
+
+function viewFound(one: FoundEventType): object {
+  return { name: one.type, ...viewFields({ ...noFields, ...one }) }
+}
+
+function viewFields({ description, deprecated, schemas, group, featureFlags }: EventTypeFields): object {
+  return { description, deprecated, schemas, groupName: group, featureFlags }
+}
