@@ -17,6 +17,7 @@ import {
   findMessage,
   fitting,
   isWithin,
+  messagesOf,
   searchMessage,
   selector,
   viewMessages,
@@ -39,7 +40,7 @@ function attempts(db: Queryable, withContent = true) {
     .leftJoin('subscribers as s', 's.id', 'd.subscriber_id')
     .select(['a.delivery', 'a.number', 'a.at', 'a.duration_ms', 'a.status', 'a.error', 'a.failure'])
     .select(['a.request_headers', 'a.response_headers', body.as('response_body')])
-    .select(['d.attempts_before', 'd.subscriber_id', 'k.event_id', 's.url'])
+    .select(['d.attempts_before', 'd.subscriber_id', 'd.event', 'k.event_id', 's.url'])
 }
 
 /** Conditions on attempts `a`. */
@@ -159,7 +160,10 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
   return {
     'v1.message-attempt.list-by-endpoint': async (call) => {
       const page = await byEndpoint(call, readPage(call.query))
-      return { ...page, data: page.data.map(viewer(parts, call)) }
+      const messages = call.query['with_msg'] ? await messagesIn(parts, page.data) : new Map<string, object>()
+      const view = viewer(parts, call)
+      const data = page.data.map((row) => Object.assign(view(row), { msg: messages.get(row.event_id) }))
+      return { ...page, data }
     },
     'v1.message-attempt.count-by-endpoint': async (call) => {
       const query = { ...call.query, with_content: false }
@@ -175,6 +179,16 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
     'v1.message-attempt.list-attempted-destinations': (call) => attemptedEndpoints(parts, call),
     ...singleOperations(parts),
   }
+}
+
+/** The messages of attempts by their ids, with their content if one response can have all of it. */
+async function messagesIn(
+  { database }: EmittingRouteParts,
+  rows: readonly Attempt[],
+): Promise<Map<string, object>> {
+  const found = await messagesOf(database, [...new Set(rows.map(({ event }) => event))])
+  const shown = await viewMessages(database, found, fitting(found) === found.length)
+  return new Map(found.map(({ id }, index) => [id, shown[index]!]))
 }
 
 /** The messages that were sent to an endpoint, by delivery. */

@@ -33,6 +33,17 @@ function deliveries(db: Queryable) {
 
 type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
 
+/** The messages of these events, in the order of their numbers. */
+export function messagesOf(
+  { readerAside, engine }: Database,
+  events: readonly number[],
+): Promise<MessageRow[]> {
+  return messages(readerAside)
+    .where(isOneOf(engine, 'k.event', events))
+    .orderBy('k.event')
+    .execute()
+}
+
 /** What selects messages. All of it must hold. */
 export interface MessageFilter {
   event_types?: readonly string[]
@@ -102,10 +113,8 @@ export async function messageWalk(
     async read(behind, count) {
       const found = await numbersOf(engine, owner, { ...range(behind), ascending, count }).execute(db)
       const numbers = found.rows.map(({ event }) => event)
-      const rows = await messages(db)
-        .where(isOneOf(engine, 'k.event', numbers))
-        .orderBy('k.event', ascending ? 'asc' : 'desc')
-        .execute()
+      const rows = await messagesOf(database, numbers)
+      if (!ascending) rows.reverse()
       return {
         rows: rows.filter((row) => selects(row) && isWithin(row.created_at!, asked)),
         last: placeOf(rows, numbers.length < count ? undefined : numbers.at(-1)),

@@ -106,6 +106,9 @@ onEachEngine("Attempts in Svix's API", (engine) => {
       approximated: false,
     })
     assert.equal((await call(200, `attempt/endpoint/${endpoint}?with_content=false`)).data[0]!.response, '{}')
+    const path = `attempt/endpoint/${endpoint}?with_msg=true&limit=1`
+    const { msg } = (await call<List<{ msg: { id: string; eventType: string } }>>(200, path)).data[0]!
+    assert.deepEqual([msg.id, msg.eventType], [messages[0], failing])
   })
 
   test('are paged in both directions, also within one delivery', async () => {
