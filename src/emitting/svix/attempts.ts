@@ -9,6 +9,7 @@ import { addressKey } from '../attempt/attempt.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations } from './call.ts'
+import { endpointOf, viewEndpoint } from './endpoints.ts'
 import { SvixError } from './errors.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
 import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
@@ -84,7 +85,7 @@ async function attemptsOf(
 type Attempt = Awaited<ReturnType<typeof attemptsOf>>[number]
 
 /** The attempts of an endpoint, by delivery. */
-async function endpointWalk(
+async function byEndpoint(
   { database }: EmittingRouteParts,
   { owner, query }: SvixCall,
   endpoint: SubscribersTable,
@@ -107,7 +108,7 @@ async function endpointWalk(
 }
 
 /** The attempts of a message at the endpoints of the application. */
-async function messageWalk(
+async function byMessage(
   parts: EmittingRouteParts,
   { owner, params, query }: SvixCall,
   asked: AskedPage,
@@ -139,27 +140,15 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
     .execute()
 }
 
-/** The endpoint that a call's path names. @throws SvixError 404, also for one of another application */
-async function endpointOf(
-  { subscribers }: EmittingRouteParts,
-  { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
-): Promise<SubscribersTable> {
-  const row = await subscribers.find(owner, params['endpoint_id']!)
-  if (!row) throw notFound()
-  return row
-}
-
-const viewEndpoint = ({ id, url, uid }: SubscribersTable): object => ({ id: endpointId(id), url, uid })
-
 /** Attempts that a count includes. */
 const mostCounted = 1_000
 
 export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
-  const byEndpoint = async (call: SvixCall, asked: AskedPage) =>
-    pageOf(asked, await endpointWalk(parts, call, await endpointOf(parts, call), asked))
+  const ofEndpoint = async (call: SvixCall, asked: AskedPage) =>
+    pageOf(asked, await byEndpoint(parts, call, await endpointOf(parts, call), asked))
   return {
     'v1.message-attempt.list-by-endpoint': async (call) => {
-      const page = await byEndpoint(call, readPage(call.query))
+      const page = await ofEndpoint(call, readPage(call.query))
       const messages = call.query['with_msg'] ? await messagesIn(parts, page.data) : new Map<string, object>()
       const view = viewer(parts, call)
       const data = page.data.map((row) => Object.assign(view(row), { msg: messages.get(row.event_id) }))
@@ -167,12 +156,12 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
     },
     'v1.message-attempt.count-by-endpoint': async (call) => {
       const query = { ...call.query, with_content: false }
-      const { done, data } = await byEndpoint({ ...call, query }, { ...readPage(query), limit: mostCounted })
+      const { done, data } = await ofEndpoint({ ...call, query }, { ...readPage(query), limit: mostCounted })
       return { count: data.length, approximated: !done }
     },
     'v1.message-attempt.list-by-msg': async (call) => {
       const asked = readPage(call.query)
-      const page = await pageOf(asked, await messageWalk(parts, call, asked))
+      const page = await pageOf(asked, await byMessage(parts, call, asked))
       return { ...page, data: page.data.map(viewer(parts, call)) }
     },
     'v1.message-attempt.list-attempted-messages': (call) => attemptedMessages(parts, call),
@@ -181,13 +170,13 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** The messages of attempts by their ids, with their content if one response can have all of it. */
+/** The messages of attempts by their ids, without their content. */
 async function messagesIn(
   { database }: EmittingRouteParts,
   rows: readonly Attempt[],
 ): Promise<Map<string, object>> {
   const found = await messagesOf(database, [...new Set(rows.map(({ event }) => event))])
-  const shown = await viewMessages(database, found, fitting(found) === found.length)
+  const shown = await viewMessages(database, found, false)
   return new Map(found.map(({ id }, index) => [id, shown[index]!]))
 }
 

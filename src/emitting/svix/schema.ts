@@ -14,6 +14,7 @@ interface Schema {
   default?: unknown
   items?: Schema
   enum?: unknown[]
+  anyOf?: Schema[]
   properties?: Record<string, Schema>
 }
 
@@ -126,8 +127,10 @@ function isOwnType(schema: Schema, field: readonly string[]): boolean {
   return at.pattern !== undefined
 }
 
-function resolve(schema: Schema): Schema {
-  return schema.$ref === undefined ? schema : components.schemas[schema.$ref.split('/').at(-1)!]!
+/** The schema that a reference names. One that also allows `null` has it as the first of two. */
+function resolve({ anyOf, ...schema }: Schema): Schema {
+  const { $ref } = anyOf?.[0] ?? schema
+  return $ref === undefined ? schema : components.schemas[$ref.split('/').at(-1)!]!
 }
 
 function queryReader(parameters: readonly Parameter[]): DeclaredOperation['readQuery'] {
