@@ -9,7 +9,7 @@ const url = 'https://example.com/webhooks'
  * @throws Error for a language without a mark, and for a mark without a language or without a block.
  */
 export function withReceivers(page: string): string {
-  const receivers = new Map(receiversFor(url).map(({ id, code }) => [id, code]))
+  const receivers = new Map(receiversFor(url, 'webhook').map(({ id, code }) => [id, code]))
   const filled = page.replaceAll(
     /^<!-- receiver: (\w+) -->\n\n```(\w+)\n[^]*?^```$/gm,
     (_found, id: string, language: string) => {

@@ -169,6 +169,28 @@ for (const id of Object.keys(commands))
     },
   )
 
+for (const id of ['typescript', 'python', 'ruby', 'php'])
+  test(
+    `the receiver in ${id} reads the headers of Svix and the data alone`,
+    { skip: missing(id) },
+    async () => {
+      const port = await freePort()
+      const url = `http://127.0.0.1:${port}/svix`
+      const settings = { eventTypes: [`svix.${id}`], signatureHeaders: 'svix', body: 'data' }
+      const { id: subscriber, secret } = await subscribe(service, { url, ...settings })
+      const languages = await languagesFor(subscriber)
+      for (const { code } of languages)
+        assert.doesNotMatch(code, /webhook-(id|signature|timestamp)|HTTP_WEBHOOK/)
+      await startReceiver(
+        languages.find((one) => one.id === id)!,
+        port,
+        secret,
+      )
+      await emit(service, { type: `svix.${id}`, data: { n: 1 } })
+      await settled(service, subscriber, 'delivered')
+    },
+  )
+
 test('the script with curl and openssl sends and verifies', async () => {
   await using receiver = scoped(await startSubscriber())
   const { id, secret } = await subscribe(service, { url: receiver.url, eventTypes: ['only.curl'] })

@@ -133,7 +133,8 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
 function linesOf(headers: [string, string][], signature: string | null): string {
   return headers
     .map(
-      ([name, value]) => `${name}: ${name === 'webhook-signature' && signature !== null ? signature : value}`,
+      ([name, value]) =>
+        `${name}: ${/^(webhook|svix)-signature$/.test(name) && signature !== null ? signature : value}`,
     )
     .join('\n')
 }

@@ -27,6 +27,8 @@ describe('the form of an endpoint', () => {
         tls: { certificate: '', key: ' ', ca: 'PEM' },
         successStatuses: '202, 3xx',
         method: 'PUT',
+        channels: 'a, b\nc',
+        uid: ' main ',
       }),
       {
         change: {
@@ -43,6 +45,8 @@ describe('the form of an endpoint', () => {
           tls: { ca: 'PEM' },
           successStatuses: [202, '3xx'],
           method: 'PUT',
+          channels: ['a', 'b', 'c'],
+          uid: 'main',
         },
       },
     )
@@ -85,6 +89,7 @@ describe('the form of an endpoint', () => {
       conditions: [{ path: '/total', op: 'gte', value: 100 }],
       retrySchedule: [0, 5],
       headers: { 'X-Team': 'billing' },
+      channels: [],
     } as unknown as Parameters<typeof formOf>[0]
     const { conditions, retrySchedule, headers } = formOf(subscriber)
     assert.deepEqual([conditions, retrySchedule, headers], ['/total gte 100', '0, 5', 'X-Team: billing'])

@@ -29,6 +29,10 @@ export interface SettingsForm {
   successStatuses: string
   noRetryStatuses: string
   gzip: boolean
+  signatureHeaders: Subscriber['signatureHeaders']
+  body: Subscriber['body']
+  channels: string
+  uid: string
 }
 
 type Auth = NonNullable<Subscriber['auth']>
@@ -68,6 +72,8 @@ const httpOnly = [
   'noRetryStatuses',
   'gzip',
   'httpSignature',
+  'signatureHeaders',
+  'body',
 ]
 
 export const conditionsHint =
@@ -103,6 +109,10 @@ export const newForm: SettingsForm = {
   successStatuses: '',
   noRetryStatuses: '',
   gzip: false,
+  signatureHeaders: 'webhook',
+  body: 'event',
+  channels: '',
+  uid: '',
 }
 
 const numberText = (value: number | null): string => (value === null ? '' : String(value))
@@ -113,6 +123,7 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
   const { timeout, concurrency, rateLimit, retrySchedule, headers } = subscriber
   const { destination, settings, secrets } = subscriber
   const { auth, tls, method, successStatuses, noRetryStatuses, gzip } = subscriber
+  const { signatureHeaders, body, channels, uid } = subscriber
   return {
     url,
     destination: destination ?? '',
@@ -136,6 +147,10 @@ export function formOf(subscriber: Omit<Subscriber, 'keys' | 'publicKeys'>): Set
     successStatuses: successStatuses?.join(', ') ?? '',
     noRetryStatuses: noRetryStatuses?.join(', ') ?? '',
     gzip,
+    signatureHeaders,
+    body,
+    channels: channels.join(', '),
+    uid: uid ?? '',
   }
 }
 
@@ -173,6 +188,10 @@ export function changeOf(
     successStatuses: () => ({ successStatuses: readStatuses(after.successStatuses) }),
     noRetryStatuses: () => ({ noRetryStatuses: readStatuses(after.noRetryStatuses) }),
     gzip: () => ({ gzip: after.gzip }),
+    signatureHeaders: () => ({ signatureHeaders: after.signatureHeaders }),
+    body: () => ({ body: after.body }),
+    channels: () => ({ channels: after.channels.split(/[\s,]+/).filter(Boolean) }),
+    uid: () => ({ uid: after.uid.trim() || null }),
   }
   const change: SubscriberChange = {}
   const faults: Record<string, string> = {}

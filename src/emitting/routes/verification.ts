@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { receiversFor } from '../verification/receivers.ts'
+import { readRequestOptions } from '../subscribers/request-options.ts'
 import { destinationIn } from '../subscribers/destinations.ts'
 import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
 import { closedObject, IdParams } from '../../http/schemas/schemas.ts'
@@ -35,8 +36,9 @@ export function verificationRoutes(app: App, { subscribers }: EmittingRouteParts
       },
     },
     async (request) => {
-      const { url, signing } = await subscriberOf(subscribers, area, request)
-      return { url, signing, languages: destinationIn(url) === null ? receiversFor(url) : [] }
+      const { url, signing, request: options } = await subscriberOf(subscribers, area, request)
+      const prefix = readRequestOptions(options).signatureHeaders === 'svix' ? 'svix' : 'webhook'
+      return { url, signing, languages: destinationIn(url) === null ? receiversFor(url, prefix) : [] }
     },
   )
 }

@@ -30,11 +30,14 @@ const templates = new Map<string, string>()
 /**
  * The receivers for an address, complete programs. They verify `v1` signatures (HMAC-SHA256) over the raw body with a comparison in
  * constant time, accept any of several signatures, and refuse timestamps that differ from now by more than five minutes.
+ * @param prefix of the headers that they read
  */
-export function receiversFor(url: string): (Receiver & { code: string })[] {
+export function receiversFor(url: string, prefix: 'webhook' | 'svix'): (Receiver & { code: string })[] {
   const { href, pathname } = new URL(url)
   return languages.map(({ id, name, file }) => {
     const code = templateOf(id)
+      .replaceAll(/webhook(?=-(?:id|timestamp|signature)\b)/g, prefix)
+      .replaceAll('HTTP_WEBHOOK_', `HTTP_${prefix.toUpperCase()}_`)
       .replaceAll('{{url}}', () => harmless(href))
       .replaceAll('{{path}}', () => harmless(pathname))
     return { id, name, file, code }

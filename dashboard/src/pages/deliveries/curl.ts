@@ -3,6 +3,8 @@ import type { DeliveryDetail, Made } from '../../webhooks/attempt.tsx'
 const computed = new Set([
   'webhook-timestamp',
   'webhook-signature',
+  'svix-timestamp',
+  'svix-signature',
   'signature',
   'signature-input',
   'content-digest',
@@ -21,7 +23,10 @@ export function curlOf(
   attempt: Made | undefined,
 ): string {
   const shown = Object.entries(attempt?.requestHeaders ?? { 'content-type': 'application/json' })
-  const headers = shown.filter(([name]) => !computed.has(name) && name !== 'webhook-id')
+  const headers = shown.filter(([name]) => !computed.has(name) && !/^(webhook|svix)-id$/.test(name))
+  const prefixes = ['webhook', 'svix'].filter(
+    (prefix) => attempt?.requestHeaders[`${prefix}-id`] !== undefined,
+  )
   const method = attempt === undefined || attempt.method === 'POST' ? '' : `-X ${attempt.method} `
   return [
     `# WEBHOOK_SECRET is the endpoint's secret: whsec_…`,
@@ -30,7 +35,10 @@ export function curlOf(
     `signature=$(printf '%s.%s.%s' "$id" "$now" "$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | openssl base64 -A)`,
     `curl -i ${method}${quoted(attempt?.url ?? subscriberUrl)} \\`,
     ...headers.map(([name, value]) => `  -H ${quoted(`${name}: ${value}`)} \\`),
-    `  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" \\`,
+    ...(prefixes.length === 0 ? ['webhook'] : prefixes).map(
+      (prefix) =>
+        `  -H "${prefix}-id: $id" -H "${prefix}-timestamp: $now" -H "${prefix}-signature: v1,$signature" \\`,
+    ),
     `  --data-binary "$body"`,
   ].join('\n')
 }

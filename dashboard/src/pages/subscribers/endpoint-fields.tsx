@@ -76,7 +76,18 @@ function WhatItGets({
         <TextField label="Description" {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
         <TextArea label="Payload conditions" rows={3} hint={conditionsHint} {...text('conditions')} />
+        <TextField
+          label="Channels"
+          hint="Separated by commas. It gets only events of these channels. Leave it empty for all events."
+          {...text('channels')}
+        />
         {customer}
+        <TextField
+          label="Your ID (optional)"
+          hint="For programs: letters, digits and . _ -"
+          maxLength={256}
+          {...text('uid')}
+        />
         <CheckField
           label="Operational"
           hint="Receives only events about deliveries and endpoints."
@@ -117,7 +128,12 @@ function HowItIsSent({ form, set }: Part) {
           placeholder={schedule === undefined ? undefined : `Default: ${schedule}`}
           {...text('retrySchedule')}
         />
-        {form.destination === '' && <RequestFields form={form} set={set} />}
+        {form.destination === '' && (
+          <>
+            <RequestFields form={form} set={set} />
+            <SelectField label="Body" options={bodies} {...text('body')} />
+          </>
+        )}
         <div className="sm:col-span-2">
           <TextArea
             label="Additional headers"
@@ -138,12 +154,25 @@ function HowItIsSent({ form, set }: Part) {
   )
 }
 
+const headerSets = [
+  { value: 'webhook', label: 'webhook-id, webhook-timestamp, webhook-signature' },
+  { value: 'svix', label: 'svix-id, svix-timestamp, svix-signature' },
+  { value: 'both', label: 'Both' },
+]
+const bodies = [
+  { value: 'event', label: 'Event: id, type, timestamp and data' },
+  { value: 'data', label: 'Data only' },
+]
+
 function HowItIsSigned({ form, set }: Part) {
   const { text, check } = bindFields(form, set)
   return (
     <Section title="Signing">
       <div className="grid max-w-3xl gap-4">
         <SelectField label="Signatures" options={signings()} {...text('signing')} />
+        {form.destination === '' && (
+          <SelectField label="Signature headers" options={headerSets} {...text('signatureHeaders')} />
+        )}
         {form.destination === '' && (
           <CheckField
             label="HTTP message signatures"
