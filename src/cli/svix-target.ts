@@ -17,6 +17,7 @@ import { SubscriberSecrets } from '../emitting/subscribers/secrets.ts'
 import { NewSubscriberBody, readSettings } from '../emitting/subscribers/subscriber-body.ts'
 import { checkedUrl } from '../emitting/subscribers/subscriber-rules.ts'
 import { Subscribers } from '../emitting/subscribers/subscribers.ts'
+import { retrySchedule } from '../emitting/svix/endpoints.ts'
 import { Sandbox } from '../emitting/transformations/sandbox.ts'
 import { createCheck, InvalidRecord } from '../listing/importing/target.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -31,9 +32,6 @@ export type Outcome = 'created' | 'updated' | 'unchanged'
 const origin = { actor: 'cli' }
 const checkEndpoint = createCheck(NewSubscriberBody)
 const isEventType = new RegExp(eventTypePattern)
-
-/** Seconds before each attempt, as Svix documents them. */
-const retrySchedule = [0, 5, 300, 1800, 7200, 18_000, 36_000, 36_000]
 
 /**
  * Writes into a database what a Svix server has. What is there already changes only if it changed at Svix since. Whatever the API would
@@ -143,6 +141,7 @@ export class SvixTarget {
     const status = given.disabled ? 'disabled' : toDo.length > 0 ? 'paused' : 'active'
     const all = {
       ...readSettings(settings),
+      retrySchedule,
       owner,
       status,
       signing: secret === undefined ? 'v1a' : signing,
@@ -172,7 +171,6 @@ function bodyOf(given: SvixEndpoint, uid: string, headers: Record<string, string
     metadata: given.metadata ?? {},
     rateLimit: given.throttleRate ?? given.rateLimit ?? null,
     headers,
-    retrySchedule,
     signing: 'v1',
     signatureHeaders: 'svix',
     body: 'data',

@@ -137,6 +137,12 @@ for (const engine of engines)
       const owner = (await (await service.admin('/owners/acme')).json()) as object
       assert.partialDeepStrictEqual(owner, { name: 'Acme', metadata: { plan: 'pro' } })
 
+      const path = '/api/v1/app/app_2/endpoint/ep_3'
+      const update = { method: 'PUT', json: { url: `${receiver.url}/changed` } }
+      assert.equal((await service.admin(path, update)).status, 200)
+      const found = (await (await service.admin(path)).json()) as object
+      assert.partialDeepStrictEqual(found, { url: `${receiver.url}/changed`, uid: null }, 'by its former id')
+
       const event = { type: 'order.paid', data: { order: 1 }, audience: 'acme', channels: ['eu'] }
       assert.equal((await service.admin('/events', { method: 'POST', json: event })).status, 202)
       const [call] = await receiver.waitFor(1)

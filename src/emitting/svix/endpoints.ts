@@ -13,7 +13,9 @@ import { invalid, invalidField, SvixError } from './errors.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
 /** The schedule of Svix's documentation: milliseconds before each attempt. */
-const retrySchedule = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map((seconds) => seconds * 1000)
+export const retrySchedule = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].map(
+  (seconds) => seconds * 1000,
+)
 
 export function endpointOperations(parts: EmittingRouteParts): SvixOperations {
   return {
@@ -37,6 +39,9 @@ export async function endpointOf(
 
 export const reachOf = ({ isPortal, owner }: SvixCall): Reach => (isPortal ? { owner } : 'all')
 
+/** An imported endpoint without a uid has its former id there, by which calls still find it. */
+const hasFormerId = ({ uid }: SubscribersTable): boolean => uid?.startsWith('ep_') ?? false
+
 /** An endpoint as clients of all versions read it: those of 1.x read the former names. */
 export function viewEndpoint(row: SubscribersTable): object {
   const types = JSON.parse(row.event_types) as string[]
@@ -45,7 +50,7 @@ export function viewEndpoint(row: SubscribersTable): object {
   const rate = row.rate_limit === null ? null : Math.min(65_535, Math.ceil(row.rate_limit))
   return {
     id: endpointId(row.id),
-    uid: row.uid,
+    uid: hasFormerId(row) ? null : row.uid,
     url: row.url,
     description: row.description ?? '',
     disabled: row.status === 'disabled',
@@ -88,6 +93,7 @@ function settingOperations(parts: EmittingRouteParts): SvixOperations {
   const change = async (call: SvixCall, before: SubscribersTable, which: Which): Promise<object> => {
     const { body, origin } = call
     const settings = await readSettings(parts, body, which)
+    if (!settings.uid && hasFormerId(before)) delete settings.uid
     const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
     const wasDisabled = before.status === 'disabled'
     // A paused one is not disabled, and stays paused.
