@@ -7,6 +7,7 @@ import type { Authenticate } from '../http/access/principal.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { JobWorker } from '../events/jobs/worker.ts'
+import type { Worker } from '../runtime/worker.ts'
 import type { Database } from '../storage/database.ts'
 import { createAttempt, openEgress } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
@@ -25,7 +26,8 @@ import { FanOut } from './events/fan-out.ts'
 import { Health } from './subscribers/health.ts'
 import { Jobs } from './deliveries/jobs.ts'
 import { deliveryMetrics } from './dispatch/delivery-attempts.ts'
-import { Replay, replayStep } from './deliveries/replay.ts'
+import { missingStep } from './deliveries/missing.ts'
+import { Replay, type ReplayFilter, replayStep } from './deliveries/replay.ts'
 import { OwnerBrands, Owners } from './subscribers/owners.ts'
 import { Portal } from './portal.ts'
 import { authenticatePortal, portalArea, portalRoutes } from './routes/portal.ts'
@@ -84,7 +86,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
   const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
   const destinations = readDestinations(parts.config?.destinations)
   const emits = createEmitter(parts, record, () => dispatcher)
-  const { catalogue, storedEventTypes, emitter, scheduledEvents, payloadRemoval } = emits
+  const { catalogue, storedEventTypes, emitter, scheduledEvents } = emits
   const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
   const changed = (id: string): void => dispatcher.changed(id)
   const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
@@ -108,7 +110,7 @@ export function createEmitting(parts: EmittingParts): Emitting {
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers,
     authenticatePortal: authenticatePortal(portal, portalCookie),
-    workers: [dispatcher, scheduledEvents, payloadRemoval.worker, replayWorker(parts), removalWorker(parts)],
+    workers: [dispatcher, ...emits.workers, removalWorker(parts)],
     finders: [emittingFinder(database, catalogue, storedEventTypes)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) =>
@@ -140,11 +142,19 @@ const announceTo =
     scheduledEvents.announce(emitted)
   }
 
-function replayWorker({ database, clock, log }: EmittingParts): JobWorker {
+function replayWorker(
+  { database, clock, log }: Pick<EmittingParts, 'database' | 'clock' | 'log'>,
+  fanOut: FanOut,
+): JobWorker {
+  const { engine } = database
   return new JobWorker({
     name: 'replays',
     kind: 'replay',
-    step: (tx, job, limit, now) => replayStep(database.engine, tx, job, { limit, now }),
+    step(tx, job, limit, now) {
+      const { status } = JSON.parse(job.filter) as ReplayFilter
+      if (status === 'missing') return missingStep({ engine, fanOut }, tx, job, { limit, now })
+      return replayStep(engine, tx, job, { limit, now })
+    },
     signal: 'deliveries',
     database,
     clock,
@@ -159,7 +169,7 @@ function createEmitter(
 ): Pick<
   EmittingRouteParts,
   'catalogue' | 'storedEventTypes' | 'emitter' | 'scheduledEvents' | 'payloadRemoval'
-> {
+> & { workers: Worker[] } {
   const { engine } = database
   const catalogue = readCatalogue(config, { ...builtInTypes, ...otherBuiltIn })
   const fanOut = new FanOut({
@@ -172,13 +182,15 @@ function createEmitter(
   const forget = (nonce: number): void => dispatcher().forgetPayload(nonce)
   const generation = (): number => dispatcher().generation
   const scheduled = (earliest: number): void => scheduledEvents.expect(earliest)
+  const payloadRemoval = new PayloadRemoval({ database, clock, log, record, forget })
   const emitter = new Emitter({ engine, clock, catalogue, fanOut, generation, saw, scheduled })
   return {
     catalogue,
     storedEventTypes: new StoredEventTypes({ database, clock, record }, catalogue),
     emitter,
     scheduledEvents,
-    payloadRemoval: new PayloadRemoval({ database, clock, log, record, forget }),
+    payloadRemoval,
+    workers: [scheduledEvents, payloadRemoval.worker, replayWorker({ database, clock, log }, fanOut)],
   }
 }
 

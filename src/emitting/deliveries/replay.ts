@@ -16,14 +16,18 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { DeliveryStatus, JobsTable, SubscribersTable } from '../../storage/tables.ts'
 import { insertDelivery, newDelivery } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
+import { measureMissing } from './missing.ts'
 
 /** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
 const mostRunning = 5
 
 /** Selects deliveries to send again. All given conditions must hold. */
 export interface ReplayFilter extends Omit<DeliveryFilter, 'status'> {
-  /** Default: `dead`. `failed`: also those that wait for a retry; `any`: also delivered ones. */
-  status?: DeliveryStatus | 'failed' | 'any'
+  /**
+   * Default: `dead`. `failed`: also those that wait for a retry; `any`: also delivered ones. `missing`: instead of deliveries, the events
+   * that the subscriber never got although it matches them now.
+   */
+  status?: DeliveryStatus | 'failed' | 'any' | 'missing'
   eventTypes?: readonly string[]
   channel?: string
   tag?: string
@@ -69,8 +73,7 @@ export class Replay extends AuditedStore {
       if (foreign)
         throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
       if (row.status === 'disabled') throw subscriberDisabled()
-      if (row.expunged_at !== null)
-        throw new Problem('conflict', { detail: "The event's payload was removed." })
+      if (row.expunged_at !== null) throw payloadGone()
       if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
       await endWait(tx, [id], now)
       await reopen(tx, [id], now)
@@ -110,8 +113,9 @@ export class Replay extends AuditedStore {
         .select('nonce')
         .where('id', '=', event)
         .executeTakeFirstOrThrow()
+      if (nonce === null) throw payloadGone()
       const now = this.clock.now()
-      await insertDelivery(engine, tx, newDelivery({ id: event, nonce: nonce! }, id, now, now))
+      await insertDelivery(engine, tx, newDelivery({ id: event, nonce }, id, now, now))
       const detail = { subscriber: id }
       await this.record(tx, { action: 'delivery.replayed', target: `event:${event}`, detail, ...origin })
     })
@@ -147,12 +151,20 @@ export class Replay extends AuditedStore {
       return same
     })
     if (running) return running
-    const { total, behind, before } = await measure(this.database, subscriberId, filter, now)
+    const isMissing = filter.status === 'missing'
+    const { total, behind, before } = await (isMissing ? measureMissing : measure)(
+      this.database,
+      subscriberId,
+      filter,
+      now,
+    )
     const job = await this.database.transaction(async (tx) => {
       const same = await this.#findSame(tx, subscriberId, asked)
       if (same) return same
       if (typeof caller === 'object') await this.#take(tx, 'bulk-replay', subscriberId, caller)
-      const highest = (await highestId(tx, this.database.engine, { subscriberId })) ?? 0
+      const highest = isMissing
+        ? before
+        : ((await highestId(tx, this.database.engine, { subscriberId })) ?? 0)
       const stored: StoredFilter = { ...filter, upTo: Math.min(highest, before - 1) }
       const begun = await startJob(
         tx,
@@ -219,17 +231,19 @@ function isSame(stored: StoredFilter, asked: ReplayFilter): boolean {
   return isDeepStrictEqual({ ...standard, ...stored }, { ...standard, ...asked, upTo: stored.upTo })
 }
 
+const payloadGone = (): Problem => new Problem('conflict', { detail: "The event's payload was removed." })
+
 /** Deliveries that one step examines at most: some milliseconds, in which others do not write on SQLite. */
 const examinedPerStep = 1_000
 
-/** The deliveries of a replay job. It does not include those that are created later. */
-interface StoredFilter extends ReplayFilter {
-  /** The highest id of a delivery that belongs to it. */
+/** The deliveries, or missing events, of a replay job. It does not include those that are created later. */
+export interface StoredFilter extends ReplayFilter {
+  /** The highest id of a delivery, or number of an event, that belongs to it. */
   upTo: number
 }
 
-interface Measured {
-  /** The number of deliveries. */
+export interface Measured {
+  /** The number of deliveries; of missing events, at most so many. */
   total: number
   /** The id behind which they begin, and the one before which they end. */
   behind: number

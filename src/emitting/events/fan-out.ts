@@ -5,6 +5,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import { everybody, isFor } from './audience.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { matchesType, type PreparedEvent } from './event.ts'
+import { storedChannels } from './event-options.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
 import type { DeliveriesTable, SubscribersTable } from '../../storage/tables.ts'
@@ -21,7 +22,23 @@ interface FanOutParts {
 export interface LoggedEvent {
   /** Its number in the log. */
   id: number
-  event: PreparedEvent
+  event: Pick<PreparedEvent, 'type' | 'audience' | 'data' | 'options' | 'nonce'>
+}
+
+/** An event from the log. @param row without the payload if no subscriber has conditions */
+export function storedEvent(row: {
+  event: number
+  type: string
+  nonce: number | null
+  audience: string | null
+  channels: string | null
+  payload?: Uint8Array | undefined
+}): LoggedEvent {
+  const { event: id, type, audience, nonce, channels, payload } = row
+  // Conditions read it, and they compare JavaScript's numbers.
+  const { data } = JSON.parse(payload ? Buffer.from(payload).toString() : '{}') as { data?: unknown }
+  const options = channels === null ? null : storedChannels(channels)
+  return { id, event: { type, audience, data: JSON.stringify(data ?? null), options, nonce: nonce! } }
 }
 
 /** A subscriber that may match an event. */
@@ -87,7 +104,7 @@ export class FanOut {
   }
 
   /** Returns the subscribers that may match any of the events, in the order of their ids. */
-  async candidates(tx: Tx, events: readonly PreparedEvent[]): Promise<Candidate[]> {
+  async candidates(tx: Tx, events: readonly Pick<PreparedEvent, 'audience'>[]): Promise<Candidate[]> {
     if (events.length === 0) return []
     const audiences = new Set(events.map(({ audience }) => audience))
     const owners = [...audiences].filter((audience) => audience !== null)

@@ -5,8 +5,7 @@ import { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Emitted } from './emitter.ts'
-import { storedChannels } from './event-options.ts'
-import type { FanOut, LoggedEvent } from './fan-out.ts'
+import { type FanOut, type LoggedEvent, storedEvent } from './fan-out.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 interface ScheduledEventsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
@@ -148,17 +147,7 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .innerJoin('events as e', 'e.id', 's.event')
     .leftJoin('idempotency_keys as k', 'k.event', 's.event')
     .leftJoin('event_options as o', 'o.event', 's.event')
-    .select([
-      's.event',
-      'o.channels',
-      'e.event_id',
-      'e.type',
-      'e.payload',
-      'e.nonce',
-      'e.headers',
-      'k.audience',
-      'k.digest',
-    ])
+    .select(['s.event', 'e.type', 'e.payload', 'e.nonce', 'k.audience', 'o.channels'])
     .where('s.deliver_at', '<=', now)
     .where('s.released_at', 'is', null)
     .where('s.canceled_at', 'is', null)
@@ -166,25 +155,7 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .orderBy('s.event')
     .limit(perStep)
   const rows = await (engine === 'postgres' ? query.forUpdate('s').skipLocked() : query).execute()
-  return rows.map(
-    ({ event: id, event_id: eventId, type, nonce, audience, digest, headers, channels, ...row }) => {
-      const payload = Buffer.from(row.payload)
-      // Conditions read it, and they compare JavaScript's numbers.
-      const { data } = JSON.parse(payload.toString()) as { data: unknown }
-      const event = {
-        eventId,
-        type,
-        audience,
-        data: JSON.stringify(data),
-        payload,
-        nonce: nonce!,
-        headers,
-        deliverAt: null,
-        options: channels === null ? null : storedChannels(channels),
-      }
-      return { id, event: { ...event, digest: Buffer.from(digest ?? []) } }
-    },
-  )
+  return rows.map(storedEvent)
 }
 
 /** @throws Problem */

@@ -15,6 +15,7 @@ import { dataIn } from '../events/event.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
 import { Problem } from '../../errors.ts'
+import type { ReplayFilter } from '../deliveries/replay.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
@@ -322,8 +323,9 @@ function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, ar
 const ReplayBody = closedObject({
   ...filters,
   status: Type.Optional(
-    Type.Enum(deliveryStatuses, {
-      description: 'Default: dead. Pending: deliveries that wait for a later attempt, which is made now.',
+    Type.Enum([...deliveryStatuses, 'missing'], {
+      description:
+        'Default: dead. Pending: deliveries that wait for a later attempt, which is made now. Missing: events since `since` that the subscriber never got although it matches them now; `total` is then an upper limit until the job ends.',
     }),
   ),
   dryRun: Type.Optional(Type.Boolean({ description: 'Only count the deliveries' })),
@@ -357,6 +359,16 @@ function replayRoute(app: App, { deliveryLog, replay, ...parts }: EmittingRouteP
   )
 }
 
+/** @throws Problem `invalid-body` if missing events are asked for without a time, or to be counted */
+function readReplayFilter({ status, ...body }: Static<typeof ReplayBody>): ReplayFilter {
+  if (status !== 'missing') return readDeliveryFilter({ status, ...body })
+  const refuse = (field: string, detail: string): Problem =>
+    new Problem('invalid-body', { detail, pointer: `/${field}` })
+  if (!body.since) throw refuse('since', 'Missing events need `since`.')
+  if (body.dryRun) throw refuse('dryRun', 'Missing events cannot be counted in advance.')
+  return { ...readDeliveryFilter(body), status }
+}
+
 function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/subscribers/:id/replay`,
@@ -373,7 +385,7 @@ function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, 
     },
     async (request, reply) => {
       const { body } = request
-      const filter = readBodyFilters(() => readDeliveryFilter(body))
+      const filter = readBodyFilters(() => readReplayFilter(body))
       const { id: subscriberId, status } = await subscriberOf(subscribers, area, request)
       const caller = area.reach(request)
       if (body.dryRun)

@@ -557,7 +557,7 @@ export interface Calls {
   /** Resend many deliveries; without a status, the failed ones. Returns a job */
   'POST /subscribers/{id}/replay': {
     params: { id: string }
-    body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    body?: { status?: "pending" | "delivered" | "dead" | "missing" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** Jobs that replay deliveries or reprocess events, newest first */
@@ -660,7 +660,7 @@ export interface Calls {
   /** Resend many deliveries; without a status, the failed ones. Returns a job */
   'POST /portal/subscribers/{id}/replay': {
     params: { id: string }
-    body?: { status?: "pending" | "delivered" | "dead" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
+    body?: { status?: "pending" | "delivered" | "dead" | "missing" | undefined; eventType?: string | undefined; since?: string | undefined; until?: string | undefined; dryRun?: boolean | undefined; rate?: number | undefined }
     answer: { total: number } | { id: string; kind: "replay" | "reprocess"; subscriberId: string | null; status: "running" | "done" | "cancelled" | "failed"; total: number; done: number; rate: number | null; createdAt: string; updatedAt: string }
   }
   /** A subscriber's newest twenty bulk replays */

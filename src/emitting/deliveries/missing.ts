@@ -1,0 +1,131 @@
+import { sql } from 'kysely'
+import type { JobStep } from '../../events/jobs/worker.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import { isOneOf } from '../../storage/sql-text.ts'
+import type { JobsTable } from '../../storage/tables.ts'
+import { everybody } from '../events/audience.ts'
+import { builtInTypes } from '../events/built-in-types.ts'
+import { type FanOut, storedEvent } from '../events/fan-out.ts'
+import { bounds } from './delivery-sources.ts'
+import type { Measured, StoredFilter } from './replay.ts'
+
+/** Events that one step examines at most. */
+const examinedPerStep = 500
+/** The most payloads of one step, for conditions: each can have 1 MiB. */
+const payloadsPerStep = 20
+
+/** Counts the events among which a subscriber's missing ones are, which are at most as many. */
+export async function measureMissing(
+  { readerAside: db }: Database,
+  subscriberId: string,
+  filter: Pick<StoredFilter, 'since' | 'until'>,
+): Promise<Measured> {
+  const { low, high } = await bounds(db, 'events', filter)
+  const { owner } = (await db
+    .selectFrom('subscribers')
+    .select('owner')
+    .where('id', '=', subscriberId)
+    .executeTakeFirst()) ?? { owner: null }
+  const { total, last } = await db
+    .selectFrom('idempotency_keys')
+    .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.max<number | null>('event').as('last')])
+    .where('event', '>=', low)
+    .where('event', '<', high)
+    .$if(owner !== null, (all) => all.where('audience', 'in', [owner!, everybody]))
+    .executeTakeFirstOrThrow()
+  return { total, behind: Math.max(0, low - 1), before: (last ?? 0) + 1 }
+}
+
+/** Inserts deliveries of the next events that a subscriber never got although it matches them now: at most `limit`. */
+export async function missingStep(
+  { engine, fanOut }: { engine: Engine; fanOut: FanOut },
+  tx: Tx,
+  job: JobsTable,
+  { limit, now }: { limit: number; now: number },
+): Promise<JobStep> {
+  const filter = JSON.parse(job.filter) as StoredFilter
+  const row = tx.selectFrom('subscribers').selectAll().where('id', '=', job.subscriber_id)
+  // Two jobs of one subscriber must not insert the same delivery.
+  const subscriber = await (engine === 'postgres' ? row.forNoKeyUpdate() : row).executeTakeFirst()
+  const numbers =
+    !subscriber || subscriber.operational || subscriber.status === 'disabled'
+      ? []
+      : await eventsBehind(tx, subscriber.owner, job.position, filter.upTo)
+  if (numbers.length === 0) return end(tx, job, 0)
+  const { id, conditions } = subscriber!
+  const most = conditions === null ? limit : Math.min(limit, payloadsPerStep)
+  const missing = await isMissing(tx, engine, { numbers, subscriber: id, filter }).limit(most).execute()
+  const payloads = conditions === null ? undefined : await readPayloads(tx, missing)
+  const events = missing.map((event) => storedEvent({ ...event, payload: payloads?.get(event.event) }))
+  const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates: [subscriber!], now })
+  const count = (await inserted)!.length
+  if (missing.length === most) return { count, last: missing.at(-1)!.event, done: false }
+  if (numbers.length < examinedPerStep) return end(tx, job, count)
+  return { count, last: numbers.at(-1), done: false }
+}
+
+/** The job's total was the number of events that could be missing. */
+async function end(tx: Tx, { id, done }: JobsTable, count: number): Promise<JobStep> {
+  await tx
+    .updateTable('jobs')
+    .set({ total: done + count })
+    .where('id', '=', id)
+    .execute()
+  return { count, last: undefined, done: true }
+}
+
+/** The numbers of the next events that may be for subscribers of an owner; without an owner, of all events. */
+async function eventsBehind(tx: Tx, owner: string | null, after: number, upTo: number): Promise<number[]> {
+  const next = (audience: string | null) =>
+    tx
+      .selectFrom('idempotency_keys')
+      .select('event')
+      .$if(audience !== null, (all) => all.where('audience', '=', audience))
+      .where('event', '>', after)
+      .where('event', '<=', upTo)
+      .orderBy('event')
+      .limit(examinedPerStep)
+      .execute()
+  const found = await Promise.all((owner === null ? [null] : [owner, everybody]).map(next))
+  return found
+    .flat()
+    .map(({ event }) => event)
+    .toSorted((a, b) => a - b)
+    .slice(0, examinedPerStep)
+}
+
+function isMissing(
+  tx: Tx,
+  engine: Engine,
+  { numbers, subscriber, filter }: { numbers: readonly number[]; subscriber: string; filter: StoredFilter },
+) {
+  const { since, until, eventType } = filter
+  return (
+    tx
+      .selectFrom('events as e')
+      .leftJoin('idempotency_keys as k', 'k.event', 'e.id')
+      .leftJoin('event_options as o', 'o.event', 'e.id')
+      .leftJoin('scheduled_events as s', 's.event', 'e.id')
+      .select(['e.id as event', 'e.type', 'e.nonce', 'k.audience', 'o.channels'])
+      .where(isOneOf(engine, 'e.id', numbers))
+      // A removed payload leaves no nonce.
+      .where('e.nonce', 'is not', null)
+      .where((eb) => eb.or([eb('s.event', 'is', null), eb('s.released_at', 'is not', null)]))
+      .where('e.type', 'not in', Object.keys(builtInTypes))
+      .$if(eventType !== undefined, (all) => all.where('e.type', '=', eventType!))
+      .$if(since !== undefined, (all) => all.where('e.created_at', '>=', since!))
+      .$if(until !== undefined, (all) => all.where('e.created_at', '<', until!))
+      .where(
+        sql<boolean>`not exists (select 1 from deliveries d where d.event = e.id and d.subscriber_id = ${subscriber})`,
+      )
+      .orderBy('e.id')
+  )
+}
+
+async function readPayloads(tx: Tx, events: readonly { event: number }[]): Promise<Map<number, Uint8Array>> {
+  if (events.length === 0) return new Map()
+  const ids = events.map(({ event }) => event)
+  const rows = await tx.selectFrom('events').select(['id', 'payload']).where('id', 'in', ids).execute()
+  return new Map(rows.map(({ id, payload }) => [id, payload]))
+}
