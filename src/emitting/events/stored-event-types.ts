@@ -15,6 +15,8 @@ import type { EventCatalogue } from './event-catalogue.ts'
 export const mostStoredTypes = 1_000
 /** Characters of the JSON of all versions of a schema. */
 export const longestSchemas = 262_144
+export const longestDescription = 10_000
+export const mostFeatureFlags = 100
 /** Characters of all schemas, because lists have them all. */
 export const mostSchemas = 16_777_216
 /** Levels of arrays and objects in it. */
@@ -188,15 +190,22 @@ const columns = {
   deprecated: 'deprecated',
 } as const satisfies Record<keyof EventTypeFields, keyof EventTypesTable>
 
-/** Without the characters that no text for people has. */
-const isWritable = (text: string): boolean =>
-  isStorableText(text) && !Array.from(text).some((character) => character < '\t')
+/** Not too long, and without the characters that no text for people has. */
+const isDescription = (text: string): boolean =>
+  text.length <= longestDescription &&
+  isStorableText(text) &&
+  !Array.from(text).some((character) => character < '\t')
 
 function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<EventTypesTable, 'updated_at'> {
-  if (!isWritable(one.description))
+  if (!isDescription(one.description))
     throw new Problem('invalid-body', {
-      detail: 'The description has a control character, which is not allowed.',
+      detail: `The description of ${one.type} has a control character, or more than ${longestDescription} characters.`,
       pointer: '/description',
+    })
+  if ((one.featureFlags?.length ?? 0) > mostFeatureFlags)
+    throw new Problem('invalid-body', {
+      detail: `${one.type} has more than ${mostFeatureFlags} feature flags.`,
+      pointer: '/featureFlags',
     })
   return {
     type: one.type,

@@ -6,7 +6,14 @@ import { closedObject, DateTime, listSchema, noContent, nullable } from '../../h
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { CatalogueEntry } from '../events/event-catalogue.ts'
 import { eventTypePattern } from '../events/event.ts'
-import { longestSchemas, newestSchema, noFields, type StoredEventType } from '../events/stored-event-types.ts'
+import {
+  longestDescription,
+  longestSchemas,
+  mostFeatureFlags,
+  newestSchema,
+  noFields,
+  type StoredEventType,
+} from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from './area.ts'
 
 const deprecated = Type.Boolean({ description: 'Whether it should no longer be used' })
@@ -23,14 +30,17 @@ const EventTypeView = closedObject({
 
 const Name = Type.String({ pattern: '^[A-Za-z0-9._-]{1,256}$' })
 const fields = {
-  description: Type.String({ maxLength: 10_000, description: 'Describes events of this type to customers' }),
+  description: Type.String({
+    maxLength: longestDescription,
+    description: 'Describes events of this type to customers',
+  }),
   schemas: nullable(
     Type.Record(Type.String({ maxLength: 256 }), Type.Unknown()),
     `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, its \`examples\` are the samples. They do not validate the data.`,
   ),
   group: nullable(Name, 'The name of a group of types'),
   featureFlags: nullable(
-    Type.Array(Name, { minItems: 1, maxItems: 100 }),
+    Type.Array(Name, { minItems: 1, maxItems: mostFeatureFlags }),
     'If set, GET /event-types and the portal do not show the type',
   ),
   archived: Type.Boolean({

@@ -126,6 +126,8 @@ onEachEngine("Svix's event types", (engine) => {
     const cleared = await call<Type>('PATCH', '/event-type/f.both', 200, { featureFlags: null })
     assert.deepEqual([cleared.featureFlag, cleared.featureFlags, cleared.groupName], [null, null, 'f'])
     await call('PUT', '/event-type/f.both', 422, { description: '', groupName: 7 })
+    await call('PUT', '/event-type/f.both', 422, { description: 'x'.repeat(10_001) })
+    await call('PUT', '/event-type/f.both', 422, { description: 'a\u0001' })
     for (const name of ['f.one', 'f.both', 'f.none'])
       await call('DELETE', `/event-type/${name}?expunge=true`, 204)
   })
