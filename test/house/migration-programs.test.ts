@@ -1,5 +1,5 @@
-// The programs of the migration guides move subscribers from servers that answer as Svix's and Convoy's do, and receivers verify with
-// the secrets that they had.
+// The program of a migration guide moves subscribers from a server that answers as Convoy's does, and receivers verify with the secrets
+// that they had.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
@@ -90,83 +90,6 @@ describe('the programs of the migration guides', () => {
     assert.equal((await service.admin('/events', { method: 'POST', json: event })).status, 202)
     return (await target.waitFor(before + 1)).at(-1)!
   }
-
-  test('Svix: endpoints move with their secrets, once, and a receiver with its library verifies', async () => {
-    const secret = `whsec_${Buffer.from('a secret of twenty-four!').toString('base64')}`
-    const endpoint = (id: string, more: object) => ({
-      id,
-      url: `${receiver}/${id}`,
-      description: id,
-      ...more,
-    })
-    const at = '/api/v1/app/app_1/endpoint'
-    const { url, server } = await serve({
-      '/api/v1/app': (query: URLSearchParams) =>
-        query.get('iterator') === 'next'
-          ? { data: [{ id: 'app_2' }], iterator: null, done: true }
-          : { data: [{ id: 'app_1', uid: 'acme' }], iterator: 'next', done: false },
-      [at]: {
-        data: [
-          endpoint('ep_1', { filterTypes: ['order.paid'], throttleRate: 5 }),
-          endpoint('ep_2', { eventTypes: null, disabled: true, channels: ['one'] }),
-          endpoint('ep_3', { disabled: true }),
-        ],
-        iterator: null,
-        done: true,
-      },
-      [`${at}/ep_1/secret`]: { key: secret },
-      [`${at}/ep_1/headers`]: { headers: { 'x-tenant': '7' }, sensitive: [] },
-      [`${at}/ep_2/secret`]: { key: secret },
-      [`${at}/ep_2/headers`]: { headers: {}, sensitive: ['x-key'] },
-      // A pair of keys: Svix shows the public one.
-      [`${at}/ep_3/secret`]: { key: `whpk_${Buffer.alloc(32, 1).toString('base64')}` },
-      [`${at}/ep_3/headers`]: { headers: {}, sensitive: [] },
-      '/api/v1/app/app_2/endpoint': { data: [], iterator: null, done: true },
-    })
-    servers.push(server)
-    const env = { SVIX_URL: url, SVIX_TOKEN: key }
-    assert.deepEqual(await run('docs/migrating/svix.md', env), [
-      `moved: acme ${receiver}/ep_1`,
-      `has channels, which Postern lacks: acme ${receiver}/ep_2`,
-      `Svix hides x-key, set them by hand: acme ${receiver}/ep_2`,
-      `moved: acme ${receiver}/ep_2`,
-      `verifies with ed25519, send it the new public key: acme ${receiver}/ep_3`,
-      `moved: acme ${receiver}/ep_3`,
-    ])
-    assert.deepEqual(await run('docs/migrating/svix.md', env), [
-      `there already: acme ${receiver}/ep_1`,
-      `there already: acme ${receiver}/ep_2`,
-      `there already: acme ${receiver}/ep_3`,
-    ])
-    const moved = (await subscribersOf('acme')).toSorted((a, b) => a.url.localeCompare(b.url))
-    assert.deepEqual(
-      moved.map(({ status, eventTypes, rateLimit, headers, signing }) => ({
-        status,
-        eventTypes,
-        rateLimit,
-        headers,
-        signing,
-      })),
-      [
-        {
-          status: 'active',
-          eventTypes: ['order.paid'],
-          rateLimit: 5,
-          headers: { 'x-tenant': '7' },
-          signing: 'v1',
-        },
-        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {}, signing: 'v1' },
-        { status: 'disabled', eventTypes: ['*'], rateLimit: null, headers: {}, signing: 'v1a' },
-      ],
-    )
-    const { headers, body } = await delivered('acme')
-    new Webhook(secret).verify(body, headers as Record<string, string>)
-    assert.deepEqual((JSON.parse(body.toString()) as { data: object }).data, { order: 1 })
-    assert.deepEqual(
-      Object.keys(headers).filter((name) => name.startsWith('svix-')),
-      [],
-    )
-  })
 
   test('Convoy: endpoints move disabled, with the types of their subscriptions and the same key', async () => {
     const old = 'a text as secret'
