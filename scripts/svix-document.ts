@@ -61,6 +61,9 @@ function schemaOf(name: string): Json {
     ...(wider?.['properties'] as Json | undefined),
     ...(own?.['properties'] as Json | undefined),
   }
+  // The server takes null for no metadata.
+  if (!name.endsWith('Out') && properties['metadata'])
+    properties['metadata'] = { ...(properties['metadata'] as Json), type: ['object', 'null'] }
   if (renamed.test(name)) {
     for (const [now, before] of Object.entries(formerNames))
       if (properties[now]) properties[before] = properties[now]

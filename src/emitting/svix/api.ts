@@ -1,14 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { Problem } from '../../errors.ts'
 import type { Access } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { ApplicationOwners, applicationOperations, createNamed } from './applications.ts'
+import { applicationOperations, createNamed, type OwnerLookup, ownerLookup } from './applications.ts'
 import { authenticationOperations } from './auth.ts'
 import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
 import { endpointOperations } from './endpoints.ts'
 import { environmentOperations } from './environment.ts'
-import { SvixError, toSvixError } from './errors.ts'
+import { toSvixError } from './errors.ts'
 import { eventTypeOperations } from './event-types.ts'
 import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
@@ -48,7 +49,7 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
       return { database: ok, queue: ok, cache: ok }
     },
   }
-  const applications = new ApplicationOwners(parts)
+  const findOwner = ownerLookup(parts)
   app.setErrorHandler((error, request, reply) => {
     const { answer, problem } = toSvixError(error)
     if (problem) app.problemLog.report(request.log, problem, error)
@@ -60,7 +61,7 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
   for (const operation of readOperations()) {
     const isOpen = operation.id.startsWith('v1.health.')
     const options = { config: { access: isOpen ? ('public' as const) : access }, schema: { hide: true } }
-    const handler = handle(operation, handlers, { ...parts, applications })
+    const handler = handle(operation, handlers, { ...parts, findOwner })
     for (const url of [operation.url, `${operation.url}/`])
       app.route({ ...options, method: operation.method, url, handler })
   }
@@ -100,7 +101,7 @@ interface MessageBody {
 }
 
 interface HandleParts extends EmittingRouteParts {
-  applications: ApplicationOwners
+  findOwner: OwnerLookup
 }
 
 function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: HandleParts) {
@@ -113,10 +114,10 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const isPortal = request.principal?.kind === 'portal'
     if (isPortal && !isForOwners)
-      throw new SvixError(403, 'insufficient access', 'Insufficient access for the given operation.')
+      throw new Problem('forbidden', { detail: 'Insufficient access for the given operation.' })
     const params = request.params as Record<string, string>
     const query = readQuery(request.query as Record<string, string>, request.url)
-    const found = findOwner(request, id, parts.applications)
+    const found = ownerOf(request, id, parts.findOwner)
     let owner = typeof found === 'string' ? found : await found
     const body = readBody(request.body)
     if (isMessage && owner === '') {
@@ -140,16 +141,16 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
     // The id of a message is made of its key, so that this costs it no statement.
     const key = isMessage ? undefined : idempotencyHash(request)
     const answer = await (key === undefined ? work() : repeated.answer(key, work))
-    if (changesApplications) parts.applications.forget()
+    if (changesApplications) parts.findOwner.forget()
     return send(reply, answer)
   }
 }
 
 /** @throws SvixError 404, also for an application that is not the caller's */
-function findOwner(
+function ownerOf(
   { params, principal }: FastifyRequest,
   id: string,
-  applications: ApplicationOwners,
+  find: OwnerLookup,
 ): string | Promise<string> {
   const named = (params as { app_id?: string }).app_id
   if (named === undefined) return ''
@@ -158,6 +159,6 @@ function findOwner(
     if (owner === undefined && !createsApplication.test(id)) throw notFound()
     return owner ?? ''
   }
-  const found = id === 'v1.message.create' ? applications.findRecent(named) : applications.find(named)
+  const found = id === 'v1.message.create' ? find.recent(named) : find(named)
   return found instanceof Promise ? found.then(check) : check(found)
 }

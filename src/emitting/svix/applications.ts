@@ -16,7 +16,7 @@ interface ApplicationIn {
   uid?: string | null
   rateLimit?: number | null
   throttleRate?: number | null
-  metadata?: Record<string, string>
+  metadata?: Record<string, string> | null
 }
 
 /** Characters of a name. Svix has no limit. */
@@ -55,19 +55,25 @@ function missing(): never {
 
 async function create({ owners }: Parts, { query, body, origin }: SvixCall): Promise<unknown> {
   const change = readApplication(body as ApplicationIn)
-  const existing = async (): Promise<OwnerRecord | undefined> =>
-    query['get_if_exists'] && change.uid ? owners.directory.find(change.uid) : undefined
-  const found = await existing()
+  const isGet = query['get_if_exists'] === true
+  const found = isGet && change.uid ? await owners.directory.find(change.uid) : undefined
   if (found) return view(found)
   try {
     return created(view(await owners.directory.create(change, origin)))
   } catch (error) {
-    if (!(error instanceof Problem && error.code === 'conflict')) throw error
-    // Another request may have created it meanwhile.
-    const other = await existing()
-    if (other) return view(other)
-    throw new SvixError(409, 'conflict', 'An application with that id or uid already exists')
+    const existing = await existingFor(error, change.uid, owners)
+    if (isGet && existing) return view(existing)
+    throw error
   }
+}
+
+/** The customer with a uid that a new one could not get. */
+function existingFor(
+  error: unknown,
+  uid: string | null | undefined,
+  { directory }: Parts['owners'],
+): Promise<OwnerRecord | undefined> | undefined {
+  return uid && error instanceof Problem && error.code === 'conflict' ? directory.find(uid) : undefined
 }
 
 /**
@@ -141,35 +147,26 @@ function readPosition(iterator: string): { owner: string; createdAt: number } {
 /** Milliseconds for which a message may go to an application that another process has removed. */
 const recentFor = 1_000
 
-/** The owners that applications' ids and uids name. */
-export class ApplicationOwners {
-  readonly #parts: Parts
-  readonly #recent = new BoundedCache<string, { owner: string; until: number }>(10_000)
+/** Finds the owner that an application's id or uid names. */
+export interface OwnerLookup {
+  (idOrUid: string): Promise<string | undefined>
+  /** The same without a statement for those that were found within the last second. */
+  recent(idOrUid: string): string | Promise<string | undefined>
+  /** Call it after a change of an application. */
+  forget(): void
+}
 
-  constructor(parts: Parts) {
-    this.#parts = parts
-  }
-
-  async find(idOrUid: string): Promise<string | undefined> {
-    return (await this.#parts.owners.directory.find(idOrUid))?.owner
-  }
-
-  /** As `find`, without a statement for those that were found within the last second. */
-  findRecent(idOrUid: string): string | undefined | Promise<string | undefined> {
-    const now = this.#parts.clock.now()
-    const recent = this.#recent.get(idOrUid)
-    if (recent && now < recent.until && now >= recent.until - recentFor) return recent.owner
-    return this.#findAndRemember(idOrUid, now)
-  }
-
-  async #findAndRemember(idOrUid: string, now: number): Promise<string | undefined> {
-    const owner = await this.find(idOrUid)
-    if (owner !== undefined) this.#recent.set(idOrUid, { owner, until: now + recentFor })
+export function ownerLookup({ owners, clock }: Parts): OwnerLookup {
+  const found = new BoundedCache<string, { owner: string; at: number }>(10_000)
+  const find = async (idOrUid: string): Promise<string | undefined> => {
+    const at = clock.now()
+    const owner = (await owners.directory.find(idOrUid))?.owner
+    if (owner !== undefined) found.set(idOrUid, { owner, at })
     return owner
   }
-
-  /** Call it after a change of an application. */
-  forget(): void {
-    this.#recent.clear()
+  const recent = (idOrUid: string): string | Promise<string | undefined> => {
+    const known = found.get(idOrUid)
+    return known && Math.abs(clock.now() - known.at) < recentFor ? known.owner : find(idOrUid)
   }
+  return Object.assign(find, { recent, forget: () => found.clear() })
 }

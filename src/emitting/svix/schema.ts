@@ -65,7 +65,7 @@ export function readOperations(): DeclaredOperation[] {
         method: method.toUpperCase() as DeclaredOperation['method'],
         url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
         status: status === '204' ? 200 : Number(status),
-        readBody: schema ? bodyReader(schema) : (body) => body,
+        readBody: schema ? bodyReader(schema) : () => ({}),
         readQuery: queryReader((operation.parameters ?? []).filter((one) => one.in === 'query')),
       }
     }),

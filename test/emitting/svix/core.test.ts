@@ -83,6 +83,10 @@ onEachEngine("the core of Svix's API", (engine) => {
 
   test('applications are customers, and customers are applications', async () => {
     const metadata = { plan: 'pro' }
+    const uid = 'at-once'
+    const twice = [1, 2, 3].map(() => call('POST', '/app?get_if_exists=true', { name: 'Once', uid }))
+    const statuses = (await Promise.all(twice)).map(({ status }) => String(status))
+    assert.deepEqual(statuses.toSorted(), ['200', '200', '201'])
     const made = await call('POST', '/app', { name: 'Acme', uid: 'acme', throttleRate: 5, metadata })
     assert.equal(made.status, 201)
     const { id, createdAt, updatedAt, ...rest } = made.body
@@ -105,7 +109,7 @@ onEachEngine("the core of Svix's API", (engine) => {
     assert.deepEqual(await call('GET', '/app/acme'), notFound)
     assert.equal((await call('PUT', '/app/of-nobody', { name: 'New' })).status, 201)
 
-    const without = await call('POST', '/app', { name: 'No uid' })
+    const without = await call('POST', '/app', { name: 'No uid', metadata: null })
     assert.match(without.body.id, /^app_[0-9A-Za-z]{27}$/)
     assert.equal((await call('DELETE', `/app/${without.body.id}/`)).status, 204)
     assert.deepEqual(await call('GET', `/app/${without.body.id}`), notFound)
@@ -294,6 +298,7 @@ onEachEngine("the core of Svix's API", (engine) => {
     assert.equal((await call('GET', '/app/mine', undefined, { token: second })).status, 401)
     const narrow = { capabilities: ['ViewBase'] }
     assert.equal((await call('POST', '/auth/app-portal-access/mine', narrow)).status, 400)
+    assert.equal((await call('POST', '/auth/dashboard-access/mine', null)).status, 200)
     const application = { name: 'New', uid: 'by-portal' }
     assert.equal((await call('POST', '/auth/app-portal-access/by-portal', { application })).status, 200)
     assert.deepEqual(locations(await call('POST', '/auth/app-portal-access/x', { application })), [
