@@ -52,6 +52,8 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
       }
       return start(call, filter, 'endpoint.bulk-replay')
     },
+    'v1.endpoint.replay-missing': async (call) =>
+      start(call, { status: 'missing', ...readTimes(call.body) }, 'endpoint.replay'),
   }
 }
 

@@ -99,7 +99,7 @@ function bodyReader(schema: Schema): DeclaredOperation['readBody'] {
 }
 
 /** Faults of a value that has the right type. Svix reports all of them, but only the first of other faults. */
-const limits = /^(min|max|pattern|format)/i
+const limits = /^(min|max|pattern)/i
 
 function faultsOf(part: 'body' | 'query', schema: Schema, faults: readonly Fault[]): SvixFault[] {
   const other = faults.find(({ keyword }) => !limits.test(keyword))

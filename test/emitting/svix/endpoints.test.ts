@@ -274,6 +274,12 @@ onEachEngine("endpoints of Svix's API", (engine) => {
     await receiver.waitFor(6)
     await counted('success', 4)
     await call(202, 'POST', `${path}/bulk-replay`, { since, statusCodeClass: 500 })
+    const later = await create({ url: `${receiver.url}/later`, channels: ['b'] })
+    const missing = await call<Record<string, string>>(202, 'POST', `/endpoint/${later.id}/replay-missing`, {
+      since,
+    })
+    assert.equal(missing['task'], 'endpoint.replay')
+    assert.equal((await receiver.waitFor(7)).at(-1)!.path, '/hook/later')
     const early = new Date(Date.now() - 21 * 86_400_000).toISOString()
     const { detail } = await call<Faults>(422, 'POST', `${path}/recover`, { since: early })
     assert.deepEqual(detail[0]!.loc, ['body', 'since'])
