@@ -287,7 +287,7 @@ function emittingFinder(
       return [
         ...(await findDelivery(reader, text)),
         ...subscribers.slice(0, mostFound).map(describe),
-        ...(await findOwners(reader, all, text)),
+        ...(await findOwners(reader, text)),
         ...types.map(({ type, description }): Found => ({
           kind: 'event-type',
           id: type,
@@ -315,22 +315,17 @@ function describe({ id, url, owner, description, status }: Row): Found {
   return { kind: 'subscriber', id, title: new URL(url).host, detail }
 }
 
-async function findOwners(
-  reader: Database['reader'],
-  subscribers: readonly Row[],
-  text: string,
-): Promise<Found[]> {
-  const named = await reader.selectFrom('owners').select(['owner', 'name']).limit(mostSearched).execute()
-  const names = new Map(named.map(({ owner, name }) => [owner, name]))
-  const owners = new Set([...subscribers.map(({ owner }) => owner), ...names.keys()])
-  return [...owners]
-    .filter((owner) => owner !== null)
-    .filter((owner) => contains(owner, text) || contains(names.get(owner) ?? null, text))
+async function findOwners(reader: Database['reader'], text: string): Promise<Found[]> {
+  const rows = await reader.selectFrom('owners').select(['owner', 'name']).limit(mostSearched).execute()
+  return rows
+    .filter(({ owner, name }) => contains(owner, text) || contains(name, text))
     .slice(0, mostFound)
-    .map((owner) => {
-      const name = names.get(owner)
-      return { kind: 'customer', id: owner, title: name ?? owner, detail: name === undefined ? null : owner }
-    })
+    .map(({ owner, name }) => ({
+      kind: 'customer',
+      id: owner,
+      title: name ?? owner,
+      detail: name === null ? null : owner,
+    }))
 }
 
 async function findDelivery(reader: Database['reader'], text: string): Promise<Found[]> {
