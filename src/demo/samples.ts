@@ -307,7 +307,8 @@ export class Samples {
     await this.#call('POST', '/events/reprocess', { status: 'retrying' })
     for (const { id, description } of await this.#list(`/subscribers?owner=${sampleCustomer}`)) {
       const isDown = description === customerEndpoints[1].description
-      const replay = isDown ? { status: 'pending', rate: 1 } : { status: 'delivered' }
+      // So slow that it is not done before it is cancelled.
+      const replay = isDown ? { status: 'pending', rate: 0.01 } : { status: 'delivered' }
       const job = await this.#call('POST', `/subscribers/${String(id)}/replay`, replay)
       if (isDown) await this.#call('DELETE', `/jobs/${String(job['id'])}`)
     }
