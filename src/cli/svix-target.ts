@@ -146,15 +146,16 @@ export class SvixTarget {
       status,
       signing: secret === undefined ? 'v1a' : signing,
     } as const
-    if (this.#isDryRun) {
-      checkedUrl(given.url, this.#egress.of(owner))
-      readCustomHeaders(headers)
-      if (secret !== undefined) readSymmetricKey(secret)
-    } else if (!before) await this.#subscribers.create({ ...all, secret }, 'all', origin)
+    // Everything is checked before the first write: one that failed in between would count as unchanged in the next run.
+    checkedUrl(given.url, this.#egress.of(owner))
+    readCustomHeaders(headers)
+    if (secret !== undefined) readSymmetricKey(secret)
+    if (this.#isDryRun) return [before ? 'updated' : 'created', toDo]
+    if (!before) await this.#subscribers.create({ ...all, secret }, 'all', origin)
     else {
-      await this.#subscribers.change(before.id, all, 'all', origin)
       if (secret !== undefined)
-        await this.#subscribers.rotate(before.id, 'all', { overlap: 0, secret }, origin)
+        await this.#subscribers.rotate(before.id, 'all', { overlap: 0, secret, scheme: 'v1' }, origin)
+      await this.#subscribers.change(before.id, all, 'all', origin)
     }
     return [before ? 'updated' : 'created', toDo]
   }

@@ -180,10 +180,12 @@ for (const engine of engines)
       const headers = { 'x-tenant': '7', authorization: 'Bearer 1' }
       const change = { method: 'PATCH', json: { headers, status: 'active' } }
       assert.equal((await service.admin(`/subscribers/${found[0]!.id}`, change)).status, 200)
+      const rotated = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
       svix.applications[0]!.endpoints = [
         endpoint('ep_a', {
           sensitive: ['Authorization'],
           description: 'Changed',
+          key: rotated,
           updatedAt: '2999-01-01T00:00:00Z',
         }),
       ]
@@ -191,6 +193,8 @@ for (const engine of engines)
       const [changed] = await subscribersOf('app_3')
       assert.partialDeepStrictEqual(changed, { status: 'active', description: 'Changed' })
       assert.deepEqual(changed!['headers'], { authorization: '[redacted]' })
+      const key = await (await service.admin('/api/v1/app/app_3/endpoint/ep_a/secret')).json()
+      assert.deepEqual(key, { key: rotated })
     })
 
     test('Ctrl-C ends it after an application, and --iterator continues', async () => {
