@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { newId } from '../../crypto/ids.ts'
 
 // Svix's ids are a prefix and 27 digits of base 62. Ours are converted, so that none is stored twice.
@@ -91,8 +91,6 @@ export const newMessageId = (now: number): string => write('msg_', fromUuid(newI
  * @param kind what the text is: texts of two kinds have different ids
  */
 export function messageIdOf(kind: 'eventId' | 'idempotency-key', owner: string, text: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([kind, owner, text]))
-    .digest()
-  return write('msg_', BigInt(`0x${hash.subarray(0, 20).toString('hex')}`))
+  const digest = hash('sha256', JSON.stringify([kind, owner, text]))
+  return write('msg_', BigInt(`0x${digest.slice(0, 40)}`))
 }
