@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Access } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
@@ -100,6 +100,30 @@ interface MessageBody {
   application?: Parameters<typeof createNamed>[1]
 }
 
+/** A class, because each object literal with a getter gets a hidden class of its own, which keeps the request until a full collection. */
+class Call implements SvixCall {
+  readonly owner: string
+  readonly params: SvixCall['params']
+  readonly query: SvixCall['query']
+  readonly body: SvixCall['body']
+  readonly request: FastifyRequest
+  readonly isPortal: boolean
+
+  constructor(call: Omit<SvixCall, 'origin'>) {
+    this.owner = call.owner
+    this.params = call.params
+    this.query = call.query
+    this.body = call.body
+    this.request = call.request
+    this.isPortal = call.isPortal
+  }
+
+  /** Messages write no entry, and need none. */
+  get origin(): AuditOrigin {
+    return auditOrigin(this.request)
+  }
+}
+
 interface HandleParts extends EmittingRouteParts {
   findOwner: OwnerLookup
 }
@@ -124,18 +148,7 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
       const { application } = body as MessageBody
       owner = await createNamed(params['app_id']!, application, parts, auditOrigin(request))
     }
-    const call: SvixCall = {
-      owner,
-      params,
-      query,
-      body,
-      request,
-      // Messages write no entry, and need none.
-      get origin() {
-        return auditOrigin(request)
-      },
-      isPortal,
-    }
+    const call = new Call({ owner, params, query, body, request, isPortal })
     if (!handler) throw notImplemented(`${id} has no counterpart in Postern.`)
     const work = async (): Promise<Answer> => write(status, await handler(call))
     // The id of a message is made of its key, so that this costs it no statement.
