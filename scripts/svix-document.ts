@@ -23,7 +23,7 @@ const answered =
   /^v1\.(application|endpoint|event-type|environment|message|message-attempt|statistics|background-task|health)\.|^v1\.authentication\.(app-portal-access|whoami|logout|expire-all)$/
 /** Operations of these groups that it does not. */
 const others =
-  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.broadcast|v1\.stats|application\.(stats|count)|endpoint-count|endpoint\.(cancel-msgs|(get|set)-server-ca|.*-?(oauth|mtls)|get-throttling)|simulate/
+  /patch-alert-email|connector|auto-config|hubspot|\.poller|\.pollerv2|message\.(broadcast|events|expunge-all-contents|test-attempt)|v1\.stats|application\.(stats|count)|endpoint-count|endpoint\.(cancel-msgs|(get|set)-server-ca|.*-?(oauth|mtls)|get-throttling)|simulate/
 
 /** Names of libraries 1.x, which were renamed. The server accepts both, and its document leaves them out. */
 const formerNames: Record<string, string> = { throttleRate: 'rateLimit', eventTypes: 'filterTypes' }

@@ -30,7 +30,9 @@ const reasons: readonly [path: RegExp, reason: string][] = [
   [/\/cancel-msgs$/, 'Pending messages cannot be canceled. Disable the endpoint to stop sending.'],
   [/\/simulate$/, 'POST /transformations/test runs a transformation without sending anything.'],
   [/^msg\/broadcast/, "POST /events with the audience `*` emits an event to all customers' endpoints."],
-  [/^events$/, 'GET /events reads the log of events.'],
+  [/\/expunge-all-contents$/, 'Remove the content of each message, or of several with `bulk-expunge`.'],
+  [/\/test-attempt$/, 'POST /subscribers/{id}/test sends a test event to one endpoint.'],
+  [/(^|\/)events$/, 'GET /events reads the log of events.'],
   [/(^|\/)stats\//, 'GET /subscribers/{id}/health has the statistics of an endpoint.'],
   [/\/inbound\//, 'Postern has no inbound URLs of applications.'],
 ]

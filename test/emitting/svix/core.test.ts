@@ -53,8 +53,14 @@ onEachEngine("the core of Svix's API", (engine) => {
   test('answers errors in the form that the libraries read', async () => {
     assert.deepEqual(await call('GET', '/app/nobody/endpoint'), notFound)
     assert.deepEqual(await call('GET', '/nothing/here'), notFound)
-    const { status, body } = await call('GET', '/stream/')
-    assert.deepEqual([status, body.code], [404, 'not_implemented'])
+    for (const [method, path] of [
+      ['GET', '/stream/'],
+      ['POST', '/app/a/msg/expunge-all-contents'],
+      ['GET', '/app/a/events'],
+    ] as const) {
+      const { status, body } = await call(method, path)
+      assert.deepEqual([status, body.code], [404, 'not_implemented'], path)
+    }
     assert.deepEqual(locations(await call('GET', '/app?limit=251')), [['query', 'limit', 'limit']])
     assert.equal((await call('GET', '/app?order=sideways')).status, 400)
     assert.deepEqual(locations(await call('POST', '/app', { name: '', uid: 'a b' })), [
