@@ -50,6 +50,10 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     },
   }
   const findOwner = ownerLookup(parts)
+  // Go's library sends an empty body in chunks, without a type.
+  app.bodies.parse(app, ['*'], (_request, bytes, done) =>
+    bytes.length === 0 ? done(null) : done(new Problem('unsupported-media-type')),
+  )
   app.setErrorHandler((error, request, reply) => {
     const { answer, problem } = toSvixError(error)
     if (problem) app.problemLog.report(request.log, problem, error)

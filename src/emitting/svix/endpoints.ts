@@ -234,10 +234,14 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
       const scheme = secret === undefined ? (keys[0]?.scheme ?? 'v1') : schemeOf(secret)
       const rotation = { overlap, secret, scheme, keepsEnds: true }
       const shown = await subscribers.rotate(id, reachOf(call), rotation, call.origin)
-      return { key: shown.secret ?? shown.publicKey }
+      return isFirstLibrary(call) ? undefined : { key: shown.secret ?? shown.publicKey }
     },
   }
 }
+
+/** Java's versions 1.x throw at a body where the server of their time sent none; Python's and Rust's 2.x throw without it. */
+const isFirstLibrary = ({ request }: SvixCall) =>
+  request.headers['user-agent']?.startsWith('svix-libs/1.') ?? false
 
 /** Headers that Svix refuses, beyond those that Postern sets itself. */
 const forbidden =
