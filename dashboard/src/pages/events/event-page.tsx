@@ -234,6 +234,13 @@ function Details({ event }: { event: EventDetail }) {
       ) : (
         <CustomerFact owner={event.audience} ownerName={null} />
       )}
+      {event.channels && <Fact name="Channels">{event.channels.join(', ')}</Fact>}
+      {event.tags && <Fact name="Tags">{event.tags.join(', ')}</Fact>}
+      {event.payloadRemovedAt !== null && (
+        <Fact name="Payload">
+          removed <Time value={event.payloadRemovedAt} />
+        </Fact>
+      )}
       {processing && (
         <Fact name="Attempts">
           {processing.attempts}
