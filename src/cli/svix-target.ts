@@ -138,7 +138,8 @@ export class SvixTarget {
     const secret = key.startsWith('whsec_') ? key : undefined
     if (secret === undefined && !before) toDo.push('send its owner the new ed25519 public key')
     const { signing, ...settings } = checkEndpoint(bodyOf(given, uid, headers))
-    const status = given.disabled ? 'disabled' : toDo.length > 0 ? 'paused' : 'active'
+    const mustWait = toDo.length > 0 || before?.status === 'paused'
+    const status = given.disabled ? 'disabled' : mustWait ? 'paused' : 'active'
     const all = {
       ...readSettings(settings),
       retrySchedule,

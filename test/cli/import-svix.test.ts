@@ -188,9 +188,14 @@ for (const engine of engines)
           key: rotated,
           updatedAt: '2999-01-01T00:00:00Z',
         }),
+        endpoint('ep_b', {
+          key: `whpk_${Buffer.alloc(32, 1).toString('base64')}`,
+          updatedAt: '2999-01-01T00:00:00Z',
+        }),
       ]
-      assert.match((await run()).stdout, /^endpoints: 1 updated$/m)
-      const [changed] = await subscribersOf('app_3')
+      assert.match((await run()).stdout, /^endpoints: 2 updated$/m)
+      const [changed, waiting] = await subscribersOf('app_3')
+      assert.equal(waiting!.status, 'paused')
       assert.partialDeepStrictEqual(changed, { status: 'active', description: 'Changed' })
       assert.deepEqual(changed!['headers'], { authorization: '[redacted]' })
       const key = await (await service.admin('/api/v1/app/app_3/endpoint/ep_a/secret')).json()
