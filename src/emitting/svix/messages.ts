@@ -4,7 +4,6 @@ import { groupEmits } from '../events/emitter.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
-import { createNamed } from './applications.ts'
 import type { SvixCall, SvixOperations } from './call.ts'
 import { invalidField, SvixError } from './errors.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
@@ -110,9 +109,7 @@ function creator(parts: EmittingRouteParts): SvixOperations[string] {
   return async (call) => {
     const body = call.body as MessageIn
     const withContent = call.query['with_content'] !== false
-    const { params, origin } = call
-    const inline = call.body.application ?? undefined
-    const owner = call.owner || (await createNamed(params['app_id']!, inline, parts, origin))
+    const { owner } = call
     const header = call.request.headers['idempotency-key'] as string | undefined
     const id = body.eventId
       ? messageIdOf('eventId', owner, body.eventId)
