@@ -6,7 +6,7 @@ import type { App } from '../../http/app.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { applicationOperations, createNamed, type OwnerLookup, ownerLookup } from './applications.ts'
 import { authenticationOperations } from './auth.ts'
-import { notFound, notImplemented, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
+import { notFound, SvixAnswer, type SvixCall, type SvixOperations } from './call.ts'
 import { endpointOperations } from './endpoints.ts'
 import { environmentOperations } from './environment.ts'
 import { toSvixError } from './errors.ts'
@@ -136,6 +136,7 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
   const repeated = new IdempotentResponses(parts)
   const { id, status, readBody, readQuery } = operation
   const handler = handlers[id]
+  if (!handler) throw new Error(`${id} of Svix's API has no handler`)
   const isForOwners = forOwners.test(id) && !notForOwners.test(id)
   const isMessage = id === 'v1.message.create'
   const changesApplications = id.startsWith('v1.application.') && operation.method !== 'GET'
@@ -153,7 +154,6 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
       owner = await createNamed(params['app_id']!, application, parts, auditOrigin(request))
     }
     const call = new Call({ owner, params, query, body, request, isPortal })
-    if (!handler) throw notImplemented(`${id} has no counterpart in Postern.`)
     const work = async (): Promise<Answer> => write(status, await handler(call))
     // The id of a message is made of its key, so that this costs it no statement.
     const key = isMessage ? undefined : idempotencyHash(request)
