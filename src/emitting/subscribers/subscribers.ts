@@ -301,6 +301,15 @@ export class Subscribers {
     return shown
   }
 
+  /** The key that signs now, as `SubscriberSecrets.reveal` returns it. That it was read is recorded in the same transaction. */
+  revealSecret(id: string, origin: AuditOrigin): Promise<string | undefined> {
+    const { database, secrets, record } = this.#parts
+    return database.transaction(async (tx) => {
+      await record(tx, { action: 'subscriber.secret_read', target: subscriberTarget(id), ...origin })
+      return secrets.reveal(tx, id)
+    })
+  }
+
   /** Disables a subscriber on behalf of the service, if it is active and has that address, and with `failing` if it still fails. */
   async disable(
     tx: Tx,

@@ -216,7 +216,7 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
   return {
     'v1.endpoint.get-secret': async (call) => {
       const { id } = await endpointOf(parts, call)
-      return { key: await secrets.reveal(database.reader, id) }
+      return { key: await subscribers.revealSecret(id, call.origin) }
     },
     // With a body, which one of the libraries requires. The others ignore it.
     'v1.endpoint.rotate-secret': async (call) => {

@@ -185,7 +185,7 @@ onEachEngine("the core of Svix's API", (engine) => {
     assert.deepEqual(await ask(), { status: 201, text: '{"call":2}' })
   })
 
-  test('each change writes to the audit log', async () => {
+  test('each change, and each look at a secret, writes to the audit log', async () => {
     const { database } = service
     const last = await database.reader
       .selectFrom('audit_log')
@@ -194,13 +194,15 @@ onEachEngine("the core of Svix's API", (engine) => {
       .executeTakeFirst()
     await call('POST', '/app', { name: 'Audited', uid: 'audited' })
     await call('PATCH', '/app/audited', { metadata: { a: 'b' } })
+    const { id } = (await call('POST', '/app/audited/endpoint', { url: 'https://example.com/hook' })).body
+    const { key } = (await call('GET', `/app/audited/endpoint/${id}/secret`)).body
     const { token } = (await call('POST', '/auth/app-portal-access/audited', {})).body
     await call('POST', '/auth/logout', undefined, { token })
     await call('POST', '/auth/app/audited/expire-all', {})
     await call('DELETE', '/app/audited')
     const rows = await database.reader
       .selectFrom('audit_log')
-      .select(['action', 'actor', 'address', 'target'])
+      .select(['action', 'actor', 'address', 'target', 'detail'])
       .where('seq', '>', last!.seq)
       .orderBy('seq')
       .execute()
@@ -209,14 +211,18 @@ onEachEngine("the core of Svix's API", (engine) => {
       [
         'owner.created',
         'owner.changed',
+        'subscriber.created',
+        'subscriber.secret_read',
         'portal.link_created',
         'portal.left',
         'portal.revoked',
+        'subscriber.deleted',
         'owner.deleted',
       ],
     )
+    assert.ok(!JSON.stringify(rows).includes(key))
     for (const { action, actor, address, target } of rows) {
-      assert.equal(target, 'owner:audited')
+      assert.match(target!, action.startsWith('subscriber.') ? /^subscriber:/ : /^owner:audited$/)
       assert.match(actor!, action === 'portal.left' ? /^owner:audited$/ : /^key:/)
       assert.ok(address)
     }
