@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
+import { build } from 'rolldown'
 import { Webhook } from 'svix'
 import document from '../../../src/emitting/svix/document/openapi.json' with { type: 'json' }
 import { onEachEngine } from '../../harness/engines.ts'
@@ -132,6 +134,24 @@ onEachEngine("Svix's libraries", (engine) => {
         new Webhook(secret).verify(body.toString(), headers as Record<string, string>)
       assert.deepEqual(JSON.parse(calls[0]!.body.toString()), { n: 1 })
     })
+
+  test("the tests against a server in npm's package pass as they are", async () => {
+    const json = { name: 'tests', scopes: ['svix'] }
+    const { key } = await expectJson<{ key: string }>(service, 201, '/keys', { method: 'POST', json })
+    const folder = mkdtempSync(join(tmpdir(), 'postern-svix-'))
+    try {
+      const file = join(folder, 'tests.mjs')
+      const input = join(root, 'node_modules/svix/src/KitchenSink.test.ts')
+      await build({ input, platform: 'node', output: { file, format: 'esm' }, logLevel: 'silent' })
+      const { NODE_TEST_CONTEXT: _, ...inherited } = process.env
+      const env = { ...inherited, SVIX_SERVER_URL: service.baseUrl, SVIX_TOKEN: key }
+      const { stdout } = await promisify(execFile)(process.execPath, ['--test-reporter=tap', file], { env })
+      assert.match(stdout, /^# pass [1-9]\d*$/m)
+      assert.match(stdout, /^# skipped 0$/m)
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
 
   test('call every operation of the open-source server, at least two of them each', () => {
     const lacking = openSource.filter((operation) => (callers.get(operation)?.size ?? 0) < 2)
