@@ -307,7 +307,7 @@ export class Samples {
     await this.#call('POST', '/events/reprocess', { status: 'retrying' })
     for (const { id, description } of await this.#list(`/subscribers?owner=${sampleCustomer}`)) {
       const isDown = description === customerEndpoints[1].description
-      // So slow that it is not done before it is cancelled.
+      // Slow enough to be cancelled before it is done.
       const replay = isDown ? { status: 'pending', rate: 0.01 } : { status: 'delivered' }
       const job = await this.#call('POST', `/subscribers/${String(id)}/replay`, replay)
       if (isDown) await this.#call('DELETE', `/jobs/${String(job['id'])}`)

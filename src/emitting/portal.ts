@@ -18,8 +18,8 @@ export class Portal extends AuditedStore {
   /**
    * Creates a link, and removes expired links and sessions.
    * @param name sets the owner's display name
-   * @param lasts milliseconds until the link and its session expire, and until a token for the Svix-compatible API expires, which is
-   * created with `token` and sees event types behind its `featureFlags`
+   * @param lasts milliseconds until the link, its session and the token expire. Only with `token`, a token for the Svix-compatible
+   * API is created. It sees event types behind its `featureFlags`.
    */
   async createLink(
     { owner, name }: { owner: string; name?: string | undefined },
@@ -142,7 +142,7 @@ export class Portal extends AuditedStore {
     await this.record(tx, { action: 'portal.left', target: targetOf(owner), ...origin })
   }
 
-  /** Ends all links, sessions and tokens of an owner. @param within milliseconds until then */
+  /** Ends all links, sessions and tokens of an owner. @param within milliseconds until they end at the latest */
   async revoke(owner: string, origin: AuditOrigin, within = 0): Promise<void> {
     const end = this.clock.now() + within
     await this.database.transaction(async (tx) => {

@@ -100,7 +100,7 @@ function detailRoute(app: App, database: Database): void {
   )
 }
 
-/** Reads the channels and tags of emitted events as well, and the times of scheduled and canceled ones. */
+/** Adds the channels and tags of emitted events, and the times of scheduled and canceled ones. */
 async function present({ readerAside }: Database, rows: FoundPage['rows']) {
   const emitted = rows.filter(({ direction }) => direction === 'emitted').map(({ id }) => id)
   if (emitted.length === 0) return rows.map(presentEvent)
@@ -228,10 +228,10 @@ const EventDetail = Type.Object({
     }),
   ),
   canceledAt: nullable(DateTime, 'When a scheduled event was canceled.'),
-  uid: nullable(Type.String(), 'Of an emitted event: the ID that its caller gave it besides `eventId`.'),
+  uid: nullable(Type.String(), 'Of an emitted event: the ID that its caller chose besides `eventId`.'),
   payloadExpiresAt: nullable(
     DateTime,
-    'When the payload of an emitted event with `payloadRetention` is removed, or was.',
+    'When the payload is due for removal, because of `payloadRetention` or a request. Null: with the event.',
   ),
   payloadRemovedAt: nullable(DateTime, 'When the payload was removed; the event itself remains.'),
   headers: nullable(

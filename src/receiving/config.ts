@@ -47,9 +47,9 @@ export interface EmittedEvent<Type extends string = string, Data = unknown> {
   delay?: number
   /** Subscribers with channels get it only if they share one of these: 1 to 5. Others get it regardless. */
   channels?: string[]
-  /** Labels of the event in the log: 1 to 5. Subscribers do not get them. */
+  /** Labels of the event in the log: 1 to 5. They are not sent to subscribers. */
   tags?: string[]
-  /** Seconds after which the payload is removed, from the time at which it is sent. Default: with the event. */
+  /** Seconds for which the payload is stored after the event is sent. Default: as long as the event. */
   payloadRetention?: number
 }
 

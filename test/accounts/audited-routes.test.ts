@@ -445,8 +445,8 @@ onEachEngine('the audit log and all routes', (engine) => {
 
   test('each route that changes data writes an entry, or is an exception with a reason', async () => {
     const table = calls()
-    // The identity provider of demo mode stands for another company's service: it is never there in production. Svix's API calls the
-    // functions of the routes here: test/emitting/svix/ checks its entries.
+    // Demo mode's identity provider stands for another company's service and does not exist in production. Svix's API calls the same
+    // functions as the routes here; test/emitting/svix/ checks its audit entries.
     const isOurs = (route: string): boolean => !/^(GET|HEAD|OPTIONS) | \/demo-idp\/|\/api\/v1\//.test(route)
     const changing = service.app.routeMethods.all().filter(isOurs)
     const known = [...Object.keys(table), ...Object.keys(exceptions)]

@@ -65,7 +65,7 @@ for (const engine of engines)
       return data.toSorted((a, b) => a.uid.localeCompare(b.uid))
     }
 
-    test('everything arrives as it was, and a second run changes nothing', async () => {
+    test('everything is imported unchanged, and a second run changes nothing', async () => {
       svix.eventTypes = [
         {
           name: 'order.old',
@@ -151,7 +151,7 @@ for (const engine of engines)
       assert.ok(call!.headers['svix-signature'])
     })
 
-    test('what Svix hides pauses an endpoint, and what Postern rejects is skipped with its reason', async () => {
+    test('an endpoint with hidden headers is paused, and one that Postern rejects is skipped with a reason', async () => {
       svix.eventTypes = []
       svix.applications = [
         application('app_3', [
@@ -176,7 +176,7 @@ for (const engine of engines)
           ['ep_b', 'paused', 'v1a'],
         ],
       )
-      // Somebody completes it; a change at Svix does not remove the header.
+      // Somebody adds the hidden header. A later change at Svix does not remove it.
       const headers = { 'x-tenant': '7', authorization: 'Bearer 1' }
       const change = { method: 'PATCH', json: { headers, status: 'active' } }
       assert.equal((await service.admin(`/subscribers/${found[0]!.id}`, change)).status, 200)
@@ -202,7 +202,7 @@ for (const engine of engines)
       assert.deepEqual(key, { key: rotated })
     })
 
-    test('Ctrl-C ends it after an application, and --iterator continues', async () => {
+    test('Ctrl-C stops the import after an application, and --iterator continues it', async () => {
       svix.applications = Array.from({ length: 60 }, (_, at) => application(`app_many_${100 + at}`, []))
       svix.applications.at(-5)!.endpoints = [endpoint('ep_last')]
       const { child, ended } = startPostern(folder, args(), env())
@@ -222,7 +222,7 @@ for (const engine of engines)
       assert.equal((await subscribersOf('app_many_155')).length, 1)
     })
 
-    test('a wrong token, another server, an unavailable one', async () => {
+    test('a wrong token, a server that is not Svix, and an unavailable server are reported', async () => {
       const wrong = await postern(folder, args(), { ...env(), SVIX_AUTH_TOKEN: 'wrong' })
       assert.equal(wrong.code, 1)
       assert.match(wrong.stderr, /rejected the API key .*set SVIX_AUTH_TOKEN/)

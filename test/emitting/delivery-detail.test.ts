@@ -69,7 +69,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     )
   })
 
-  test('the signature of a body that is the data alone', async () => {
+  test('the signature of a body that is only the data', async () => {
     let skipped = 0
     const clock = { ...systemClock, now: () => Date.now() + skipped }
     await using receiver = await startReceiver()

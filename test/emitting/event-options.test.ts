@@ -1,4 +1,4 @@
-// Channels, tags and retention of single events.
+// Channels, tags and payload retention of single events.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
@@ -26,7 +26,7 @@ interface Shown {
 const show = (service: TestService, event: number): Promise<Shown> =>
   expectJson(service, 200, `/events/${event}`)
 
-/** The removal of payloads, for which it is so many seconds later. */
+/** The removal of payloads, with a clock that is this many seconds ahead. */
 function removalAfter({ database }: TestService, seconds: number): PayloadRemoval {
   const clock: Clock = { ...systemClock, now: () => Date.now() + seconds * 1000 }
   return new PayloadRemoval({
@@ -56,7 +56,7 @@ async function eventsOf(service: TestService, subscriber: string): Promise<strin
 }
 
 onEachEngine('options of events', (engine) => {
-  test('a subscriber with channels gets the events that share one', async () => {
+  test('a subscriber with channels gets the events with one of them', async () => {
     await using receiver = await startReceiver()
     await using service = await startEmitting(engine, {
       handlers: {
@@ -167,7 +167,7 @@ onEachEngine('options of events', (engine) => {
     assert.ok((await show(service, later.id)).canceledAt)
   })
 
-  test('a payload is removed after its retention', async () => {
+  test('a payload is removed after its retention period', async () => {
     await using service = await startEmitting(engine)
     const send = (json: object): Promise<{ id: number }[]> =>
       expectJson(service, 202, '/events', {

@@ -1,4 +1,4 @@
-// Events that a subscriber never got, because it matched none of them when they were emitted.
+// Events that a subscriber never got, because it did not match or exist when they were emitted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
@@ -32,7 +32,7 @@ async function eventsOf(service: TestService, subscriber: string): Promise<strin
 }
 
 onEachEngine('missing events', (engine) => {
-  test('a replay sends those that match the subscriber now', async () => {
+  test('a replay sends those that the subscriber matches now', async () => {
     await using receiver = await startReceiver()
     await using service = await startEmitting(engine)
     const send = (id: string, event: object = {}): Promise<{ id: number }> =>

@@ -1,4 +1,4 @@
-// The customers that programs create, with uids that change: each text finds one of them.
+// Customers that programs create. A uid can change, but never identifies two of them.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -30,7 +30,7 @@ onEachEngine('the directory of customers', (engine) => {
   const ownerOf = async (text: string) => (await directory.find(text))?.owner
   const taken = { code: 'conflict' }
 
-  test('a uid is the owner; without one, the owner is an id', async () => {
+  test('the uid becomes the owner; without one, the owner is a new id', async () => {
     const acme = await directory.create({ name: 'Acme', uid: 'acme', metadata: { a: '1' } }, origin)
     assert.deepEqual([acme.owner, acme.uid, acme.metadata], ['acme', 'acme', { a: '1' }])
     const other = await directory.create({ name: 'Other' }, origin)
@@ -43,7 +43,7 @@ onEachEngine('the directory of customers', (engine) => {
       assert.equal(await ownerOf(text), undefined)
   })
 
-  test('a changed uid finds the customer in place of the old one, which is free again', async () => {
+  test('a changed uid identifies the customer, and the old uid is free again', async () => {
     await directory.change('acme', { uid: 'acme-2' }, origin)
     assert.deepEqual([await ownerOf('acme-2'), await ownerOf('acme')], ['acme', undefined])
     const second = await directory.create({ uid: 'acme' }, origin)
@@ -60,7 +60,7 @@ onEachEngine('the directory of customers', (engine) => {
     assert.equal(await ownerOf(applicationId('acme')), 'acme')
   })
 
-  test('a uid in use, and one with the form of an id, are rejected', async () => {
+  test('a uid in use and a uid with the form of an application ID are rejected', async () => {
     await directory.create({ uid: 'globex' }, origin)
     await assert.rejects(directory.create({ uid: 'globex' }, origin), taken)
     await assert.rejects(directory.change('acme', { uid: 'globex' }, origin), taken)
@@ -72,7 +72,7 @@ onEachEngine('the directory of customers', (engine) => {
     assert.deepEqual(outcomes.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected', 'rejected'])
   })
 
-  test('they are listed by the time of their creation, in both directions', async () => {
+  test('customers are listed by creation time, in both directions', async () => {
     for (const uid of ['z', 'y', 'x']) {
       clock.pass(1000)
       await directory.create({ uid }, origin)

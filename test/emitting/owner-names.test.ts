@@ -82,7 +82,7 @@ onEachEngine('display names of customers', (engine) => {
     assert.deepEqual(data.map(({ target }) => target).toSorted(), targets)
   })
 
-  test('metadata stay until they are sent, and are bounded', async () => {
+  test('metadata stays unless it is sent, and its size is limited', async () => {
     const put = (json: object, status = 200) =>
       expectJson<{ name: string; metadata: object }>(service, status, '/owners/umbrella', {
         method: 'PUT',
@@ -101,7 +101,7 @@ onEachEngine('display names of customers', (engine) => {
     assert.deepEqual(changes[0]!.detail, { fields: 'metadata' })
   })
 
-  test('a removed customer loses its endpoints and its access, and can come back', async () => {
+  test('a removed customer loses its endpoints and portal access, and can be created again', async () => {
     const portal = await enterPortal(service, 'initech')
     await portal.json(200, 'GET', '/session')
     const { id } = (await dataOf<{ id: string }>(service, '/subscribers?owner=initech'))[0]!

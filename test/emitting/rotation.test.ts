@@ -54,7 +54,7 @@ onEachEngine('rotation', (engine) => {
     assert.deepEqual(signers(receiver.calls.at(-1)!, { ...secrets, third, fourth }), ['fourth'])
   })
 
-  test('at most eleven secrets sign; an invalid overlap is refused', async () => {
+  test('at most eleven secrets sign; an invalid overlap is rejected', async () => {
     await using receiver = await startReceiver()
     const { id } = await subscribe(service, { url: receiver.url })
     const path = `/subscribers/${id}/rotate-secret`

@@ -61,7 +61,7 @@ onEachEngine('signing', (engine) => {
     assert.throws(() => new SvixWebhook(secret).verify(call!.body.toString().replace('é', 'e'), headers))
   })
 
-  test('headers of Svix in place of those of Standard Webhooks, or both, and the data as the body', async () => {
+  test("Svix's signature headers, or both kinds, and the data as the body", async () => {
     await using receiver = await startReceiver()
     const { id, secret } = await subscribe(service, {
       url: receiver.url,

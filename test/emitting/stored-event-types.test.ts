@@ -1,4 +1,4 @@
-// Event types that are created through the API, beside those that the configuration declares.
+// Event types that are created through the API, in addition to those that the configuration declares.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
@@ -22,7 +22,7 @@ const shownBy = async (service: Service): Promise<Shown[]> => {
 const typesOf = (all: readonly { type: string }[]): string[] => all.map(({ type }) => type)
 
 onEachEngine('stored event types', (engine) => {
-  test('they are created, replaced, listed and deleted, with an audit trail', async () => {
+  test('event types are created, replaced, listed and deleted, with audit entries', async () => {
     await using service = await startEmitting(engine)
     const schemas = {
       9: { type: 'object', examples: [{ old: true }] },
@@ -55,11 +55,11 @@ onEachEngine('stored event types', (engine) => {
     assert.deepEqual(
       audit.filter(({ target }) => target === 'event_type:order.paid').map(({ action }) => action),
       ['event_type.deleted', 'event_type.changed', 'event_type.created'],
-      'a call that changes nothing leaves no entry',
+      'a request that changes nothing leaves no entry',
     )
   })
 
-  test('what is no schema, too long or declared already is refused with a reason', async () => {
+  test('invalid fields and declared types are rejected with a reason', async () => {
     const config = defineConfig({ emitting: { eventTypes: { declared: {} } } })
     await using service = await startEmitting(engine, { config })
     const refused: [number, string, object, RegExp][] = [
@@ -85,7 +85,7 @@ onEachEngine('stored event types', (engine) => {
     assert.deepEqual(await dataOf(service, '/stored-event-types'), [])
   })
 
-  test('a stored type counts as declared at once, an archived one does not', async () => {
+  test('a stored type counts as declared at once; an archived one does not', async () => {
     const config = defineConfig({
       emitting: { eventTypes: { declared: {} }, undeclaredTypes: 'refuse' },
     })

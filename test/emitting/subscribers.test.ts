@@ -131,7 +131,7 @@ onEachEngine('subscribers', (engine) => {
     assert.equal((await service.admin(`/subscribers/${made.id}`, { method: 'PATCH', json: {} })).status, 404)
   })
 
-  test('a uid is free again for its owner when it is removed; channels and metadata are stored', async () => {
+  test('a uid is unique for its owner and free again when removed; channels and metadata are stored', async () => {
     const url = 'http://127.0.0.1:9/hook'
     const settings = { uid: 'main', metadata: { region: 'eu' }, channels: ['a', 'b', 'a'], body: 'data' }
     const make = (json: object, status = 201) =>

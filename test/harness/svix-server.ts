@@ -11,7 +11,7 @@ interface Entity {
 
 export interface SvixEndpoint extends Entity {
   url: string
-  /** What GET …/secret returns. */
+  /** The key that GET …/secret returns. */
   key: string
   headers?: Record<string, string>
   sensitive?: string[]
@@ -31,7 +31,7 @@ export interface SvixServer {
   close: () => void
 }
 
-/** A server that answers GETs as Svix's open-source server does: its lists go by id, and the iterator is the last id of a page. */
+/** A server that answers GETs as Svix's open-source server does: its lists are ordered by id, and the iterator is the last id of a page. */
 export async function startSvixServer(): Promise<SvixServer> {
   const server: SvixServer = {
     url: '',

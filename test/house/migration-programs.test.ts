@@ -1,5 +1,5 @@
-// The program of a migration guide moves subscribers from a server that answers as Convoy's does, and receivers verify with the secrets
-// that they had.
+// A migration guide's program moves subscribers from a server that answers as Convoy's does. Receivers still verify with their old
+// secrets.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { createServer, type Server } from 'node:http'

@@ -4,7 +4,7 @@ import { engines } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 
-/** Pages, files, what only demo mode has, and Svix's API, which has a document of its own: they are no part of the interface. */
+/** Not part of the interface: pages, files, routes that only demo mode has, and Svix's API, which has its own OpenAPI document. */
 const hidden = [/\/api\/v1\//, /^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
 
 interface Document {

@@ -8,7 +8,7 @@ import type { sealedColumns } from '../../src/crypto/keyring.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/guides/operating/secrets.md'), 'utf8')
 
-/** Where the page names what a sealed column holds. Pending sign-ins and stored responses end by themselves. */
+/** How the page names the content of each sealed column. Pending sign-ins and stored responses expire by themselves. */
 const rows: Record<keyof typeof sealedColumns, string | undefined> = {
   subscriberSecret: 'the signing secret of a subscriber',
   subscriberHeaders: 'custom headers of a subscriber',

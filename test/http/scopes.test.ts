@@ -52,7 +52,7 @@ onEachEngine('scopes of API keys', (engine) => {
     }>()
     routes = service.app.routeMethods.all().flatMap((declared) => {
       const [method = '', url = ''] = declared.split(' ')
-      // Svix's API has a document of its own: test/emitting/svix/core.test.ts checks its access.
+      // Svix's API has its own OpenAPI document: test/emitting/svix/core.test.ts checks its access.
       if (method === 'OPTIONS' || url.includes('/api/v1/')) return []
       const described = document.paths[url.replace(/:(\w+)/g, '{$1}')]
       const operation = described?.[method === 'HEAD' ? 'get' : method.toLowerCase()]

@@ -74,7 +74,7 @@ export type Attempt = (request: AttemptRequest, cut: AbortBroadcast) => Promise<
 export const addressKey = ':url'
 /** The same for a method other than POST. */
 export const methodKey = ':method'
-/** The same with `data` for a body that is the event's data alone. */
+/** The same, with the value `data`, for a body that is only the event's data. */
 export const bodyKey = ':body'
 
 /** The reason of an exchange that was aborted at its time-out. */

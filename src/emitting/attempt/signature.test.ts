@@ -83,7 +83,7 @@ test('a secret may have a prefix and padding; an invalid secret is refused witho
   }
 })
 
-test('a private key of ed25519 has its public key with it', () => {
+test('an ed25519 private key is given together with its public key', () => {
   const pair = '6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=='
   const publicKey = 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4='
   assert.equal(writePublicKey(readAsymmetricSeed(`whsk_${pair}`)), publicKey)

@@ -13,7 +13,7 @@ import { Problem } from '../../errors.ts'
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
 const symmetricPrefix = 'whsec_'
 const publicPrefix = 'whpk_'
-/** Of a private key: `whsk_` and the base64 of seed and public key. */
+/** The prefix of a private key: the base64 of seed and public key follows. */
 export const privatePrefix = 'whsk_'
 const leastBytes = 16
 const mostBytes = 75

@@ -16,9 +16,9 @@ export interface SpecialEndpoint {
   agent?: OutboundAgent | undefined
   tokens?: OAuthTokens | undefined
   gzip: boolean
-  /** Names of the headers of Standard Webhooks. Default: webhook */
+  /** The prefix of the signature headers. Default: webhook */
   signatureHeaders?: RequestOptions['signatureHeaders']
-  /** Whether the body is the event's data alone. */
+  /** Whether the body is only the event's data. */
   bare?: boolean
   /** Gets the events in place of a server. */
   destination?: DestinationCall | undefined

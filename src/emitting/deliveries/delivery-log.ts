@@ -131,7 +131,7 @@ function conditionsOf(
   return conditions
 }
 
-/** SQL for whether the newest attempt of a delivery has such a response. */
+/** SQL for whether a delivery's newest attempt got a response of this class. */
 export function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
   const from = Number(responseClass[0]) * 100

@@ -10,12 +10,12 @@ import { type FanOut, storedEvent } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
 import type { Measured, StoredFilter } from './replay.ts'
 
-/** Events that one step examines at most. */
+/** The most events that one step examines. */
 const examinedPerStep = 500
-/** The most payloads of one step, for conditions: each can have 1 MiB. */
+/** The most payloads that one step reads to check conditions. Each can have 1 MiB. */
 const payloadsPerStep = 20
 
-/** Counts the events among which a subscriber's missing ones are, which are at most as many. */
+/** Counts the events that a subscriber could have missed: an upper limit for the missing ones. */
 export async function measureMissing(
   { readerAside: db }: Database,
   subscriberId: string,
@@ -37,7 +37,7 @@ export async function measureMissing(
   return { total, behind: Math.max(0, low - 1), before: (last ?? 0) + 1 }
 }
 
-/** Inserts deliveries of the next events that a subscriber never got although it matches them now: at most `limit`. */
+/** Inserts at most `limit` deliveries, of the next events that a subscriber never got but matches now. */
 export async function missingStep(
   { engine, fanOut }: { engine: Engine; fanOut: FanOut },
   tx: Tx,
@@ -65,7 +65,7 @@ export async function missingStep(
   return { count, last: numbers.at(-1), done: false }
 }
 
-/** The job's total was the number of events that could be missing. */
+/** Sets the total to the actual number. Until then it was the number of events that could be missing. */
 async function end(tx: Tx, { id, done }: JobsTable, count: number): Promise<JobStep> {
   await tx
     .updateTable('jobs')
@@ -75,7 +75,7 @@ async function end(tx: Tx, { id, done }: JobsTable, count: number): Promise<JobS
   return { count, last: undefined, done: true }
 }
 
-/** The numbers of the next events that may be for subscribers of an owner; without an owner, of all events. */
+/** The numbers of the next events that an owner's subscribers may get; without an owner, of any events. */
 async function eventsBehind(tx: Tx, owner: string | null, after: number, upTo: number): Promise<number[]> {
   const next = (audience: string | null) =>
     tx
@@ -109,7 +109,7 @@ function isMissing(
       .leftJoin('scheduled_events as s', 's.event', 'e.id')
       .select(['e.id as event', 'e.type', 'e.nonce', 'k.audience', 'o.channels'])
       .where(isOneOf(engine, 'e.id', numbers))
-      // A removed payload leaves no nonce.
+      // An event without a payload has no nonce.
       .where('e.nonce', 'is not', null)
       .where((eb) => eb.or([eb('s.event', 'is', null), eb('s.released_at', 'is not', null)]))
       .where('e.type', 'not in', Object.keys(builtInTypes))

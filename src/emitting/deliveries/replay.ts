@@ -21,11 +21,11 @@ import { measureMissing } from './missing.ts'
 /** The most bulk replays that run at a time: for all subscribers of an owner, or for one without an owner. */
 const mostRunning = 5
 
-/** Selects deliveries to send again. All given conditions must hold. */
+/** Selects deliveries to send again. They must meet all given conditions. */
 export interface ReplayFilter extends Omit<DeliveryFilter, 'status'> {
   /**
    * Default: `dead`. `failed`: also those that wait for a retry; `any`: also delivered ones. `missing`: instead of deliveries, the events
-   * that the subscriber never got although it matches them now.
+   * that the subscriber never got but matches now.
    */
   status?: DeliveryStatus | 'failed' | 'any' | 'missing'
   eventTypes?: readonly string[]
@@ -48,7 +48,7 @@ export class Replay extends AuditedStore {
    * Makes one delivery due now. A finished delivery starts its schedule again. A delivery that waits for a retry gets an
    * attempt now, and its schedule does not change. A delivery with an attempt in flight depends on the outcome of that attempt.
    * Deliveries of a paused subscriber are sent when it is resumed.
-   * @throws Problem `not-found`; `conflict` when its subscriber is disabled; `too-many-requests` for an owner
+   * @throws Problem `not-found`; `conflict` when its subscriber is disabled or the payload was removed; `too-many-requests` for an owner
    */
   async one(id: number, reach: Reach, origin: AuditOrigin): Promise<void> {
     const now = this.clock.now()
@@ -88,8 +88,8 @@ export class Replay extends AuditedStore {
   }
 
   /**
-   * Sends an event to one subscriber as `one` does, also if it has no delivery of it.
-   * @throws Problem `conflict` when the subscriber is disabled; `too-many-requests` for an owner
+   * Sends an event to one subscriber, as `one` does, even if the subscriber has no delivery of it yet.
+   * @throws Problem `conflict` when the subscriber is disabled or the payload was removed; `too-many-requests` for an owner
    */
   async resend(
     event: number,
@@ -243,7 +243,7 @@ export interface StoredFilter extends ReplayFilter {
 }
 
 export interface Measured {
-  /** The number of deliveries; of missing events, at most so many. */
+  /** The number of deliveries; for missing events, an upper limit. */
   total: number
   /** The id behind which they begin, and the one before which they end. */
   behind: number
@@ -269,9 +269,7 @@ async function measure(
   return { total, behind: Math.max(0, low - 1), before: high }
 }
 
-/**
- * SQL for whether the filter selects a delivery of its subscriber. Pending ones only if they wait for a later attempt.
- */
+/** SQL for whether the filter selects a delivery of its subscriber. Pending ones only if they wait for a later attempt. */
 function isReplayable(filter: ReplayFilter, now: number): RawBuilder<SqlBool> {
   const { status = 'dead', eventType, eventTypes, since, until, responseClass } = filter
   // No join: a planner could begin with all events of the type.
@@ -295,7 +293,7 @@ function isReplayable(filter: ReplayFilter, now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
-/** SQL for whether the event of a delivery has that channel or tag. Neither contains a quote. */
+/** SQL for whether a delivery's event has that channel or tag. Neither can contain a quote. */
 function hasOption(name: 'channels' | 'tags', text: string): RawBuilder<SqlBool> {
   const column = sql.ref(`o.${name}`)
   return sql<SqlBool>`exists (select 1 from event_options o

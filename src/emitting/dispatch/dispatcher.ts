@@ -104,7 +104,7 @@ export class Dispatcher implements Worker {
     if (!this.#stopped) this.#prefetcher.changed(subscriberId)
   }
 
-  /** Called when a payload was removed by any process: no further attempt sends it. */
+  /** Called when any process has removed a payload: no further attempt sends it. */
   forgetPayload(nonce: number): void {
     this.#prefetcher.payloads.forget(nonce)
   }

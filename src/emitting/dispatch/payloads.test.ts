@@ -71,7 +71,7 @@ test('long payloads and invalidated payloads are not cached', async () => {
   assert.deepEqual(reads, [[1], [1], [2]])
 })
 
-test('a removed payload is not sent, although a delivery in memory still has it', async () => {
+test('a removed payload is not sent, even if a delivery in memory still has it', async () => {
   const { log, payloads } = over({ 1: payload(11, 'one') })
   const delivery = { event: 1, nonce: 11 }
   const held = (await payloads.small([delivery]))(delivery)

@@ -321,7 +321,7 @@ function readRequests(queue: SubscriberQueue, now: number, limit: number): ReadR
 export const longestCached = 8 * 1024
 /** Cached payloads. An event often goes to several subscribers. */
 const most = 500
-/** Removed payloads that are remembered: more than wait in memory. */
+/** The most removed payloads that are remembered. */
 const mostRemoved = 10_000
 
 /** The event of a delivery. */
@@ -359,7 +359,7 @@ export class Payloads {
 
   /**
    * Reads a payload of any size; `undefined` if it was removed, or if the number stands for another event now.
-   * @param read the payload, if it was read before
+   * @param read the payload, if it has been read already
    */
   async one(delivery: EventOf, read?: EventPayload): Promise<EventPayload | undefined> {
     if (delivery.nonce !== null && this.#removed.has(delivery.nonce)) return undefined
@@ -373,7 +373,7 @@ export class Payloads {
       this.#cache.set(payload.nonce, payload)
   }
 
-  /** The payload was removed: it is not read again, and `one` does not return it. */
+  /** Forgets a removed payload: `one` no longer returns it, even to a delivery that has read it already. */
   forget(nonce: number): void {
     this.#cache.delete(nonce)
     this.#removed.set(nonce, true)

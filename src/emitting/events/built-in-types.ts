@@ -132,7 +132,7 @@ export class TestEvents {
   }
 
   /**
-   * @param event in place of the usual one
+   * @param event sent instead of the usual test event
    * @param reserved whether `reserve` has counted it
    * @throws Problem `not-found`; `conflict` when the subscriber is disabled; `too-many-requests`
    */

@@ -153,7 +153,7 @@ export class Emitter {
     return prepared
   }
 
-  /** The stored types of these events, as far as their check depends on them. */
+  /** Those types of the events that are not declared, but stored and not archived; `undefined` if none needs this check. */
   async #storedOf(tx: Tx, events: readonly NewEvent[]): Promise<ReadonlySet<string> | undefined> {
     const types = this.#parts.catalogue.undeclared(events.map(({ type }) => type))
     if (types.length === 0) return undefined
@@ -502,7 +502,7 @@ async function insertTogether(
 
 function idConflict(eventId: string): Problem {
   return new Problem('id-conflict', {
-    detail: `An event with the id ${eventId} was emitted before, with another type, other data, another audience, other channels or another time.`,
+    detail: `An event with the id ${eventId} was emitted before, with a different type, data, audience, channels or time.`,
   })
 }
 

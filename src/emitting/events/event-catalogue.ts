@@ -61,7 +61,7 @@ export class EventCatalogue {
     }
   }
 
-  /** Those of the types that `check` refuses unless they are stored. */
+  /** Those of the types that `check` rejects unless they are stored. */
   undeclared(types: readonly string[]): string[] {
     if (!this.#refuseOthers) return []
     return [...new Set(types)].filter((type) => validType.test(type) && !this.#known.has(type))

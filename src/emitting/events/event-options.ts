@@ -1,22 +1,22 @@
 import { Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
 
-/** What a caller may say about an event beyond its content. */
+/** What a caller can set for an event besides its content. */
 export interface GivenOptions {
-  /** Subscribers with channels get the event only if they share one of these: 1 to 5. Subscribers without channels get it anyway. */
+  /** Subscribers with channels get the event only if they share one of these: 1 to 5. Subscribers without channels get it regardless. */
   channels?: readonly string[] | undefined
-  /** Texts by which the event can be found: 1 to 5. */
+  /** Labels by which the event can be found: 1 to 5. */
   tags?: readonly string[] | undefined
-  /** Seconds after which the payload is removed, from the time at which the event is sent. */
+  /** Seconds for which the payload is stored after the event is sent. */
   payloadRetention?: number | undefined
-  /** An id of the caller's own, which is stored with the event. `id` makes the call idempotent, this does not. */
+  /** The caller's own id, stored with the event. Unlike `id`, it does not make the call idempotent. */
   uid?: string | undefined
 }
 
 /** A row of `event_options`. */
 export interface EventOptions {
   uid: string | null
-  /** Sorted, each once. */
+  /** Sorted, without duplicates. */
   channels: readonly string[] | null
   tags: readonly string[] | null
   /** Milliseconds since 1970. */
@@ -25,9 +25,9 @@ export interface EventOptions {
 
 export const channelPattern = '^[A-Za-z0-9._-]{1,128}$'
 export const tagPattern = '^[A-Za-z0-9._/\\\\#-]{1,128}$'
-/** Channels, and tags, of one event. */
+/** The most channels, and the most tags, of one event. */
 export const mostChannels = 5
-/** Seconds. Events are removed after PAYLOAD_RETENTION_DAYS, also if their payload may be stored longer. */
+/** Seconds. Events are removed after PAYLOAD_RETENTION_DAYS even if this is longer. */
 export const longestRetention = 366 * 86_400
 
 const channel = new RegExp(channelPattern)
@@ -70,11 +70,11 @@ function readTexts(
     given.length <= mostChannels &&
     given.every((text) => typeof text === 'string' && form.test(text))
   if (!isValid)
-    throw invalid(field, `must be 1 to ${mostChannels} texts of 1 to 128 letters, digits or ${others}`)
+    throw invalid(field, `must be 1 to ${mostChannels} strings of 1 to 128 letters, digits or ${others}`)
   return [...new Set<string>(given)].toSorted()
 }
 
-/** Inserts the rows of recorded events, of those that have options. */
+/** Inserts the rows of those recorded events that have options. */
 export async function insertOptions(
   tx: Tx,
   events: readonly { id: number; event: { options: EventOptions | null } }[],
@@ -90,7 +90,7 @@ function optionColumns({ uid, channels, tags, expiresAt }: EventOptions) {
   return { uid, channels: json(channels), tags: json(tags), expires_at: expiresAt }
 }
 
-/** The options of a recorded event on which its subscribers depend. */
+/** The options of a recorded event that decide which subscribers get it. */
 export function storedChannels(json: string): EventOptions {
   return { uid: null, channels: JSON.parse(json) as string[], tags: null, expiresAt: null }
 }

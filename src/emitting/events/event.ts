@@ -12,7 +12,7 @@ export interface NewEvent extends GivenOptions {
   type: string
   /** Any JSON value. Numbers may be bigint or JSON.rawJSON; those of a received payload keep their digits. */
   data: unknown
-  /** Instead: JSON that is sent as it is written. */
+  /** Instead of `data`: JSON that is sent unchanged. */
   dataJson?: string | undefined
   /** Makes the call idempotent. Default: a new id. */
   id?: string | undefined
@@ -24,7 +24,7 @@ export interface NewEvent extends GivenOptions {
   delay?: number | undefined
   /** Headers of its deliveries, as JSON. See `passedOn`. */
   headers?: string | null | undefined
-  /** Identifies the request. Another request with the same id is then another event, even with the same content. */
+  /** Identifies the request. The same id with another key is a conflict, even with the same content. */
   requestKey?: string | undefined
 }
 
@@ -54,9 +54,9 @@ export interface PreparedEvent {
   payload: Buffer
   /** When it is to be sent, in milliseconds since 1970; null: at once. */
   deliverAt: number | null
-  /** Null for an event without any. */
+  /** Null without any. */
   options: EventOptions | null
-  /** SHA-256 of type, data (in any order of keys), audience, schedule and channels: who gets what, and when. */
+  /** SHA-256 of type, data (in any order of keys), audience, schedule, channels and the key of the request. */
   digest: Buffer
   /** Distinguishes it from all other events, even if one gets the same number after a restore of the database. */
   nonce: number
@@ -101,7 +101,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
 
 const beforeData = Buffer.from(',"data":')
 
-/** The data in a payload. The id and the type before them are JSON strings, which do not contain what is searched. */
+/** The data in a payload. The strings before it cannot contain `beforeData`, because JSON escapes their quotes. */
 export function dataIn(payload: Uint8Array): Buffer {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const at = bytes.indexOf(beforeData)

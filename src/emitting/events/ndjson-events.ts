@@ -59,7 +59,7 @@ export const NewEventBody = closedObject({
     Type.Array(Type.String({ pattern: tagPattern }), {
       minItems: 1,
       maxItems: mostChannels,
-      description: 'Labels, which `GET /events` shows. Subscribers do not get them',
+      description: 'Labels that `GET /events` shows. They are not sent to subscribers',
     }),
   ),
   payloadRetention: Type.Optional(
@@ -67,12 +67,12 @@ export const NewEventBody = closedObject({
       minimum: 1,
       maximum: longestRetention,
       description:
-        'Seconds after which the payload is removed, from the time at which the event is sent. Default: with the event, after `PAYLOAD_RETENTION_DAYS`',
+        'Seconds for which the payload is stored after the event is sent. Default: as long as the event, see `PAYLOAD_RETENTION_DAYS`',
     }),
   ),
 })
 
-/** Converts numbers of the service's own. Bodies are parsed with all digits, so `1.0` is an object until then. */
+/** Converts the numbers that the service itself reads. Bodies are parsed with all digits, so `1.0` is an object until then. */
 export function readNumbers(event: unknown): void {
   const given = event as Record<string, object | null | undefined> | null
   for (const name of ['delay', 'payloadRetention']) {

@@ -8,20 +8,20 @@ import { withoutPayload } from '../attempt/attempt.ts'
 
 interface PayloadRemovalParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   record: RecordAudit
-  /** Called after a removal: deliveries that wait in memory must not be sent with the payload. */
+  /** Called after a removal, because deliveries in memory may still have the payload. */
   forget: (nonce: number) => void
 }
 
-/** Milliseconds between two looks for payloads whose retention has passed. */
+/** Milliseconds between two searches for payloads whose retention period has ended. */
 const interval = 30_000
-/** Events of one round at most. */
+/** The most events of one round. */
 const perRound = 1_000
-/** Deliveries of one transaction. An event may have one for each of thousands of subscribers. */
+/** The most deliveries of one transaction. An event may have one for each of thousands of subscribers. */
 const perStep = 200
 
 /**
- * Removes the payloads of emitted events, at once or after their `payloadRetention`. The event stays, with its deliveries and attempts;
- * the bodies of the attempts are removed too, and pending deliveries end as dead.
+ * Removes the payloads of emitted events, at once or after their `payloadRetention`. The event, its deliveries and its attempts stay.
+ * The bodies of the attempts are removed as well, and pending deliveries become dead.
  */
 export class PayloadRemoval {
   readonly worker: Worker
@@ -36,7 +36,7 @@ export class PayloadRemoval {
     )
   }
 
-  /** Again is no error. @throws Problem `not-found` for an event that was received or removed */
+  /** Removing it again is no error. @throws Problem `not-found` for an event that was received or removed */
   async remove(event: number, origin: AuditOrigin): Promise<void> {
     const { database, clock, record } = this.#parts
     const expires_at = clock.now()
@@ -45,7 +45,7 @@ export class PayloadRemoval {
       const before = await tx
         .insertInto('event_options')
         .values({ event, expires_at })
-        // The update locks the row, and the worker goes on if this process ends now.
+        // The update locks the row. If this process ends now, the worker finishes the removal.
         .onConflict((conflict) => conflict.column('event').doUpdateSet({ expires_at }))
         .returning('expunged_at')
         .executeTakeFirstOrThrow()
@@ -56,7 +56,7 @@ export class PayloadRemoval {
     if (!isRemoved) await this.#removeAll(event)
   }
 
-  /** Replaces the body of the response to an attempt by a text. */
+  /** Replaces the response body of an attempt with a text. */
   async removeResponse(delivery: number, number: number, text: string, origin: AuditOrigin): Promise<void> {
     const { database, record } = this.#parts
     await database.transaction(async (tx) => {
@@ -71,7 +71,7 @@ export class PayloadRemoval {
     })
   }
 
-  /** Removes the payloads whose retention has passed. */
+  /** Removes the payloads whose retention period has ended. */
   async round(): Promise<void> {
     const { database, clock } = this.#parts
     const due = await database.reader
@@ -97,11 +97,11 @@ export class PayloadRemoval {
       }
       after = step.next
     }
-    // An ordered subscriber goes on with the next delivery.
+    // An ordered subscriber continues with the next delivery.
     database.signal('deliveries')
   }
 
-  /** @returns the nonce of the event before the first step, and the delivery behind which the next step begins */
+  /** @returns the event's nonce if this step removed the payload, and the delivery after which the next step begins */
   async #step(tx: Tx, event: number, after: number): Promise<{ nonce: number | null; next?: number }> {
     const { database, clock } = this.#parts
     const now = clock.now()
@@ -117,7 +117,7 @@ export class PayloadRemoval {
       .where('id', '>', after)
       .orderBy('id')
       .limit(perStep)
-    // In the order in which the ends of attempts are recorded.
+    // Locked in the same order as when the results of attempts are recorded.
     const page = await (database.engine === 'postgres' ? deliveries.forUpdate() : deliveries).execute()
     await endPending(tx, idsOf(page.filter(({ status }) => status === 'pending')), now)
     await removeBodies(tx, idsOf(page))
@@ -139,7 +139,7 @@ function readEvent(tx: Tx, event: number) {
     .executeTakeFirst()
 }
 
-/** Without the nonce, no delivery finds the payload that remains. */
+/** Without the nonce, no delivery sends what remains of the payload. */
 async function removePayload(tx: Tx, event: Found, now: number): Promise<void> {
   const { id, event_id, type, created_at } = event
   const rest = JSON.stringify({ id: event_id, type, timestamp: isoTime(created_at) })
@@ -157,7 +157,7 @@ async function removePayload(tx: Tx, event: Found, now: number): Promise<void> {
     .execute()
 }
 
-/** Gives them an attempt that says why, whose number an attempt in flight can no longer take. */
+/** Ends them with an attempt that says why. An attempt in flight can then no longer be recorded under its number. */
 async function endPending(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   if (ids.length === 0) return
   const ended = await tx

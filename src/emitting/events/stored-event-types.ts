@@ -11,24 +11,24 @@ import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import type { EventTypesTable } from '../../storage/tables.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 
-/** The most stored event types, archived ones included: lists have them all. */
+/** The most stored event types, including archived ones: lists return all of them. */
 export const mostStoredTypes = 1_000
-/** Characters of the JSON of all versions of a schema. */
+/** The most characters of JSON for all schema versions of one type. */
 export const longestSchemas = 262_144
 export const longestDescription = 10_000
 export const mostFeatureFlags = 100
-/** Characters of all schemas, because lists have them all. */
+/** The most characters of JSON for the schemas of all types, because lists return all of them. */
 export const mostSchemas = 16_777_216
-/** Levels of arrays and objects in it. */
+/** The most levels of arrays and objects in the schemas of one type. */
 const deepestSchemas = 100
 
 export interface EventTypeFields {
   description: string
-  /** JSON Schemas of the data by version. They document the data and validate nothing. */
+  /** JSON Schemas of the data by version. They document the data; events are not validated. */
   schemas: Readonly<Record<string, unknown>> | null
   /** The name of a group of types. */
   group: string | null
-  /** It is only shown where one of these names is enabled; null: everywhere. */
+  /** The type is shown only where one of these names is enabled; null: everywhere. */
   featureFlags: readonly string[] | null
   archived: boolean
   deprecated: boolean
@@ -43,7 +43,7 @@ export interface StoredEventType extends EventTypeFields {
 
 export type EventTypeChange = Partial<EventTypeFields> & { type: string }
 
-/** The fields of a type that has none. */
+/** The defaults of the fields. */
 export const noFields: EventTypeFields = {
   description: '',
   schemas: null,
@@ -70,7 +70,7 @@ export class StoredEventTypes extends AuditedStore {
     return (await query.orderBy('type').limit(mostStoredTypes).execute()).map(read)
   }
 
-  /** Those that customers see: neither archived nor behind a feature flag, and not declared as well. */
+  /** The types that customers see: not archived, not behind a feature flag, and not also declared. */
   async shown(): Promise<StoredEventType[]> {
     const declared = new Set(this.#catalogue.entries.map(({ type }) => type))
     const all = await this.list()
@@ -93,11 +93,11 @@ export class StoredEventTypes extends AuditedStore {
 
   /**
    * Creates or changes types, all of them or none.
-   * @param types those that `decide` gets, as they are stored; `undefined` for all
-   * @param decide returns the changes; absent fields stay, or have their defaults in a new type
-   * @returns what is stored then, in the order of the changes
-   * @throws Problem `invalid-body` for a schema that is none or too long; `conflict` for too many types, and for a type that the
-   * configuration declares; and what `decide` throws
+   * @param types the types whose stored fields `decide` gets; `undefined` for all
+   * @param decide returns the changes; absent fields stay as they are, or get their defaults in a new type
+   * @returns the stored types, in the order of the changes
+   * @throws Problem `invalid-body` for an invalid field; `conflict` for too many types or schemas, and for a type that the configuration
+   * or the service declares; and what `decide` throws
    */
   async change(
     types: readonly string[] | undefined,
@@ -119,17 +119,17 @@ export class StoredEventTypes extends AuditedStore {
         .executeTakeFirstOrThrow()
       if (count > mostStoredTypes)
         throw new Problem('conflict', {
-          detail: `There are at most ${mostStoredTypes} stored event types, archived ones included. Delete some first.`,
+          detail: `At most ${mostStoredTypes} event types can be stored, including archived ones. Delete some first.`,
         })
       if (size > mostSchemas)
         throw new Problem('conflict', {
-          detail: `The schemas of all stored event types have at most ${mostSchemas} characters.`,
+          detail: `The schemas of all stored event types can have at most ${mostSchemas} characters in total. Shorten or delete some first.`,
         })
       return stored
     })
   }
 
-  /** @returns whether there was one */
+  /** @returns whether the type was stored */
   async remove(type: string, origin: AuditOrigin): Promise<boolean> {
     return this.database.transaction(async (tx) => {
       const { numDeletedRows } = await tx
@@ -156,14 +156,14 @@ export class StoredEventTypes extends AuditedStore {
     const { before, change, origin } = given
     if (this.#catalogue.entries.some((entry) => entry.type === type))
       throw new Problem('conflict', {
-        detail: `The configuration or the service itself declares ${type}: it cannot be changed by a request.`,
+        detail: `The configuration or the service itself declares ${type}, so it cannot be changed through the API.`,
       })
     const now = this.clock.now()
     const row = rowOf({ ...noFields, ...before, ...change, type, createdAt: before?.createdAt ?? now })
     const old = before && rowOf(before)
     const names = Object.keys(change) as (keyof EventTypeFields)[]
     const changed = names.filter((name) => old?.[columns[name]] !== row[columns[name]])
-    // A deployment that repeats its types writes nothing.
+    // A deployment that sends the same types again writes nothing.
     if (before && changed.length === 0) return before
     const stored = { ...row, updated_at: now }
     await tx
@@ -190,7 +190,7 @@ const columns = {
   deprecated: 'deprecated',
 } as const satisfies Record<keyof EventTypeFields, keyof EventTypesTable>
 
-/** Not too long, and without the characters that no text for people has. */
+/** Not too long, and without the control characters U+0000 to U+0008. */
 const isDescription = (text: string): boolean =>
   text.length <= longestDescription &&
   isStorableText(text) &&
@@ -199,7 +199,7 @@ const isDescription = (text: string): boolean =>
 function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<EventTypesTable, 'updated_at'> {
   if (!isDescription(one.description))
     throw new Problem('invalid-body', {
-      detail: `The description of ${one.type} has a control character, or more than ${longestDescription} characters.`,
+      detail: `The description of ${one.type} contains a control character or has more than ${longestDescription} characters.`,
       pointer: '/description',
     })
   if ((one.featureFlags?.length ?? 0) > mostFeatureFlags)
@@ -245,7 +245,7 @@ export function newestSchema({ schemas }: EventTypeFields): {
   return { schema, samples: Array.isArray(examples) ? (examples as unknown[]) : [] }
 }
 
-/** Parts that are numbers are compared as numbers: 10 is newer than 9. */
+/** Numbers in versions are compared as numbers: 10 is newer than 9. */
 const compareVersions = new Intl.Collator('en', { numeric: true }).compare
 
 const require = createRequire(import.meta.url)
@@ -259,7 +259,7 @@ const each = (names: string, form: object): Record<string, object> =>
   Object.fromEntries(names.split(' ').map((name) => [name, form]))
 const simpleType = { enum: ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string'] }
 
-/** The form of the keywords of JSON Schema, drafts 7 to 2020-12. Others are allowed. */
+/** The types of the values of JSON Schema's keywords, drafts 7 to 2020-12. Other keywords are allowed. */
 const schemaOfSchemas = {
   ...ref,
   $defs: {
@@ -269,7 +269,7 @@ const schemaOfSchemas = {
         ...each('$id $schema $ref $anchor $comment title description format pattern', text),
         ...each('readOnly writeOnly deprecated uniqueItems', { type: 'boolean' }),
         ...each('maximum minimum', { type: 'number' }),
-        // True or false in OpenAPI 3.0.
+        // Booleans in OpenAPI 3.0.
         ...each('exclusiveMaximum exclusiveMinimum', { type: ['number', 'boolean'] }),
         ...each('maxLength minLength maxItems minItems maxProperties minProperties', count),
         ...each('maxContains minContains', count),
@@ -298,7 +298,7 @@ function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>):
       throw refuse(`The schemas of ${type} have more than ${longestSchemas} characters of JSON.`)
     const plain = JSON.parse(written) as object
     if (depthOf(plain) > deepestSchemas)
-      throw refuse(`The schemas of ${type} have more than ${deepestSchemas} levels.`)
+      throw refuse(`The schemas of ${type} are nested more than ${deepestSchemas} levels deep.`)
     checkOfSchemas ??= (require('typebox/schema') as typeof TypeboxSchema).Compile(schemaOfSchemas)
     for (const [version, schema] of Object.entries(plain)) {
       if (checkOfSchemas.Check(schema)) continue
@@ -314,7 +314,7 @@ function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>):
   }
 }
 
-/** The most levels of arrays and objects in a value. */
+/** The number of levels of arrays and objects in a value. */
 function depthOf(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let deepest = 0

@@ -115,7 +115,7 @@ const AttemptView = closedObject({
   requestHeaders: Headers,
   requestBody: nullable(
     Type.String({
-      description: 'The body that was sent, if it is not the payload: its first 64 KiB, as UTF-8',
+      description: 'The body that was sent, if it differs from the payload: its first 64 KiB, as UTF-8',
     }),
   ),
   signature: nullable(
@@ -325,7 +325,7 @@ const ReplayBody = closedObject({
   status: Type.Optional(
     Type.Enum([...deliveryStatuses, 'missing'], {
       description:
-        'Default: dead. Pending: deliveries that wait for a later attempt, which is made now. Missing: events since `since` that the subscriber never got although it matches them now; `total` is then an upper limit until the job ends.',
+        'Default: dead. Pending: deliveries that wait for a later attempt, which is made now. Missing: events from `since` on that the subscriber never got but matches now; `total` is then an upper limit until the job ends.',
     }),
   ),
   dryRun: Type.Optional(Type.Boolean({ description: 'Only count the deliveries' })),
@@ -359,12 +359,12 @@ function replayRoute(app: App, { deliveryLog, replay, ...parts }: EmittingRouteP
   )
 }
 
-/** @throws Problem `invalid-body` if missing events are asked for without a time, or to be counted */
+/** @throws Problem `invalid-body` if missing events are requested without `since`, or with `dryRun` */
 function readReplayFilter({ status, ...body }: Static<typeof ReplayBody>): ReplayFilter {
   if (status !== 'missing') return readDeliveryFilter({ status, ...body })
   const refuse = (field: string, detail: string): Problem =>
     new Problem('invalid-body', { detail, pointer: `/${field}` })
-  if (!body.since) throw refuse('since', 'Missing events need `since`.')
+  if (!body.since) throw refuse('since', 'A replay of missing events requires `since`.')
   if (body.dryRun) throw refuse('dryRun', 'Missing events cannot be counted in advance.')
   return { ...readDeliveryFilter(body), status }
 }

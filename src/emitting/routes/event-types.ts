@@ -23,7 +23,7 @@ const EventTypeView = closedObject({
   schema: nullable(Type.Unknown(), 'JSON Schema of the data'),
   samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
   builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
-  stored: Type.Boolean({ description: 'Whether it was created through the API; others are declared' }),
+  stored: Type.Boolean({ description: 'Whether it was created through the API; other types are declared' }),
   deprecated,
   group: nullable(Type.String()),
 })
@@ -36,7 +36,7 @@ const fields = {
   }),
   schemas: nullable(
     Type.Record(Type.String({ maxLength: 256 }), Type.Unknown()),
-    `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, its \`examples\` are the samples. They do not validate the data.`,
+    `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, and its \`examples\` are the samples. Events are not validated against them.`,
   ),
   group: nullable(Name, 'The name of a group of types'),
   featureFlags: nullable(
@@ -45,7 +45,7 @@ const fields = {
   ),
   archived: Type.Boolean({
     description:
-      'Whether menus and GET /event-types omit it and, with `undeclaredTypes`, its events are rejected',
+      "Whether menus and GET /event-types omit it and, with `undeclaredTypes: 'refuse'`, its events are rejected",
   }),
   deprecated,
 }
@@ -53,11 +53,11 @@ const StoredView = closedObject({ type: Type.String(), ...fields, createdAt: Dat
 const NewFields = Type.Partial(Type.Object(fields), { additionalProperties: false })
 const params = Type.Object({ type: Type.String({ pattern: eventTypePattern }) })
 
-/** The body contains JSON Schemas of any form, so no response schema serializes it. */
+/** Bodies contain JSON Schemas of any form, so they are not serialized by a response schema. */
 const asJson = 'application/json; charset=utf-8'
 const tags = ['emitting']
 
-/** The catalog for customers, which the API reference lists as webhooks, and the stored event types for administrators. */
+/** The catalog for customers, and the stored event types for administrators. The API reference lists declared types as webhooks. */
 export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
   const { catalogue, storedEventTypes } = parts
   for (const entry of catalogue.entries) app.webhooks[entry.type] = { post: describe(entry) }
@@ -84,7 +84,7 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
       config: { access: { scope: 'subscribers:read' } },
       schema: {
         tags,
-        summary: 'The event types that were created through the API, archived ones included',
+        summary: 'Event types created through the API, including archived ones',
         response: { 200: listSchema(StoredView) },
       },
     },
@@ -134,8 +134,8 @@ function changeRoutes(app: App, { storedEventTypes }: EmittingRouteParts): void 
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: 'Delete an event type that was created through the API',
-        description: 'Endpoints that subscribe to it still get events of the type. Archive it to hide it.',
+        summary: 'Delete an event type created through the API',
+        description: 'Subscribers that match it still get its events. To only hide it, archive it instead.',
         params,
         response: noContent,
       },

@@ -52,7 +52,7 @@ const emitSchema = {
   },
 }
 
-/** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. DELETE /events/{id}/payload. */
+/** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. DELETE /events/{id}/payload: removes the payload. */
 export function eventRoutes(app: App, parts: EmittingRouteParts): void {
   emitRoute(app, parts)
   cancelRoute(app, parts)
@@ -87,7 +87,7 @@ function payloadRoute(app: App, { payloadRemoval }: EmittingRouteParts): void {
         tags: ['emitting'],
         summary: "Remove an emitted event's payload",
         description:
-          'The event stays in the log without its data, and its deliveries without bodies. Pending deliveries fail, and none can be replayed.',
+          'The event stays in the log without its data, and its deliveries stay without bodies. Pending deliveries fail. No delivery can be replayed.',
         params: IdParams,
         response: noContent,
       },
@@ -150,7 +150,7 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
   )
 }
 
-/** @throws Problem `unprocessable` at the end of the longest chain of events */
+/** @throws Problem `unprocessable` if the chain of events that caused this one is too long */
 export function checkChain(headers: IncomingHttpHeaders): void {
   if (depthOf(headers) >= longestChain)
     throw new Problem('unprocessable', { detail: new EventLoop().message })

@@ -94,7 +94,9 @@ const OwnerView = closedObject({
   owner: Type.String(),
   name: nullable(Type.String({ description: 'The display name; null without one' })),
   uid: nullable(
-    Type.String({ description: 'The id that programs use for it: the owner, unless one chose another' }),
+    Type.String({
+      description: 'The id that API clients use for the customer: `owner`, unless a client chose another',
+    }),
   ),
   metadata: Metadata,
   subscribers: Type.Integer(),
@@ -135,7 +137,7 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
       config: { access },
       schema: {
         tags,
-        summary: 'Owners by id',
+        summary: 'Owners, ordered by id',
         querystring: Type.Object({
           q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
           ...pageParameters(),
@@ -173,7 +175,7 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
         tags,
         summary: "Set or remove an owner's display name and metadata",
         description:
-          'Pages and the portal show the name in place of `owner`. Such an owner is listed before it has a subscriber. Absent metadata stays.',
+          'Pages and the portal show the name in place of `owner`. The owner is listed even before it has a subscriber. Without `metadata`, the stored metadata stays.',
         params: OwnerParams,
         body: closedObject({ name: nullable(DisplayName), metadata: Type.Optional(nullable(Metadata)) }),
         response: {
@@ -197,7 +199,7 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
       config: { access: { scope: 'subscribers:write' } },
       schema: {
         tags,
-        summary: 'Remove an owner with its subscribers and its access to the portal',
+        summary: 'Remove an owner with its subscribers and its portal access',
         params: OwnerParams,
         response: noContent,
       },

@@ -268,8 +268,8 @@ function portalPageRoute(
 }
 
 /**
- * Authenticates portal calls by the cookie of the portal, or by the token of a frame, and calls of the Svix-compatible API by a token
- * of its own. No API key and no other session is valid there.
+ * Authenticates requests to the portal by its cookie or by a frame's token: no API key and no other session is valid there. Requests to
+ * the Svix-compatible API are authenticated by an owner's token, or elsewhere if they have none.
  */
 export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
   return async (request) => {
@@ -285,7 +285,7 @@ function frameToken({ headers }: FastifyRequest): string | undefined {
   return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
 }
 
-/** A call with a token of a frame never falls back to the cookie, which may be that of another owner. */
+/** A request with a frame's token never falls back to the cookie, which may be that of another owner. */
 function portalToken(request: FastifyRequest, cookie: HostCookie): string | undefined {
   return frameToken(request) ?? cookie.read(request)
 }

@@ -16,13 +16,13 @@ export interface OwnerRecord {
   /** The id that programs use for it: usually the owner itself. Null without one. */
   uid: string | null
   metadata: Texts
-  /** Events per second, as a program said. */
+  /** Events per second. Stored for API clients, not enforced. */
   rateLimit: number | null
   createdAt: number
   updatedAt: number
 }
 
-/** What is absent stays; null removes it. */
+/** Absent fields stay as they are; null removes a value. */
 export interface OwnerChange {
   name?: string | null | undefined
   uid?: string | null | undefined
@@ -60,14 +60,14 @@ export class OwnerDirectory extends AuditedStore {
     return row && recordOf(row)
   }
 
-  /** By an application's id or a uid. */
+  /** Finds a customer by an application's id or a uid. */
   async find(text: string): Promise<OwnerRecord | undefined> {
     const owner = readApplicationId(text)
     if (owner !== undefined) return this.get(owner)
     return this.#withUid(this.database.reader, text)
   }
 
-  /** By the time of their creation. @param page.behind the position after which the page begins */
+  /** Lists customers by creation time. @param page.behind the position after which the page begins */
   async list(page: {
     count: number
     order: 'ascending' | 'descending'
@@ -90,7 +90,7 @@ export class OwnerDirectory extends AuditedStore {
   }
 
   /**
-   * Creates a customer, whose owner is the uid if no owner has that name.
+   * Creates a customer. Its owner is the uid, if that owner does not exist yet.
    * @throws Problem `conflict` for a uid in use; `invalid-body`
    */
   async create({ uid, ...given }: OwnerChange, origin: AuditOrigin): Promise<OwnerRecord> {
@@ -110,7 +110,7 @@ export class OwnerDirectory extends AuditedStore {
   }
 
   /**
-   * Changes what is given, and creates an owner that no row has. The owner itself never changes.
+   * Changes the given fields, and inserts the owner's row if there is none. The owner itself never changes.
    * @throws Problem `conflict` for a uid in use; `invalid-body`
    */
   async change(owner: string, given: OwnerChange, origin: AuditOrigin): Promise<OwnerRecord> {
@@ -148,7 +148,7 @@ export class OwnerDirectory extends AuditedStore {
     return recordOf({ ...before, ...columns, updated_at: now })
   }
 
-  /** Locks a uid against other customers that take it. @throws Problem `conflict` */
+  /** Locks a uid, so that no other customer takes it at the same time. @throws Problem `conflict` */
   async #lockUid(tx: Tx, uid: string, owner?: string): Promise<void> {
     await lockOwner(this.database.engine, tx, uid)
     const other = await this.#withUid(tx, uid)
@@ -162,7 +162,7 @@ export class OwnerDirectory extends AuditedStore {
       .selectAll()
       .where((eb) => eb.or([eb('owner', '=', uid), eb('uid', '=', uid)]))
       .execute()
-    // A chosen one comes first: somebody may have named a new owner like it.
+    // A chosen uid takes precedence: a newer owner may have the same text as its id.
     const row = rows.find((one) => one.uid === uid) ?? rows[0]
     return row && recordOf(row).uid === uid ? recordOf(row) : undefined
   }
@@ -181,7 +181,7 @@ function recordOf({ owner, name, uid, metadata, rate_limit, created_at, updated_
   }
 }
 
-/** Null stands for the owner itself, and its application's id for no uid. */
+/** In the column, null means that the owner is the uid, and the application's id means no uid. */
 function uidColumn(owner: string, uid: string | null): string | null {
   if (uid === null) return isOwnId(owner) ? null : applicationId(owner)
   return uid === owner ? null : uid
@@ -195,10 +195,13 @@ function columnsOf({ name, metadata, rateLimit }: Omit<OwnerChange, 'uid'>): Par
   }
 }
 
-/** @throws Problem `invalid-body` for an application's id, which would identify two */
+/** @throws Problem `invalid-body` for an application's id, which would identify two customers */
 function checkUid(uid: string): void {
   if (readApplicationId(uid) === undefined && storable.test(uid)) return
-  throw new Problem('invalid-body', { detail: 'The uid must not have the form of an id.', pointer: '/uid' })
+  throw new Problem('invalid-body', {
+    detail: 'The uid must not have the form of an application ID.',
+    pointer: '/uid',
+  })
 }
 
 function targetOf(owner: string): string {

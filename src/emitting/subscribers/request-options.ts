@@ -24,12 +24,12 @@ export const requestOptions = {
   signatureHeaders: Type.Optional(
     Type.Enum(signatureHeaders, {
       description:
-        'webhook: `webhook-id`, `webhook-timestamp` and `webhook-signature`. svix: the same values as `svix-…`. Default: webhook',
+        'webhook: `webhook-id`, `webhook-timestamp` and `webhook-signature`. svix: the same values as `svix-…`. both: all six. Default: webhook',
     }),
   ),
   body: Type.Optional(
     Type.Enum(bodies, {
-      description: 'event: `{id, type, timestamp, data}`. data: the data alone. Default: event',
+      description: 'event: `{id, type, timestamp, data}`. data: only the data. Default: event',
     }),
   ),
 }

@@ -50,11 +50,11 @@ interface SecretRotation {
   now: number
   /** Milliseconds for which the older keys sign as well. */
   overlap: number
-  /** Whether keys that have an end already keep it. Default: they end with the overlap as well. */
+  /** Whether keys that already have an end keep it. Default: they end with the overlap at the latest. */
   keepsEnds?: boolean | undefined
   /** Schemes without a new key, whose keys end as well. */
   retired?: readonly Scheme[]
-  /** A secret chosen by the caller: of `v1`, or a private key of `v1a`. */
+  /** Chosen by the caller: a `v1` secret or a `v1a` private key. */
   given?: string | undefined
 }
 
@@ -132,7 +132,7 @@ export class SubscriberSecrets {
       }))
   }
 
-  /** What a receiver verifies with: the newest symmetric secret, or the public half of the newest key if that is asymmetric. */
+  /** The newest key that does not end, as a receiver verifies with it: a symmetric secret, or the public half of an ed25519 key. */
   async reveal(db: Queryable, subscriberId: string): Promise<string | undefined> {
     const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
     const row = rows.find(({ expires_at }) => expires_at === null)

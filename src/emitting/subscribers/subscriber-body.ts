@@ -62,7 +62,7 @@ const ownSettings = {
   ),
   channels: orDefault(
     Type.Array(Channel, { maxItems: 10 }),
-    'Channels: it gets only events with one of these. Default: all events',
+    'The subscriber gets only events with one of these channels. Default: all events',
   ),
   headers: orDefault(
     Type.Record(Type.String({ maxLength: 128 }), Type.String({ maxLength: 4096 })),
@@ -108,8 +108,8 @@ const settings = {
     'Seconds for one attempt, including the body of the response',
   ),
   concurrency: orDefault(Type.Integer({ minimum: 1, maximum: 100 }), 'Attempts at the same time'),
-  uid: orDefault(Uid, 'Your own id, which no other subscriber of the owner has'),
-  metadata: orDefault(Metadata, 'Your own texts by name'),
+  uid: orDefault(Uid, 'Your own id, unique among the subscribers of the owner'),
+  metadata: orDefault(Metadata, 'Your own strings by name'),
   owner: orDefault(
     Type.String({ pattern: ownerPattern, description: ownerForm }),
     'The tenant or user who owns the subscriber: it only gets events for this audience',

@@ -58,7 +58,7 @@ import {
   writeRequestOptions,
 } from './request-options.ts'
 
-/** Subscribers that one transaction removes: few, because it blocks all other writers of SQLite. */
+/** The most subscribers that one transaction removes: few, because it blocks all other writers on SQLite. */
 const removedPerStep = 50
 
 interface SubscribersParts {
@@ -133,7 +133,7 @@ export class Subscribers {
     return unlessTaken(given.uid, created)
   }
 
-  /** A subscriber of an owner, by its id as Svix writes it or its uid. */
+  /** Finds a subscriber of an owner, by its id in Svix's form or by its uid. */
   async find(owner: string, text: string): Promise<SubscribersTable | undefined> {
     const id = readEndpointId(text)
     if (id === undefined && !isUid(text)) return undefined
@@ -227,7 +227,7 @@ export class Subscribers {
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
         await this.#parts.publishDisabled(tx, row)
-      // A rotation to another scheme leaves one without a key that stays.
+      // After a rotation to another scheme, the old scheme has only keys that end. They need no successor.
       if (given.signing === undefined) return { row, keys: {} }
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
     })
@@ -250,7 +250,7 @@ export class Subscribers {
     const { database } = this.#parts
     for (let isLast = false; !isLast;) {
       const removed = await database.transaction(async (tx) => {
-        // No subscriber is registered meanwhile.
+        // So that no subscriber is registered meanwhile.
         await lockOwner(database.engine, tx, owner)
         const own = tx.selectFrom('subscribers').select('id').where('owner', '=', owner).orderBy('id')
         const some = await own.limit(removedPerStep).execute()
@@ -271,7 +271,7 @@ export class Subscribers {
   }
 
   /**
-   * Creates new keys. The old keys sign as well until the overlap ends.
+   * Creates new keys. Until the overlap ends, the old keys sign as well.
    * @throws Problem `not-found`; `invalid-body` for an invalid secret
    */
   async rotate(
@@ -400,7 +400,7 @@ export class Subscribers {
   }
 }
 
-/** The columns of a subscriber without settings. */
+/** The columns of a subscriber whose settings all have their defaults. */
 const unset: Omit<SubscribersTable, 'id' | 'url' | 'owner' | 'created_at' | 'updated_at'> = {
   description: null,
   event_types: '["*"]',
@@ -533,7 +533,7 @@ interface KeyRotation {
   /** Milliseconds for which the old keys sign as well. */
   overlap: number
   secret: string | undefined
-  /** Of the new key. Keys of another scheme end with the overlap. Default: new keys of all schemes that it has. */
+  /** The scheme of the new key. Keys of another scheme end with the overlap. Default: new keys of all schemes that the subscriber has. */
   scheme?: Exclude<SigningScheme, 'both'>
   /** See `SubscriberSecrets.rotate`. */
   keepsEnds?: boolean

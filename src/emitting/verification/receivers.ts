@@ -30,7 +30,7 @@ const templates = new Map<string, string>()
 /**
  * The receivers for an address, complete programs. They verify `v1` signatures (HMAC-SHA256) over the raw body with a comparison in
  * constant time, accept any of several signatures, and refuse timestamps that differ from now by more than five minutes.
- * @param prefix of the headers that they read
+ * @param prefix the prefix of the signature headers
  */
 export function receiversFor(url: string, prefix: 'webhook' | 'svix'): (Receiver & { code: string })[] {
   const { href, pathname } = new URL(url)

@@ -34,7 +34,7 @@ export interface RetentionSteps {
   /** Markers of emitted events of `until` or before whose events were removed. */
   removeIdempotencyKeys: (after: number, until: number) => Promise<Step>
   removeRejected: (after: number, until: number) => Promise<Step>
-  /** Responses to requests with an Idempotency-Key until `until`. They have no numbers either. */
+  /** Responses to requests with an Idempotency-Key that were made until `until`. They have no numbers, so `after` is ignored. */
   removeResponses: (after: number, until: number) => Promise<Step>
   /** Jobs that ended until `until`. They have no numbers, so `after` is ignored. */
   removeJobs: (after: number, until: number) => Promise<Step>
@@ -78,7 +78,7 @@ export const isHeld = `case when e.direction = 'received'
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending')
     or exists (select 1 from scheduled_events s where s.event = e.id and s.released_at is null and s.canceled_at is null) end`
 
-/** Jobs, or responses, that one step removes at most. */
+/** The most jobs, or responses, that one step removes. */
 export const jobsPerStep = 100
 
 /** SQL with one parameter: the time until which the jobs must have ended. */

@@ -26,7 +26,7 @@ export type NoteForbidden = (
 
 export interface GuardParts {
   authenticate: Authenticate
-  /** For the routes of the portal, which know no other credential, and for those with `orOwner`. */
+  /** For the routes of the portal, which accept no other credential, and for those with `orOwner`. */
   authenticatePortal: Authenticate
   limits: RateLimits
   /** Only pages of its origin may change something with the cookie. */

@@ -84,8 +84,8 @@ export type Authenticate = (request: FastifyRequest) => Promise<Principal | unde
 /**
  * What a route asks for. `public`: nothing. `user`: any signed-in user (session or access token). `session`: a signed-in
  * browser, since the call is about its session. `{ scope }`: a session of an admin, an admin's token of an app that is for
- * admins, or an API key with one of the scopes or with `admin`; with `orUser` also any signed-in user, and with `orOwner` an
- * owner's token of the Svix-compatible API, whose routes allow it only its own. `portal`: the cookie of the portal and no other
+ * admins, or an API key with one of the scopes or with `admin`; with `orUser` also any signed-in user, and with `orOwner` also
+ * an owner's token of the Svix-compatible API, which reaches only that owner's objects. `portal`: the cookie of the portal and no other
  * credential; what is called is then the owner's own.
  */
 export type Access =

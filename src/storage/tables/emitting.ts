@@ -77,7 +77,7 @@ export interface SubscribersTable {
   conditions: string | null
   /** JSON: the channels whose events it gets; null for all events. */
   channels: string | null
-  /** The id that the caller chose, once for an owner. */
+  /** The id that the caller chose, unique among the subscribers of an owner. */
   uid: string | null
   /** JSON: texts of the caller by name. */
   metadata: string | null
@@ -184,11 +184,11 @@ export interface OwnersTable {
   owner: string
   /** The display name. */
   name: string | null
-  /** The id that the caller of the API chose; null for an owner that has none or is itself that id. */
+  /** The id that a caller chose. Null: the owner is the uid, unless its id was generated. The application's id: no uid. */
   uid: Generated<string | null>
   /** JSON: texts of the caller by name. */
   metadata: Generated<string | null>
-  /** Events per second, as the caller of the API said. */
+  /** Events per second, as a caller of the Svix-compatible API set it. Not enforced. */
   rate_limit: Generated<number | null>
   created_at: number
   updated_at: number
@@ -197,11 +197,11 @@ export interface OwnersTable {
 /** What an emitted event has beyond its type and payload. */
 export interface EventOptionsTable {
   event: number
-  /** The id that the caller chose, once for an audience. */
+  /** The id that the caller chose. */
   uid: string | null
   /** JSON: only subscribers without channels, or with one of these, get it. */
   channels: string | null
-  /** JSON: texts by which it can be found. */
+  /** JSON: labels by which it can be found. */
   tags: string | null
   /** When its payload is removed; null: with the event. */
   expires_at: number | null
@@ -247,10 +247,10 @@ export interface PortalLinksTable {
 
 export interface PortalSessionsTable {
   id: string
-  /** SHA-256 of the cookie's token. */
+  /** SHA-256 of the token, which a cookie, a frame or a client of the Svix-compatible API has. */
   token_hash: Uint8Array
   owner: string
-  /** JSON: names, of which event types with a flag need one. */
+  /** JSON: names. The holder also sees event types with one of these feature flags. */
   feature_flags: Generated<string | null>
   created_at: number
   expires_at: number

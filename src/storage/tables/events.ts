@@ -27,7 +27,7 @@ export interface EventsTable {
 
 export interface JobsTable {
   id: string
-  /** Of deliveries, of failed received events, of the deliveries of a removed subscriber; a result that was computed at once. */
+  /** Of deliveries; of failed received events; of a removed subscriber's deliveries; a result that was computed at once. */
   kind: 'replay' | 'reprocess' | 'removal' | 'statistics'
   subscriber_id: string | null
   /** JSON: selects the rows that the job works on. Of `statistics`: the result. */

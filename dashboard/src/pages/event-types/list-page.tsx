@@ -157,7 +157,7 @@ export function ListPage() {
       {data && !declared && (
         <Section
           title="Declare your event types"
-          description="You can send events of any type. Add a type here or through the API to describe it to your customers. Declare it in postern.config.ts to have its schema checked as well."
+          description="You can send events of any type. Add a type here or through the API to describe it to your customers. To also validate its events, declare it with a schema in postern.config.ts."
         >
           <CodeBlock label="Example" code={example} maxHeight="max-h-none" />
         </Section>

@@ -17,7 +17,7 @@ import { jsonFault } from './json-fault.ts'
 
 export type StoredType = RowOf<'GET /stored-event-types'>
 
-/** The event types that were created through the API, archived and hidden ones included. */
+/** The event types that were created through the API, including archived and hidden ones. */
 export function useStoredTypes(): readonly StoredType[] {
   const { data } = useQuery({
     queryKey: ['event-types', 'stored'],
@@ -85,17 +85,17 @@ export function TypeDialog({ stored, onClose, onSaved }: TypeDialogProps) {
         <TextField
           label="Description"
           placeholder="An order was paid."
-          hint="Your customers read it in the catalog and in the portal."
+          hint="Shown to your customers in the catalog and the portal."
           {...text('description')}
         />
         <TextArea
           label="Schema (JSON Schema, optional)"
-          hint="Documents the payload. The first of its examples is the sample payload."
+          hint="Documents the payload. The first entry of examples is the sample payload."
           rows={10}
           error={fault}
           {...text('schema')}
         />
-        <CheckField label="Deprecated" hint="Shown in the catalog." {...check('deprecated')} />
+        <CheckField label="Deprecated" hint="Marked as deprecated in the catalog." {...check('deprecated')} />
         {stored && (
           <CheckField
             label="Archived"

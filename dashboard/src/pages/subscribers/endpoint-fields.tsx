@@ -78,13 +78,13 @@ function WhatItGets({
         <TextArea label="Payload conditions" rows={3} hint={conditionsHint} {...text('conditions')} />
         <TextField
           label="Channels"
-          hint="Separated by commas. It gets only events of these channels. Leave it empty for all events."
+          hint="Separated by commas. The endpoint receives only events with one of these channels. Leave empty for all events."
           {...text('channels')}
         />
         {customer}
         <TextField
           label="Your ID (optional)"
-          hint="For programs: letters, digits and . _ -"
+          hint="An ID for your programs. Use letters, digits and . _ -"
           maxLength={256}
           {...text('uid')}
         />

@@ -441,7 +441,7 @@ export interface Calls {
   'GET /event-types': {
     answer: { data: ({ type: string; description: string | null; schema: unknown; samples: (unknown)[]; builtIn: boolean; stored: boolean; deprecated: boolean; group: string | null })[] }
   }
-  /** The event types that were created through the API, archived ones included */
+  /** Event types created through the API, including archived ones */
   'GET /stored-event-types': {
     answer: { data: ({ type: string; description: string; schemas: Record<string, unknown> | null; group: string | null; featureFlags: (string)[] | null; archived: boolean; deprecated: boolean; createdAt: string; updatedAt: string })[] }
   }
@@ -451,12 +451,12 @@ export interface Calls {
     body: { description?: string | undefined; schemas?: Record<string, unknown> | null | undefined; group?: string | null | undefined; featureFlags?: (string)[] | null | undefined; archived?: boolean | undefined; deprecated?: boolean | undefined }
     answer: { type: string; description: string; schemas: Record<string, unknown> | null; group: string | null; featureFlags: (string)[] | null; archived: boolean; deprecated: boolean; createdAt: string; updatedAt: string }
   }
-  /** Delete an event type that was created through the API */
+  /** Delete an event type created through the API */
   'DELETE /event-types/{type}': {
     params: { type: string }
     answer: undefined
   }
-  /** Owners by id */
+  /** Owners, ordered by id */
   'GET /owners': {
     query?: { q?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
     answer: { data: ({ owner: string; name: string | null; uid: string | null; metadata: Record<string, string>; subscribers: number; states: { active: number; idle: number; failing: number; paused: number; disabled: number }; delivered: number; failed: number; successRate: number | null; lastDelivery: { id: number; status: "pending" | "delivered" | "dead"; createdAt: string } | null; linkExpiresAt: string | null; sessionExpiresAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
@@ -472,7 +472,7 @@ export interface Calls {
     body: { name: string | null; metadata?: Record<string, string> | null | undefined }
     answer: { owner: string; name: string | null; metadata: Record<string, string> }
   }
-  /** Remove an owner with its subscribers and its access to the portal */
+  /** Remove an owner with its subscribers and its portal access */
   'DELETE /owners/{owner}': {
     params: { owner: string }
     answer: undefined

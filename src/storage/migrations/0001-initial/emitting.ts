@@ -14,8 +14,8 @@ export const emitting: SchemaPart = {
     -- For the events of a customer.
     create index idempotency_keys_of_audience on idempotency_keys (audience, event) where audience is not null;
 
-    -- One row for each emitted event with an id of its customer, with channels, tags or a retention period of its own, or whose
-    -- payload was removed. The transaction that emits inserts it. Deleted with its event.
+    -- One row for each emitted event with a uid, channels, tags or a retention period of its own, and for each whose payload was
+    -- removed. The transaction that emits the event, or the removal, inserts it. Deleted with its event.
     create table event_options (
       event ${bigint} primary key, uid text, channels text, tags text, expires_at ${time}, expunged_at ${time}
     ) ${strictByKey};
@@ -49,7 +49,7 @@ export const emitting: SchemaPart = {
     ) ${strict};
     -- For the subscribers of an event's audience, and for the portal's list.
     create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
-    -- The ids that callers choose, each once for an owner.
+    -- The ids that callers choose, unique among the subscribers of an owner.
     create unique index subscribers_by_uid on subscribers (uid, coalesce(owner, '')) where uid is not null;
     -- For operational events, which few subscribers get.
     create index subscribers_operational on subscribers (id) where operational = 1;
@@ -131,7 +131,7 @@ export const emitting: SchemaPart = {
     create index portal_links_of_owner on portal_links (owner);
     create index portal_links_by_end on portal_links (expires_at);
 
-    -- One row for each open session of the portal.
+    -- One row for each open session of the portal, and for each owner's token of the Svix-compatible API.
     create table portal_sessions (
       id ${sortedText} primary key, token_hash ${bytes} not null unique, owner ${sortedText} not null, feature_flags text,
       created_at ${time} not null, expires_at ${time} not null
@@ -151,7 +151,7 @@ export const emitting: SchemaPart = {
       owner ${sortedText} primary key, name text, uid ${sortedText} unique, metadata text, rate_limit integer,
       created_at ${time} not null, updated_at ${time} not null
     ) ${strictByKey};
-    -- For the list of applications.
+    -- For the list of customers by creation time.
     create index owners_by_time on owners (created_at, owner);
 
     -- One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress.

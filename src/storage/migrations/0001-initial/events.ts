@@ -22,7 +22,7 @@ export const events: SchemaPart = {
     create index events_emitted_by_type on events (type, id) where direction = 'emitted';
 
     -- One row for each replay, reprocessing or removal of many rows: a call inserts it, and the process that claims it works on it.
-    -- And one for each statistic, which is the result of a call.
+    -- Also one row for each statistic that a call computed.
     -- subscriber_id has no foreign key: the record of a job outlives its subscriber.
     create table jobs (
       id ${sortedText} primary key, kind text not null, subscriber_id text, filter text not null, status text not null,
