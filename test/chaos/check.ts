@@ -57,6 +57,7 @@ export async function check(world: World): Promise<Verdict> {
   const has = (item: Item): boolean =>
     item.kind === 'webhook' ? handled.has(item.id) : item.doneAt !== undefined
   const without = acknowledged.filter((item) => !has(item))
+  const lost = without.filter(({ inLostWindow }) => !inLostWindow)
   const wrong = effects.filter(({ event_id, text }) => textOf(event_id) !== text)
   const overlaps = findOverlaps(
     runsFile,
@@ -66,7 +67,7 @@ export async function check(world: World): Promise<Verdict> {
   return {
     ...overlaps,
     acknowledged: acknowledged.length,
-    lost: without.filter(({ inLostWindow }) => !inLostWindow).map(({ id }) => id),
+    lost: await Promise.all(lost.map((item) => describe(item, topology))),
     inherent: without.filter(({ inLostWindow }) => inLostWindow).length,
     doubled: effects
       .filter(({ count }) => count !== '1')
@@ -91,6 +92,38 @@ export async function check(world: World): Promise<Verdict> {
     silences: readiness.silences,
     longestReadyMs: readiness.longestReadyMs,
   }
+}
+
+interface Delivery {
+  status: string | null
+  attempts: number
+  due_in: string
+  failures: string | null
+}
+
+/** What the database says about an event without an effect: that it is not there, or where its deliveries are. */
+async function describe({ id, kind }: Item, topology: World['topology']): Promise<string> {
+  if (kind === 'webhook') {
+    const [event] = await topology.query<{ status: string; attempts: number }>(
+      'select status, attempts from event_queue where event_id = $1',
+      [id],
+    )
+    return event ? `${id} is ${event.status} after ${event.attempts} attempts` : `${id} is not stored`
+  }
+  const deliveries = await topology.query<Delivery>(
+    `select d.status, d.attempts, d.due_at - extract(epoch from clock_timestamp()) * 1000 as due_in,
+       (select string_agg(coalesce(a.error, a.failure, a.status::text), ', ' order by a.number)
+         from attempts a where a.delivery = d.id) as failures
+     from idempotency_keys k left join deliveries d on d.event = k.event
+     where k.event_id = $1 and d.status is distinct from 'delivered'`,
+    [id],
+  )
+  const each = deliveries.map(({ status, attempts, due_in, failures }) =>
+    status === null
+      ? 'has no delivery'
+      : `is ${status} after ${attempts} attempts (${failures ?? 'none recorded'}), due in ${Math.round(Number(due_in) / 1000)} s`,
+  )
+  return each.length === 0 ? `${id} is not stored, or delivered` : `${id} ${each.join(' and ')}`
 }
 
 function nameOf({ event_id, direction }: Logged): string {
