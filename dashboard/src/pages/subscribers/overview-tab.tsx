@@ -10,8 +10,8 @@ import { CustomerFact } from '../customers/customer-fact.tsx'
 
 /** The health and the facts of an endpoint. */
 export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
-  const { id, state, owner, ownerName, retrySchedule, eventTypes, operational, createdAt, updatedAt } =
-    subscriber
+  const { id, uid, state, owner, ownerName, retrySchedule, createdAt, updatedAt } = subscriber
+  const { eventTypes, channels, operational } = subscriber
   const schedule = useDefaultSchedule()
   return (
     <>
@@ -25,6 +25,7 @@ export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
           <Fact name="Event types">
             {operational ? `operational: ${describeTypes(eventTypes)}` : describeTypes(eventTypes)}
           </Fact>
+          {channels.length > 0 && <Fact name="Channels">{channels.join(', ')}</Fact>}
           <Fact name="Retry schedule">
             {retrySchedule === null
               ? schedule && `Default. ${scheduleInWords(schedule)}`
@@ -33,6 +34,11 @@ export function OverviewTab({ subscriber }: { subscriber: Subscriber }) {
           <Fact name="ID">
             <code className="font-mono text-sm">{id}</code>
           </Fact>
+          {uid !== null && (
+            <Fact name="Your ID">
+              <code className="font-mono text-sm">{uid}</code>
+            </Fact>
+          )}
           <Fact name="Added">
             <Time value={createdAt} />
           </Fact>
