@@ -25,7 +25,7 @@ export const emit: Bench = {
       figures: [],
       ratios: [],
       notes: [
-        `Events of ${bytes} bytes of one customer over ${connections} connections, each with an id or key of its own, to a paused endpoint. All that were accepted were found in the database with their deliveries.`,
+        `Events of ${bytes} bytes of one customer over ${connections} connections, each with an id or key of its own, to a paused endpoint. Every accepted event was found in the database with its delivery.`,
       ],
     }
     for (const engine of context.scale.engines) {
@@ -37,13 +37,13 @@ export const emit: Bench = {
   },
 }
 
-/** @property cpu microseconds that the service took for one event */
+/** @property cpu microseconds of CPU time that the service used per event */
 interface Emitted {
   perSecond: number
   cpu: number
 }
 
-/** One service gets both kinds of calls in turn. */
+/** One service gets both kinds of requests in turn. */
 async function measure(
   engine: EngineName,
   context: BenchContext,
@@ -108,7 +108,7 @@ async function measure(
     figures,
     ratios: [
       ratio(title, ofMessages!, ofEvents!, { bound: 0.9 }),
-      // Events by messages, so that less work is more. The speed depends on the disk as well, which varies more.
+      // Events divided by messages, so a higher ratio means less work for messages. The rate also depends on the disk, which varies more.
       ratio(`${title}, processor's time`, cpuOfEvents!, cpuOfMessages!),
     ],
   }

@@ -16,7 +16,7 @@ export interface Webhooks {
   bytes: number
 }
 
-/** Events to POST /events or, as the messages of an application, to the route of Svix's API. */
+/** Events for POST /events or, as an application's messages, for Svix's API. */
 export interface Emits {
   kind: 'emits'
   /** The audience. Default: subscribers without an owner. */

@@ -20,7 +20,7 @@ function makeEmits({ count, prefix, bytes, apiKey, owner, throughSvix = false }:
   const authorization = `Bearer ${apiKey}`
   return Array.from({ length: count }, (_, index) => {
     const plain = `${prefix}-${index}`
-    // Keys of clients are random, and stored keys that are in order cost less.
+    // Hashed, because clients' keys are random, and inserting ordered keys would cost less.
     const id = owner === undefined ? plain : createHash('sha256').update(plain).digest('hex')
     const body = sampleBody(
       { id, type: 'order.paid', ...(owner !== undefined && { audience: owner }) },
@@ -28,7 +28,7 @@ function makeEmits({ count, prefix, bytes, apiKey, owner, throughSvix = false }:
     )
     if (!throughSvix) return post('/events', { authorization }, body)
     const { type, data } = JSON.parse(body) as { type: string; data: object }
-    // The clients of this API send a key with each call.
+    // Svix's libraries send a key with each request.
     const headers = { authorization, 'idempotency-key': id }
     return post(`/api/v1/app/${owner!}/msg`, headers, JSON.stringify({ eventType: type, payload: data }))
   })

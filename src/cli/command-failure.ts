@@ -17,7 +17,7 @@ export const exitCodes = {
   partly: {
     code: 3,
     meaning:
-      '`import` skipped bad lines or endpoints; `replay --to` could not send every event; `upgrade --check` found that a rolling upgrade is not safe.',
+      '`import` skipped invalid lines or entries; `replay --to` could not send every event; `upgrade --check` found that a rolling upgrade is not safe.',
   },
   interrupted: { code: 130, meaning: 'Interrupted by Ctrl-C.' },
 } as const

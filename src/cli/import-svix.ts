@@ -18,15 +18,15 @@ export interface SvixImportOptions {
 const kinds = ['eventTypes', 'applications', 'endpoints'] as const
 type Kind = (typeof kinds)[number]
 type Counts = Record<Outcome | 'skipped', number>
-/** Where an interrupted import continues: a page of applications, or null for the first one. */
+/** Where an interrupted import continues: the iterator of a page of applications, or null for the first page. */
 type Position = string | null
 
-/** Entries of a page. */
+/** Entries per page. */
 const limit = '50'
 
 /**
- * Imports from a running Svix server: event types, then each application with its endpoints. Ctrl-C ends it after the current
- * application. Exit codes: 0 when everything was imported, 3 when something was skipped, 130 when Ctrl-C ended it.
+ * Imports from a running Svix server: event types, then each application with its endpoints. Ctrl-C stops it after the current
+ * application. Exit codes: 0 if everything was imported, 3 if entries were skipped, 130 after Ctrl-C.
  */
 export async function importSvix({ from, iterator, dryRun = false }: SvixImportOptions): Promise<void> {
   const token = process.env['SVIX_AUTH_TOKEN']
@@ -59,7 +59,7 @@ class SvixImport {
   readonly counts = Object.fromEntries(
     kinds.map((kind) => [kind, { created: 0, updated: 0, unchanged: 0, skipped: 0 }]),
   ) as Record<Kind, Counts>
-  /** Endpoints that are paused until somebody completes them. */
+  /** Endpoints that are paused until an administrator completes them. */
   paused = 0
   readonly #source: SvixSource
   readonly #target: SvixTarget
@@ -73,7 +73,7 @@ class SvixImport {
     this.#signal = signal
   }
 
-  /** @returns where to continue, if the signal ended it */
+  /** @returns where to continue, if the signal stopped the import */
   async all(iterator: string | undefined): Promise<Position | undefined> {
     const query = { limit, include_archived: 'true', with_content: 'true' }
     for await (const { items } of this.#source.pages<SvixEventType>('/api/v1/event-type', query)) {
@@ -114,7 +114,7 @@ class SvixImport {
     }
   }
 
-  /** Counts the outcome, or says why something was skipped. */
+  /** Counts the outcome, and reports why an entry was skipped. */
   async #count<T>(
     kind: Kind,
     about: string,

@@ -171,7 +171,7 @@ function importCommands(imports: Command): void {
     .option('--dry-run', 'read and check everything, and write nothing')
     .addHelpText(
       'after',
-      '\nExample:\n  SVIX_AUTH_TOKEN=testsk_… postern import svix --from https://api.eu.svix.com --dry-run\n\nExit code: 0 when everything was imported, 3 when endpoints were skipped and all others imported.',
+      '\nExample:\n  SVIX_AUTH_TOKEN=testsk_… postern import svix --from https://api.eu.svix.com --dry-run\n\nExit code: 0 when everything was imported, 3 when entries were skipped and all others imported.',
     )
     .action(async (options: SvixImportOptions) => (await import('./import-svix.ts')).importSvix(options))
 }

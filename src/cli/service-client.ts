@@ -8,7 +8,7 @@ export interface ClientOptions {
   url?: string
   /** An API key. Default: ADMIN_API_KEY. */
   key?: string
-  /** What to do if the key is rejected. */
+  /** The advice in the message when the key is rejected. */
   keyAdvice?: string
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { CommandFailure } from './command-failure.ts'
 import { serviceClient, Unavailable, type ServiceClient } from './service-client.ts'
 
-/** What applications and endpoints have in common. Older servers return `rateLimit` and `filterTypes` only. */
+/** Common fields of applications and endpoints. Older servers return only `rateLimit` and `filterTypes`. */
 interface Entity {
   id: string
   uid?: string | null
@@ -38,14 +38,14 @@ export interface SvixEventType {
 }
 
 export interface SvixSecrets {
-  /** `whsec_…`; of a key pair only the public half, `whpk_…`. */
+  /** `whsec_…`, or a key pair's public key, `whpk_…`. */
   key: string
   headers: Record<string, string>
-  /** Names of headers whose values Svix does not show. */
+  /** Names of headers whose values Svix does not return. */
   sensitive: string[]
 }
 
-/** Seconds before further attempts, while the server is unavailable or limits the rate. */
+/** Seconds before each retry, while the server is unavailable or limits the rate. */
 const pauses = [1, 2, 5, 10, 30]
 
 /** Reads a running Svix server. */
@@ -53,14 +53,14 @@ export class SvixSource {
   readonly #client: ServiceClient
   readonly #signal: AbortSignal
 
-  /** @param signal ends the pauses after which a failed request is repeated */
+  /** @param signal ends the pauses between retries */
   constructor(url: string, token: string, signal: AbortSignal) {
     const keyAdvice = 'set SVIX_AUTH_TOKEN to an API token of this environment'
     this.#client = serviceClient({ url, key: token, keyAdvice })
     this.#signal = signal
   }
 
-  /** The pages of a list, with the iterator that leads to each. @throws CommandFailure */
+  /** The pages of a list, each with its iterator. @throws CommandFailure */
   async *pages<Item>(
     path: string,
     query: Record<string, string>,
@@ -102,6 +102,6 @@ export class SvixSource {
 
   #isNoSvix(path: string): CommandFailure {
     const url = `${this.#client.service}${path.split('?')[0]}`
-    return new CommandFailure(`${url} did not return what a Svix server returns: check --from`)
+    return new CommandFailure(`${url} did not return a response of a Svix server: check --from`)
   }
 }

@@ -34,8 +34,8 @@ const checkEndpoint = createCheck(NewSubscriberBody)
 const isEventType = new RegExp(eventTypePattern)
 
 /**
- * Writes into a database what a Svix server has. What is there already changes only if it changed at Svix since. Whatever the API would
- * reject throws its Problem, or InvalidRecord.
+ * Writes a Svix server's entries to a database. An existing entry changes only if it is newer at Svix. An entry that the API would reject
+ * throws its Problem, or InvalidRecord.
  */
 export class SvixTarget {
   readonly #isDryRun: boolean
@@ -94,7 +94,7 @@ export class SvixTarget {
 
   async eventType(given: SvixEventType): Promise<readonly [Outcome, true]> {
     const { name: type, description, schemas = null, groupName: group = null } = given
-    if (!isEventType.test(type)) throw new InvalidRecord('name is not of the form that event types have')
+    if (!isEventType.test(type)) throw new InvalidRecord(`the name must match ${eventTypePattern}`)
     const before = await this.#types.get(type)
     if (before && before.updatedAt >= Date.parse(given.updatedAt)) return ['unchanged', true]
     const featureFlags = given.featureFlags ?? (given.featureFlag ? [given.featureFlag] : null)
@@ -117,9 +117,9 @@ export class SvixTarget {
   }
 
   /**
-   * An endpoint without a uid has its id as uid, by which programs still find it. One whose requests would fail is paused, so that its
+   * Without a uid, the endpoint's id becomes its uid, so programs still find it. An endpoint whose requests would fail is paused, so its
    * events wait.
-   * @returns also what somebody must do before it can be active
+   * @returns also the steps that are necessary before it can be active
    */
   async endpoint(
     owner: string,
@@ -134,7 +134,7 @@ export class SvixTarget {
     const hidden = sensitive.filter((name) => stored[name.toLowerCase()] === undefined)
     for (const name of sensitive) if (!hidden.includes(name)) headers[name] = stored[name.toLowerCase()]!
     const toDo = hidden.map((name) => `set its header ${name}, whose value Svix does not show`)
-    // Svix shows only the public half of a key pair.
+    // Svix returns only a key pair's public key.
     const secret = key.startsWith('whsec_') ? key : undefined
     if (secret === undefined && !before) toDo.push('send its owner the new ed25519 public key')
     const { signing, ...settings } = checkEndpoint(bodyOf(given, uid, headers))
@@ -147,7 +147,7 @@ export class SvixTarget {
       status,
       signing: secret === undefined ? 'v1a' : signing,
     } as const
-    // Everything is checked before the first write: one that failed in between would count as unchanged in the next run.
+    // Check everything before the first write: an endpoint whose import failed halfway would count as unchanged in the next run.
     checkedUrl(given.url, this.#egress.of(owner))
     readCustomHeaders(headers)
     if (secret !== undefined) readSymmetricKey(secret)

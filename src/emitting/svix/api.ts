@@ -21,10 +21,10 @@ import { reasonOf } from './unsupported.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
 
-/** Operations that owners may call with a token of app-portal-access, each for its own application. */
+/** Operations that an owner may call for its own application, with a token from app-portal-access. */
 const forOwners =
   /^v1\.(application\.(get|stats)|endpoint\.|event-type\.(list|get)$|message\.(list|get|events)|message-attempt\.|authentication\.(logout|whoami)|stats\.app)/
-/** Of these, the ones that are not for owners. */
+/** Exceptions to `forOwners`. */
 const notForOwners = /send-example|expunge|cancel-msgs/
 /** Operations that handle an unknown application themselves. */
 const createsApplication =
@@ -50,7 +50,7 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     },
   }
   const findOwner = ownerLookup(parts)
-  // Go's library sends an empty body in chunks, without a type.
+  // Go's library sends an empty body as chunked, without a content type.
   app.bodies.parse(app, ['*'], (_request, bytes, done) =>
     bytes.length === 0 ? done(null) : done(new Problem('unsupported-media-type')),
   )
@@ -104,7 +104,7 @@ interface MessageBody {
   application?: Parameters<typeof createNamed>[1]
 }
 
-/** A class, because each object literal with a getter gets a hidden class of its own, which keeps the request until a full collection. */
+/** A class, because V8 creates a hidden class for each object literal with a getter, which retains the request until a full garbage collection. */
 class Call implements SvixCall {
   readonly owner: string
   readonly params: SvixCall['params']
@@ -122,7 +122,7 @@ class Call implements SvixCall {
     this.isPortal = call.isPortal
   }
 
-  /** Messages write no entry, and need none. */
+  /** A getter, because messages write no audit entry and do not need it. */
   get origin(): AuditOrigin {
     return auditOrigin(this.request)
   }
@@ -155,7 +155,7 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
     }
     const call = new Call({ owner, params, query, body, request, isPortal })
     const work = async (): Promise<Answer> => write(status, await handler(call))
-    // The id of a message is made of its key, so that this costs it no statement.
+    // A message's id is derived from its key, so messages need no stored response.
     const key = isMessage ? undefined : idempotencyHash(request)
     const answer = await (key === undefined ? work() : repeated.answer(key, work))
     if (changesApplications) parts.findOwner.forget()
@@ -163,7 +163,7 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
   }
 }
 
-/** @throws SvixError 404, also for an application that is not the caller's */
+/** @throws SvixError 404, also for an application of another owner */
 function ownerOf(
   { params, principal }: FastifyRequest,
   id: string,

@@ -10,7 +10,7 @@ import { applicationId, readApplicationId } from './ids.ts'
 
 type Parts = Pick<EmittingRouteParts, 'owners' | 'clock'>
 
-/** The body that creates an application, or with fewer fields changes one. */
+/** The body that creates or changes an application. A change can omit fields. */
 interface ApplicationIn {
   name?: string
   uid?: string | null
@@ -67,7 +67,7 @@ async function create({ owners }: Parts, { query, body, origin }: SvixCall): Pro
   }
 }
 
-/** The customer with a uid that a new one could not get. */
+/** The customer that already has the uid, if creation failed with a conflict. */
 function existingFor(
   error: unknown,
   uid: string | null | undefined,
@@ -77,9 +77,9 @@ function existingFor(
 }
 
 /**
- * Creates the application that a call names in its path and describes in its body.
+ * Creates an application from the uid in the request's path and the description in its body.
  * @returns its owner
- * @throws SvixError 404 without a body, 422 if the body has another uid
+ * @throws SvixError 404 without a body, 422 without a uid in the body, or with another one
  */
 export async function createNamed(
   uid: string,
@@ -89,12 +89,13 @@ export async function createNamed(
 ): Promise<string> {
   if (!body) throw new SvixError(404, 'not_found', 'Application not found')
   const field = ['application', 'uid']
-  if (!body.uid) throw invalidField(field, 'The application needs a uid.', 'application_uid_missing')
-  if (body.uid !== uid) throw invalidField(field, 'The path names another uid.', 'application_uid_mismatch')
+  if (!body.uid) throw invalidField(field, 'The application must have a uid.', 'application_uid_missing')
+  if (body.uid !== uid)
+    throw invalidField(field, 'The uid differs from the one in the path.', 'application_uid_mismatch')
   try {
     return (await owners.directory.create(readApplication(body), origin)).owner
   } catch (error) {
-    // Another request may have created it meanwhile.
+    // A concurrent request may have created it.
     const other = await owners.directory.find(uid)
     if (!other) throw error
     return other.owner
@@ -108,8 +109,8 @@ function readApplication(body: ApplicationIn): OwnerChange {
   if (name !== undefined && /[\0-\x08]/.test(name))
     throw invalidField(['name'], 'Control characters 0x00-0x08 are not allowed.')
   if (name !== undefined && name.length > longestName)
-    throw invalidField(['name'], `At most ${longestName} characters.`)
-  if (uid?.startsWith('app_')) throw invalidField(['uid', '__all__'], 'A uid must not begin like an id.')
+    throw invalidField(['name'], `The name must have at most ${longestName} characters.`)
+  if (uid?.startsWith('app_')) throw invalidField(['uid', '__all__'], 'A uid must not begin with `app_`.')
   const rateLimit = body.throttleRate === undefined ? body.rateLimit : body.throttleRate
   return { name, uid, metadata, rateLimit }
 }
@@ -127,7 +128,7 @@ function view({ owner, name, uid, metadata, rateLimit, createdAt, updatedAt }: O
   }
 }
 
-/** The id, with the time of creation: a page goes on behind an application that was deleted meanwhile. */
+/** The id and creation time, so that paging continues after an application that has been deleted since. */
 function writePosition({ owner, createdAt }: OwnerRecord): string {
   return `${applicationId(owner)}.${createdAt.toString(36)}`
 }
@@ -138,21 +139,21 @@ function readPosition(iterator: string): { owner: string; createdAt: number } {
   const owner = readApplicationId(id)
   const createdAt = /^[\da-z]{1,10}$/.test(time) ? Number.parseInt(time, 36) : undefined
   if (owner !== undefined && createdAt !== undefined) return { owner, createdAt }
-  const msg = 'This is no iterator of applications.'
+  const msg = 'Invalid iterator.'
   throw new SvixError(422, 'validation', [
     { loc: ['query', 'iterator', '__all__'], msg, type: 'value_error' },
   ])
 }
 
-/** Milliseconds for which a message may go to an application that another process has removed. */
+/** Milliseconds for which messages may still be sent to an application that another process removed. */
 const recentFor = 1_000
 
-/** Finds the owner that an application's id or uid names. */
+/** Finds an owner by its application's id or uid. */
 export interface OwnerLookup {
   (idOrUid: string): Promise<string | undefined>
-  /** The same without a statement for those that were found within the last second. */
+  /** The same, without a statement if the owner was found within the last second. */
   recent(idOrUid: string): string | Promise<string | undefined>
-  /** Call it after a change of an application. */
+  /** Call it after an application changes. */
   forget(): void
 }
 

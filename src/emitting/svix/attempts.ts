@@ -24,7 +24,7 @@ import {
   viewMessages,
 } from './rows.ts'
 
-/** Svix's statuses that an attempt, or the delivery of a message, can have. */
+/** Svix's statuses of attempts and deliveries that Postern uses. */
 const success = { status: 0, statusText: 'success' }
 const fail = { status: 2, statusText: 'fail' }
 const sending = { status: 3, statusText: 'sending' }
@@ -96,7 +96,7 @@ async function byEndpoint(
   return {
     behind: iterator === undefined ? undefined : await readIterator(readAttemptId(iterator)),
     async read(behind, count) {
-      // Other attempts of the same delivery can be behind the place.
+      // Further attempts of the same delivery can come after this place.
       const before = behind && behind.delivery + (ascending ? -1 : 1)
       const { rows: deliveries, last } = await read(before, count)
       const ids = deliveries.map(({ delivery }) => delivery)
@@ -130,7 +130,7 @@ async function byMessage(
   }
 }
 
-/** The deliveries of an event to the endpoints of an application, of which there is a limited number. */
+/** An event's deliveries to an application's endpoints. Not paged, because an application has a limited number of endpoints. */
 function deliveriesOf({ readerAside: db }: Database, owner: string, event: number) {
   return db
     .selectFrom('deliveries')
@@ -140,7 +140,7 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
     .execute()
 }
 
-/** Attempts that a count includes. */
+/** The most attempts that are counted. */
 const mostCounted = 1_000
 
 export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
@@ -292,7 +292,7 @@ function singleOperations(parts: EmittingRouteParts): SvixOperations {
 
 const missing = 'Unable to resend message. Payload is missing (probably expired).'
 
-/** Returns what shows an attempt to the caller. Owners do not see the errors of destinations that only admins register. */
+/** Returns the view of attempts for the caller. Owners do not see errors of destinations that only admins can register. */
 function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixCall) {
   return (row: Attempt): object => {
     const sent = JSON.parse(row.request_headers) as Record<string, string>
@@ -315,7 +315,7 @@ function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixC
   }
 }
 
-/** Other bytes than text are shown in base64. */
+/** Text, or base64 if the bytes are not UTF-8. */
 function readBody(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString(isUtf8(bytes) ? 'utf8' : 'base64')
 }

@@ -4,12 +4,12 @@ import type { SvixCall, SvixOperations } from './call.ts'
 import { SvixError } from './errors.ts'
 import { applicationId } from './ids.ts'
 
-/** Seconds for which a token is valid, unless a call says otherwise. */
+/** Seconds for which a token is valid by default. */
 const tokenLasts = 7 * 86_400
-/** Seconds for which a link to the portal can be opened, and for which its session is valid, at most. */
+/** The most seconds for which a link to the portal can be opened, and for which its session lasts. */
 const longestLink = 86_400
 
-/** What a token of app-portal-access may do. Each may do all of it. */
+/** Capabilities of a token from app-portal-access. Each token has all of them. */
 const capabilities = [
   'ViewBase',
   'ViewEndpointSecret',
@@ -28,13 +28,13 @@ export function authenticationOperations(parts: EmittingRouteParts): SvixOperati
     'v1.authentication.expire-all': async ({ owner, body, origin }) => {
       const { expiry, sessionIds } = body as { expiry?: number | null; sessionIds?: string[] }
       if (sessionIds?.length)
-        throw unsupported('Tokens have no session ids. Omit `sessionIds` to expire all tokens.')
+        throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
       await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
     },
     'v1.authentication.logout': async ({ isPortal, request, origin }) => {
       const { owner, sessionId } = request.principal!
       if (!isPortal)
-        throw new SvixError(403, 'insufficient access', 'Only a token of an application logs out.')
+        throw new SvixError(403, 'insufficient access', 'Only a token from app-portal-access can log out.')
       await portal.end({ id: sessionId!, owner: owner! }, origin)
     },
     'v1.authentication.whoami': async ({ isPortal, request }) => {
@@ -66,9 +66,9 @@ async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<ob
     capabilities?: string[] | null
     featureFlags?: string[]
   }
-  // A token with more rights than asked for would be a hole.
+  // A token with more rights than requested would be a security hole.
   if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))
-    throw unsupported('A token has all capabilities: omit `capabilities` and `readOnly`.')
+    throw unsupported('A token always has all capabilities. Omit `capabilities` and `readOnly`.')
   const owner = call.owner || (await createNamed(params['app_id']!, application, parts, origin))
   const seconds = expiry ?? tokenLasts
   const short = Math.min(seconds, longestLink) * 1000

@@ -4,7 +4,7 @@ import { SvixError } from './errors.ts'
 
 /** A validated call of one operation. */
 export interface SvixCall {
-  /** The owner that `{app_id}` names; empty for operations without it, and where an unknown one is created. */
+  /** The owner of `{app_id}`. Empty for operations without it, and if the operation creates the application. */
   owner: string
   /** The parameters of the path. */
   params: Readonly<Record<string, string>>
@@ -12,7 +12,7 @@ export interface SvixCall {
   // The document declares the types. TypeScript cannot read them from it.
   // oxlint-disable-next-line typescript/no-explicit-any
   query: Readonly<Record<string, any>>
-  /** As the document declares it. Numbers that a double does not represent are raw JSON; an absent body is an empty object. */
+  /** As the document declares it. Numbers that a double cannot represent are raw JSON. An absent body is an empty object. */
   // oxlint-disable-next-line typescript/no-explicit-any
   body: any
   request: FastifyRequest
@@ -21,13 +21,13 @@ export interface SvixCall {
   isPortal: boolean
 }
 
-/** Returns the body of the answer, whose status is the one that the document declares, or an `SvixAnswer`; `undefined`: 204. */
+/** Returns the response's body, an `SvixAnswer`, or `undefined` for 204. The status of a body is the first that the document declares. */
 export type SvixHandler = (call: SvixCall) => Promise<unknown>
 
-/** Handlers by the operation's id in the document. */
+/** Handlers by operation id. */
 export type SvixOperations = Readonly<Record<string, SvixHandler>>
 
-/** An answer with another status than the first that the document declares. */
+/** A response with a status other than the first that the document declares. */
 export class SvixAnswer {
   readonly status: number
   readonly body: unknown
@@ -38,22 +38,22 @@ export class SvixAnswer {
   }
 }
 
-/** The answer to a call that created something, where another call of the operation finds it. */
+/** The response of an operation that creates something, and returns 200 if it existed already. */
 export const created = (body: unknown): SvixAnswer => new SvixAnswer(201, body)
 
 /** How the rows of a page are read. */
 export interface SvixPage {
-  /** Read one row more, so that the answer can say whether it is the last page. */
+  /** Read one more row, which shows whether this is the last page. */
   limit: number
-  /** Rows behind this one in the order of the statement; not included. */
+  /** The page begins after this row, in the statement's order. */
   behind: string | undefined
-  /** The order of the statement. */
+  /** The statement's order. */
   order: 'ascending' | 'descending'
   /** Whether the statement reads against the order of the list. */
   isBackward: boolean
 }
 
-/** @param standard the order of the list, if the call names none */
+/** @param standard the default order of the list */
 export function readPage({ query }: Pick<SvixCall, 'query'>, standard: SvixPage['order']): SvixPage {
   const {
     iterator,
@@ -71,9 +71,9 @@ export function readPage({ query }: Pick<SvixCall, 'query'>, standard: SvixPage[
 }
 
 /**
- * The answer with a page.
- * @param rows in the order of the statement, with one more than the limit if there are more
- * @param iteratorOf what `behind` of a later page gets for a row
+ * A page as a response.
+ * @param rows in the statement's order; one more than the limit if there are more
+ * @param iteratorOf returns the `behind` of the page that begins after a row
  */
 export async function listOf<Row>(
   rows: readonly Row[],
@@ -94,5 +94,5 @@ export async function listOf<Row>(
 
 export const notFound = (): SvixError => new SvixError(404, 'not_found', 'Entity not found')
 
-/** For calls without a counterpart. Not 501, because the libraries repeat a call that fails with 5xx. */
+/** For requests without a counterpart. Not 501, because the libraries retry requests that fail with 5xx. */
 export const notImplemented = (detail: string): SvixError => new SvixError(404, 'not_implemented', detail)

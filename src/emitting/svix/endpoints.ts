@@ -27,7 +27,7 @@ export function endpointOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** The endpoint that a call's path names, by id or uid. @throws SvixError 404, also for one of another application */
+/** The endpoint in the request's path, by id or uid. @throws SvixError 404, also for an endpoint of another application */
 export async function endpointOf(
   { subscribers }: Pick<EmittingRouteParts, 'subscribers'>,
   { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
@@ -39,14 +39,14 @@ export async function endpointOf(
 
 export const reachOf = ({ isPortal, owner }: SvixCall): Reach => (isPortal ? { owner } : 'all')
 
-/** An imported endpoint without a uid has its former id there, by which calls still find it. */
+/** The uid of an endpoint that was imported without one is its former id, so requests with that id still find it. */
 const hasFormerId = ({ uid }: SubscribersTable): boolean => uid?.startsWith('ep_') ?? false
 
-/** An endpoint as clients of all versions read it: those of 1.x read the former names. */
+/** An endpoint with the field names of all library versions: 1.x reads `filterTypes` and `rateLimit`. */
 export function viewEndpoint(row: SubscribersTable): object {
   const types = JSON.parse(row.event_types) as string[]
   const eventTypes = types.includes('*') ? null : types
-  // Clients read 16 bits without a sign. Other callers of the service may set a part of one.
+  // Clients read an unsigned 16-bit integer. Postern's own API also allows fractions and larger rates.
   const rate = row.rate_limit === null ? null : Math.min(65_535, Math.ceil(row.rate_limit))
   return {
     id: endpointId(row.id),
@@ -96,7 +96,7 @@ function settingOperations(parts: EmittingRouteParts): SvixOperations {
     if (!settings.uid && hasFormerId(before)) delete settings.uid
     const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
     const wasDisabled = before.status === 'disabled'
-    // A paused one is not disabled, and stays paused.
+    // A paused endpoint is not disabled, and stays paused.
     if (disabled !== undefined && disabled !== wasDisabled) settings.status = disabled ? 'disabled' : 'active'
     const { row } = await subscribers.change(before.id, settings, reachOf(call), origin)
     return viewEndpoint(row)
@@ -134,14 +134,14 @@ async function list({ database }: EmittingRouteParts, call: SvixCall): Promise<o
   return listOf(rows, page, ({ id }) => endpointId(id), viewEndpoint)
 }
 
-/** Whether absent settings get their defaults, or stay. */
+/** `all`: absent settings get their defaults. `given`: they do not change. */
 type Which = 'all' | 'given'
 
 const longestDescription = 1000
 // oxlint-disable-next-line no-control-regex
 const writable = /^[^\0-\u0008\ud800-\udfff]*$/u
 
-/** The settings of a body, with the limits that the document does not name. @throws SvixError 422 */
+/** Reads a body's settings, and checks limits that the document does not declare. @throws SvixError 422 */
 async function readSettings(
   parts: EmittingRouteParts,
   body: SvixCall['body'],
@@ -160,7 +160,7 @@ async function readSettings(
     throw invalidField(['channels'], 'There must be 1 to 10 channels, or null.')
   if (rateLimit === 0) throw invalidField(['throttle_rate'], 'The rate must be at least 1.')
   if (body.version === 0) throw invalidField(['version'], 'The version must be at least 1.')
-  if (uid?.startsWith('ep_')) throw invalidField(['uid', '__all__'], 'A uid cannot have the prefix of an id.')
+  if (uid?.startsWith('ep_')) throw invalidField(['uid', '__all__'], 'A uid must not begin with `ep_`.')
   if (description && (!writable.test(description) || description.length > longestDescription))
     throw invalidField(
       ['description'],
@@ -177,7 +177,7 @@ async function readSettings(
   }
 }
 
-/** Archived types cannot be chosen. */
+/** Archived types are rejected. */
 async function checkEventTypes(
   { catalogue, storedEventTypes }: EmittingRouteParts,
   types: readonly string[],
@@ -204,11 +204,11 @@ function readSecret(text: string | null | undefined, field: string): string | un
   if (!/^wh(sec|sk)_/.test(text)) throw invalidField([field], 'invalid prefix', 'value_error.jsondecode')
   const { length } = Buffer.from(text.slice(6), 'base64')
   if (text.startsWith('whsec_') && (length < shortestSecret || length > longestSecret))
-    throw invalidField(['key', '__all__'], `A secret has ${shortestSecret} to ${longestSecret} bytes.`)
+    throw invalidField(['key', '__all__'], `A secret must have ${shortestSecret} to ${longestSecret} bytes.`)
   return text
 }
 
-/** Seconds for which the old secret signs as well. */
+/** Seconds for which the old secret also signs. */
 const defaultGracePeriod = 86_400
 
 function secretOperations(parts: EmittingRouteParts): SvixOperations {
@@ -218,7 +218,6 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
       const { id } = await endpointOf(parts, call)
       return { key: await subscribers.revealSecret(id, call.origin) }
     },
-    // With a body, which one of the libraries requires. The others ignore it.
     'v1.endpoint.rotate-secret': async (call) => {
       const { key, gracePeriodSeconds } = call.body
       const secret = readSecret(key, 'key')
@@ -229,7 +228,7 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
         throw new SvixError(
           400,
           'limit_reached',
-          `At most ${mostOlderKeys} older secrets are valid at a time: wait until one expires.`,
+          `There can be at most ${mostOlderKeys} older secrets at a time. Wait until one expires.`,
         )
       const scheme = secret === undefined ? (keys[0]?.scheme ?? 'v1') : schemeOf(secret)
       const rotation = { overlap, secret, scheme, keepsEnds: true }
@@ -239,11 +238,11 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** Java's versions 1.x throw at a body where the server of their time sent none; Python's and Rust's 2.x throw without it. */
+/** A rotation returns no body to versions 1.x: Java's throws if there is one. Python's and Rust's 2.x throw if there is none. */
 const isFirstLibrary = ({ request }: SvixCall) =>
   request.headers['user-agent']?.startsWith('svix-libs/1.') ?? false
 
-/** Headers that Svix refuses, beyond those that Postern sets itself. */
+/** Headers that Svix rejects, in addition to those that Postern rejects for every endpoint. */
 const forbidden =
   /^(age|cache-control|clear-site-data|expires|pragma|trailers|warning)$|^(x-)?svix-|^x-(amzn?-|goog-|google|gfe|azure-|fd-)/i
 
@@ -299,14 +298,14 @@ function transformationOperations(parts: EmittingRouteParts): SvixOperations {
       if (Object.keys(variables ?? {}).length > 0)
         throw invalidField(
           ['variables'],
-          'Transformations have no variables: write the values into the code.',
+          'Transformations have no variables. Write the values into the code.',
         )
       const { id, transformation } = await endpointOf(parts, call)
       const next = code === undefined ? transformation : (code as string | null)
       if (enabled === false && next !== null)
         throw invalidField(
           ['enabled'],
-          'A transformation is enabled while it has code: set the code to null.',
+          'A transformation with code is always enabled. To disable it, set `code` to null.',
         )
       await parts.subscribers.change(id, { transformation: next }, reachOf(call), call.origin)
     },
@@ -315,7 +314,7 @@ function transformationOperations(parts: EmittingRouteParts): SvixOperations {
 
 const day = 86_400_000
 const hour = 3_600_000
-/** Milliseconds that a clock may be behind. */
+/** Milliseconds by which clocks may differ. */
 const tolerance = 5 * 60_000
 
 function reportOperations(parts: EmittingRouteParts): SvixOperations {

@@ -4,7 +4,7 @@ import type { SvixOperations } from './call.ts'
 import { SvixError } from './errors.ts'
 import { allEventTypes, type EventTypeBody, isDeclared, replacement, viewEventType } from './event-types.ts'
 
-/** What the configuration decides, and Svix's API cannot change. */
+/** Settings that Svix's API cannot change. */
 const fixedSettings = {
   enableChannels: true,
   enableMessageTags: true,
@@ -20,7 +20,7 @@ const fixedSettings = {
   advancedEndpointTypes: [],
 }
 
-/** v1.environment.*: the event types of one service, and its settings for reading. */
+/** v1.environment.*: export and import of event types, and read-only settings. */
 export function environmentOperations(parts: EmittingRouteParts): SvixOperations {
   const { clock, configuration, storedEventTypes } = parts
   return {
@@ -46,9 +46,9 @@ export function environmentOperations(parts: EmittingRouteParts): SvixOperations
         throw new SvixError(
           400,
           'not_implemented',
-          'An import has event types only: remove `settings`, which the configuration decides, and `connectors`, which Postern does not have.',
+          'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
         )
-      // A declared type is there already.
+      // Types that the configuration declares exist already.
       const given = (eventTypes ?? []).filter(({ name }) => !isDeclared(parts, name))
       await storedEventTypes.change(
         given.map(({ name }) => name),

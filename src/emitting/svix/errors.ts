@@ -22,10 +22,10 @@ export class SvixError extends Error {
   }
 }
 
-/** @throws never: returns the error of an invalid request */
+/** Returns the error for an invalid request. */
 export const invalid = (faults: SvixFault[]): SvixError => new SvixError(422, 'validation', faults)
 
-/** The error of one field of the body. @param field its name, and those of the fields that it is in */
+/** The error of one field of the body. @param field the path to it, outermost field first */
 export function invalidField(field: readonly string[], msg: string, type = 'value_error'): SvixError {
   return invalid([{ loc: ['body', ...field], msg, type }])
 }
@@ -46,7 +46,7 @@ export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
-/** A problem in Svix's form. An unknown error has none: the answer is then an empty object, as Svix's server answers. */
+/** A problem in Svix's form. For an unknown error, the body is an empty object, as from Svix's server. */
 function ofProblem(problem: Problem): SvixError {
   const { code, status, extras } = problem
   const detail = extras.detail ?? problem.message
@@ -61,7 +61,7 @@ function ofProblem(problem: Problem): SvixError {
   return new SvixError(status, name, fixed ?? detail)
 }
 
-/** Any error as an answer, with the problem that it is, for the log and the headers. */
+/** The response for any error, and the problem for the log and headers. */
 export function toSvixError(error: unknown): { answer: SvixError; problem: Problem | undefined } {
   if (error instanceof SvixError) return { answer: error, problem: undefined }
   const problem = toProblem(error)

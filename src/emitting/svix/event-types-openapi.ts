@@ -19,7 +19,7 @@ export interface FoundEventType {
   schemas: Record<string, unknown> | null
 }
 
-/** The background task of every export. It has nothing to do, so its result is made when it is read. */
+/** The background task of every export. The export is created when the task is read. */
 export const exportTaskId = taskId('00000000-0000-0000-0000-000000000000')
 
 const validName = /^[a-zA-Z0-9\-_.]{1,256}$/
@@ -28,7 +28,7 @@ const own = '#/definitions/'
 
 /**
  * The document of an import, as JSON or YAML.
- * @throws SvixError 400 unless there is one; 422 for a text that is neither
+ * @throws SvixError 400 for none or two documents, 422 for text that is neither JSON nor YAML
  */
 export async function readSpec({
   spec,
@@ -40,7 +40,7 @@ export async function readSpec({
   if (!spec === !specRaw)
     throw new SvixError(400, 'generic_error', 'Send the document either as `spec` or as `specRaw`.')
   try {
-    // Without what only YAML can express.
+    // Removes values that only YAML can express.
     const read: unknown = specRaw ? JSON.parse(JSON.stringify((await import('yaml')).parse(specRaw))) : spec
     return asObject(JSON.parse(stringifyExactly(read)!), 'The document')
   } catch (error) {
@@ -58,14 +58,14 @@ export function readWebhooks(spec: Json): FoundEventType[] {
   return names.map((name) => {
     if (!validName.test(name))
       throw refuse(
-        `${JSON.stringify(name)} is no name of an event type: letters, digits, \`-\`, \`_\` and \`.\`.`,
+        `${JSON.stringify(name)} is not a valid event type: use 1 to 256 letters, digits, \`-\`, \`_\` and \`.\`.`,
       )
     const item = resolved(webhooks[name], spec, name)
     const method = methods.find((one) => item[one] !== undefined)
     if (method === undefined) throw refuse(`The webhook ${name} has no operation.`)
     const found = readOperation(name, asObject(item[method], name), spec)
     size += JSON.stringify(found).length
-    if (size > mostSchemas) throw refuse('The schemas are too long.')
+    if (size > mostSchemas) throw refuse(`The schemas must have at most ${mostSchemas} characters in total.`)
     return found
   })
 }
@@ -86,7 +86,7 @@ function readOperation(type: string, operation: Json, spec: Json): FoundEventTyp
   }
 }
 
-/** The schema of a body by itself: with the parts of the document that it refers to, and the samples. */
+/** A body's schema as a document of its own, with all referenced parts and the samples. */
 function bundle(media: Json, spec: Json, type: string): Json {
   const definitions: Record<string, unknown> = {}
   const names = new Map<string, string>()
@@ -96,7 +96,7 @@ function bundle(media: Json, spec: Json, type: string): Json {
     const last = pointer.split('/').at(-1)!
     const name = Object.hasOwn(definitions, last) ? `${last}-${names.size}` : last
     names.set(pointer, name)
-    // Before its own references are read, because it may refer to itself.
+    // Set before its references are read, because it may refer to itself.
     definitions[name] = {}
     definitions[name] = withReferences(at(pointer, spec, type), rename)
     return own + name
@@ -113,7 +113,7 @@ function bundle(media: Json, spec: Json, type: string): Json {
   }
 }
 
-/** A copy in which all references to parts of the document have another text. */
+/** A copy with renamed references to parts of the document. */
 function withReferences(value: unknown, rename: (reference: string) => string): unknown {
   if (Array.isArray(value)) return value.map((one) => withReferences(one, rename))
   if (typeof value !== 'object' || value === null) return value
@@ -125,11 +125,11 @@ function withReferences(value: unknown, rename: (reference: string) => string): 
   return Object.fromEntries(entries)
 }
 
-/** What a part is, or refers to. */
+/** The part itself, or the part that it references. */
 function resolved(part: unknown, spec: Json, type: string): Json {
   let found = asObject(part, type)
   for (let steps = 0; typeof found['$ref'] === 'string'; steps += 1) {
-    if (steps > 20) throw refuse(`The webhook ${type} has a reference to itself.`)
+    if (steps > 20) throw refuse(`The webhook ${type} has a circular reference.`)
     found = asObject(at(found['$ref'], spec, type), type)
   }
   return found
@@ -150,18 +150,18 @@ function at(pointer: string, spec: Json, type: string): unknown {
 
 function asObject(value: unknown, name: string): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw refuse(`${name} has a part that must be an object.`)
+    throw refuse(`${name} contains a value that must be an object.`)
   return value as Json
 }
 
 const refuse = (message: string): SvixError => invalidField(['spec'], message)
 
-/** The OpenAPI document that an import reads the same types from. */
+/** An OpenAPI document whose import creates the same types. */
 export function writeSpec(types: readonly StoredEventType[]): object {
   const schemas: Record<string, unknown> = {}
   const webhooks = types.map((one) => {
     const { definitions = {}, ...schema } = (newestSchema(one).schema ?? {}) as { definitions?: object }
-    // Those of an import of an export have it already.
+    // Definitions imported from an export already have the prefix.
     const nameOf = (name: string): string => (name.startsWith(`${one.type}.`) ? name : `${one.type}.${name}`)
     const rename = (reference: string): string =>
       reference.startsWith(own) ? `#/components/schemas/${nameOf(reference.slice(own.length))}` : reference

@@ -17,7 +17,7 @@ import {
   writeSpec,
 } from './event-types-openapi.ts'
 
-/** An event type as a call writes it. */
+/** An event type in a request. */
 export interface EventTypeBody {
   name: string
   description?: string
@@ -26,16 +26,16 @@ export interface EventTypeBody {
   schemas?: Record<string, unknown> | null
   groupName?: string | null
   featureFlags?: string[] | null
-  /** What the server calls it. It knows one. */
+  /** The open-source server's name for feature flags, of which it has one. */
   featureFlag?: string | null
 }
 
 type Shown = Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'clock'>
 
-/** The names that Svix's libraries know. */
+/** Names that Svix's API allows. */
 const validName = /^[a-zA-Z0-9\-_.]+$/
 
-/** v1.event-type.*. Types that the configuration declares are shown, and cannot be changed. */
+/** v1.event-type.*. Types that the configuration declares are read-only. */
 export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {
   return {
     ...changeOperations(parts),
@@ -53,7 +53,7 @@ export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {
         throw new SvixError(
           400,
           'not_implemented',
-          'A retry schedule is a setting of an endpoint: set `retrySchedule` through PATCH /subscribers/{id}.',
+          'The retry schedule is a setting of an endpoint. Set `retrySchedule` through PATCH /subscribers/{id}.',
         )
       return { retrySchedule: null }
     },
@@ -119,12 +119,12 @@ async function list(parts: EmittingRouteParts, call: SvixCall): Promise<object> 
   )
 }
 
-/** The background task of an export, which is finished at once. */
+/** An export's background task, which is always finished. */
 function viewExport({ clock }: Pick<EmittingRouteParts, 'clock'>): object {
   return { id: exportTaskId, status: 'finished', task: 'sdk.generate', updatedAt: isoTime(clock.now()) }
 }
 
-/** The same with its result, an OpenAPI document. */
+/** The task with its result, an OpenAPI document. */
 export async function readExport(parts: Shown): Promise<object> {
   const shown = (await allEventTypes(parts)).filter(({ archived }) => !archived)
   return { ...viewExport(parts), data: { spec: writeSpec(shown) } }
@@ -157,7 +157,7 @@ async function importSpec(
   return { data: { modified: [...names], to_modify: null } }
 }
 
-/** Stored types, and declared ones that Svix's libraries can name, in the order of their names. */
+/** Stored and declared types whose names Svix's API allows, by name. */
 export async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<StoredEventType[]> {
   const declared = new Map(
     catalogue.entries
@@ -169,7 +169,7 @@ export async function allEventTypes({ catalogue, storedEventTypes }: Shown): Pro
   return [...named, ...declared.values()].toSorted((a, b) => (a.type < b.type ? -1 : 1))
 }
 
-/** Those that the caller may see: a token of an application sees types behind its own feature flags only. */
+/** The types that the caller may see. A token from app-portal-access sees a type with feature flags only if it has one of them. */
 async function visible(
   parts: EmittingRouteParts,
   { isPortal, request }: SvixCall,
@@ -184,14 +184,14 @@ export function isDeclared({ catalogue }: EmittingRouteParts, type: string): boo
   return catalogue.entries.some((entry) => entry.type === type)
 }
 
-/** The configuration module knows no times. */
+/** Declared types have no times of creation and change. */
 function ofDeclared({ type, description = '', schema, samples = [] }: CatalogueEntry): StoredEventType {
   const examples = samples.length > 0 ? { examples: samples } : {}
   const schemas = schema ? { 1: { ...schema, ...examples } } : null
   return { ...noFields, type, description, schemas, createdAt: 0, updatedAt: 0 }
 }
 
-/** The fields that a body has. */
+/** Only the fields that the body contains. */
 function readFields(body: EventTypeBody): Partial<EventTypeFields> {
   const { description, archived, deprecated, schemas, groupName: group, featureFlag: flag } = body
   const featureFlags =

@@ -6,20 +6,20 @@ import type { Database } from '../../storage/database.ts'
 import type { IdempotentResponsesTable } from '../../storage/tables.ts'
 import { SvixError } from './errors.ts'
 
-/** An answer as it is sent; without a text: 204. */
+/** A response as it is sent. Without text: 204. */
 export interface Answer {
   status: number
   text: string | undefined
 }
 
-/** Milliseconds for which an answer is stored. */
+/** Milliseconds for which a response is stored. */
 const lasts = 12 * 3_600_000
-/** Milliseconds after which a request without an answer counts as lost, for example because its process crashed. */
+/** Milliseconds after which a request without a response counts as lost, for example because its process crashed. */
 const longestRequest = 5_000
-/** Milliseconds between two looks at a request in progress. */
+/** Milliseconds between polls of a request in progress. */
 const lookEvery = 200
 
-/** The hash of a request's Idempotency-Key with its caller and URL; `undefined` without the header. */
+/** The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods. */
 export function idempotencyHash({ headers, principal, method, url }: FastifyRequest): Buffer | undefined {
   const key = headers['idempotency-key']
   if (key === undefined || method !== 'POST') return undefined
@@ -30,7 +30,7 @@ export function idempotencyHash({ headers, principal, method, url }: FastifyRequ
     .digest()
 }
 
-/** The answers to requests with an Idempotency-Key: a repeated request gets the answer of the first, and does nothing. */
+/** Stores responses to requests with an Idempotency-Key. A repeated request gets the first response, and does nothing else. */
 export class IdempotentResponses {
   readonly #database: Database
   readonly #keyring: Keyring
@@ -43,8 +43,9 @@ export class IdempotentResponses {
   }
 
   /**
-   * Answers by `work`, or as the same key was answered before. Only successes are stored: a failed request may be repeated.
-   * @throws SvixError 409 if the first request is in progress for a long time
+   * Returns the stored response for the key, or runs `work` and stores its response. Failures are not stored, so a failed request can be
+   * repeated.
+   * @throws SvixError 409 if another request with the key is still in progress after 10 seconds
    */
   async answer(hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
     for (let waited = 0; !(await this.#begin(hash)); waited += lookEvery) {
@@ -67,7 +68,7 @@ export class IdempotentResponses {
     return answer
   }
 
-  /** Inserts the row of a request, or takes over that of a lost or expired one. False if another request has the key. */
+  /** Inserts a request's row, or takes over a lost or expired one. Returns false if another request has the key. */
   async #begin(hash: Buffer): Promise<boolean> {
     const now = this.#clock.now()
     const started = await this.#database.transaction((tx) =>

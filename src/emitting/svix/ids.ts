@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto'
 import { newId } from '../../crypto/ids.ts'
 
-// Svix's ids are a prefix and 27 digits of base 62. Ours are converted, so that none is stored twice.
+// Svix's ids are a prefix and 27 digits in base 62. Postern's ids are converted, so no table maps them.
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const length = 27
 /** A number of attempts that no delivery reaches. */
 const mostAttempts = 1n << 24n
-/** Behind all attempts of a delivery. */
+/** Greater than the number of every attempt. */
 export const lastNumber = Number(mostAttempts - 1n)
 
 /** Eight digits fit into a double, whose division is faster than that of a bigint. */
@@ -22,7 +22,7 @@ function write(prefix: string, value: bigint): string {
   return prefix + text.slice(-length).padStart(length, '0')
 }
 
-/** `undefined` for a text of another form. */
+/** `undefined` for text in another form. */
 function read(prefix: string, text: string): bigint | undefined {
   if (!text.startsWith(prefix) || text.length !== prefix.length + length) return undefined
   let value = 0n
@@ -63,18 +63,18 @@ export function readAttemptId(text: string): { delivery: number; number: number 
 
 const ownId = /^app_[0-9A-Za-z]{27}$/
 
-/** The owner of an application without a uid: the application's id itself. */
+/** The owner for a new application without a uid, which is also the application's id. */
 export const newOwner = (now: number): string => write('app_', fromUuid(newId(now)))
 
-/** Whether an owner is the id of an application that was created without a uid. */
+/** Whether the owner has the form that `newOwner` returns. */
 export const isOwnId = (owner: string): boolean => ownId.test(owner)
 
-/** `app_…` of an owner. Other owners are written in base64url, behind a hyphen, which no id of Svix has. */
+/** The application's id: the owner itself if it is one, otherwise `app_o-` and base64url. No id of Svix contains a hyphen. */
 export function applicationId(owner: string): string {
   return isOwnId(owner) ? owner : `app_o-${Buffer.from(owner).toString('base64url')}`
 }
 
-/** The owner whose id this is; `undefined` for another text, which may be a uid. */
+/** The owner of an application's id. `undefined` for other text, which may be a uid. */
 export function readApplicationId(text: string): string | undefined {
   if (isOwnId(text)) return text
   if (!text.startsWith('app_o-')) return undefined
@@ -86,9 +86,9 @@ export function readApplicationId(text: string): string | undefined {
 export const newMessageId = (now: number): string => write('msg_', fromUuid(newId(now)))
 
 /**
- * The id of the message that an application, and a text of its own, identify: the same for the same text, so that the unique ids of
- * events detect a repeated one.
- * @param kind what the text is: texts of two kinds have different ids
+ * A message's id, derived from its owner and a text that the client chose. The same text gives the same id, so the unique index of event
+ * ids detects repeated messages.
+ * @param kind of the text; the same text of another kind gives another id
  */
 export function messageIdOf(kind: 'eventId' | 'idempotency-key', owner: string, text: string): string {
   const digest = hash('sha256', JSON.stringify([kind, owner, text]))

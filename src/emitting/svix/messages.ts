@@ -19,7 +19,7 @@ import {
   viewMessages,
 } from './rows.ts'
 
-/** The body of a call that creates a message. */
+/** The body of a request that creates a message. */
 interface MessageIn {
   eventType: string
   payload: Record<string, unknown>
@@ -32,7 +32,7 @@ interface MessageIn {
   transformationsParams?: { rawPayload?: string; headers?: object } | null
 }
 
-/** Messages of one bulk call. */
+/** Messages of one bulk request. */
 const mostExpunged = 250
 
 export function messageOperations(parts: EmittingRouteParts): SvixOperations {
@@ -66,7 +66,8 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
     'v1.message.expunge-content': async (call) =>
       payloadRemoval.remove((await find(call)).event, call.origin),
     'v1.message.bulk-expunge-content': async ({ owner, body: { ids = [] }, origin }) => {
-      if (ids.length > mostExpunged) throw invalidField(['ids'], `At most ${mostExpunged} at a time.`)
+      if (ids.length > mostExpunged)
+        throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
       const results: Record<string, string> = {}
       for (const id of ids as string[]) {
         const row = await searchMessage(database.readerAside, owner, id)
@@ -79,7 +80,7 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** Whether an endpoint of the application would get such a message. */
+/** Whether an endpoint of the application subscribes to such messages. */
 async function isAwaited(
   { database }: EmittingRouteParts,
   owner: string,
@@ -100,7 +101,7 @@ async function isAwaited(
   )
 }
 
-/** The endpoints of an application that are examined. */
+/** The most endpoints of an application that are checked. */
 const mostEndpoints = 1_000
 
 function creator(parts: EmittingRouteParts): SvixOperations[string] {
@@ -125,9 +126,9 @@ function creator(parts: EmittingRouteParts): SvixOperations[string] {
       throw error
     })
     if (emitted?.isNew !== true) {
-      // Svix answers a repeated key with the first answer, whatever the body. A repeated eventId has another key.
+      // For a repeated key, Svix returns the first response, even if the body differs. A repeated eventId with another key is a conflict.
       if (body.eventId && !(emitted && header))
-        throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} exists.`)
+        throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} already exists.`)
       const before = await searchMessage(database.reader, owner, id)
       if (before) return (await viewMessages(database, [before], withContent))[0]
     }
@@ -151,7 +152,10 @@ function readEvent({ eventType, payload, ...body }: MessageIn): NewEvent {
   const { payloadRetentionPeriod: days, payloadRetentionHours: hours } = body
   const raw = transformationsParams?.rawPayload
   if (transformationsParams?.headers)
-    throw invalidField(['transformations_params', 'headers'], 'Messages have no headers of their own.')
+    throw invalidField(
+      ['transformations_params', 'headers'],
+      'A message cannot have headers. Set headers on the endpoint.',
+    )
   return {
     type: eventType,
     data: payload,

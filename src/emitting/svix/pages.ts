@@ -1,14 +1,14 @@
 import type { SvixCall } from './call.ts'
 import { invalid } from './errors.ts'
 
-/** A page of a list, newest first, as Svix's clients ask for it. */
+/** The page of a list, newest first, that a client requests. */
 export interface AskedPage {
   limit: number
-  /** The id behind which the page begins. */
+  /** The page begins after this id. */
   iterator: string | undefined
-  /** Whether the page is the one that ends before the iterator or, without one, the oldest of those after a time. */
+  /** Whether the page ends before the iterator or, without one, is the oldest page after a time. */
   ascending: boolean
-  /** Milliseconds since 1970. Created before the first, and at the second or later. */
+  /** Milliseconds since 1970. Rows are older than `before`, and not older than `after`. */
   before: number | undefined
   after: number | undefined
 }
@@ -25,7 +25,7 @@ export function readPage(query: SvixCall['query']): AskedPage {
   }
 }
 
-/** @throws SvixError 422 if there is no place with the id of the iterator */
+/** @throws SvixError 422 if the iterator's id was not found */
 export async function readIterator<T>(found: T | undefined | Promise<T | undefined>): Promise<T> {
   const place = await found
   if (place === undefined)
@@ -33,16 +33,16 @@ export async function readIterator<T>(found: T | undefined | Promise<T | undefin
   return place
 }
 
-/** What one statement found. `last`: the list goes on behind this place; `undefined` at its end. */
+/** The result of one statement. The list continues after `last`, which is `undefined` at the end. */
 export interface Chunk<Row, Place> {
   rows: Row[]
   last: { place: Place; id: string } | undefined
 }
 
 export interface Walk<Row extends { id: string }, Place> {
-  /** The place of the iterator; `undefined`: from the beginning. */
+  /** The iterator's place. `undefined`: the beginning. */
   behind: Place | undefined
-  /** Examines `count` rows behind a place, and returns those that match. */
+  /** Reads `count` rows after a place, and returns those that match. */
   read(behind: Place | undefined, count: number): Promise<Chunk<Row, Place>>
 }
 
@@ -53,12 +53,12 @@ export interface Page<Row> {
   done: boolean
 }
 
-/** Rows that one statement examines: a few milliseconds. */
+/** Rows that one statement reads, in a few milliseconds. */
 const chunkSize = 500
-/** Statements of one page. Then it ends with fewer rows, and its iterator continues the search. */
+/** The most statements for one page. After them, the page ends early, and its iterator continues the search. */
 const mostChunks = 4
 
-/** @param fits how many of the rows one response can have. Default: all */
+/** @param fits returns the number of rows that one response can contain; by default, all */
 export async function pageOf<Row extends { id: string }, Place>(
   { limit, ascending }: AskedPage,
   walk: Walk<Row, Place>,
@@ -67,7 +67,7 @@ export async function pageOf<Row extends { id: string }, Place>(
   const found: Row[] = []
   let { behind } = walk
   let last: Chunk<Row, Place>['last']
-  // Often all match, so the first chunk is short.
+  // Often all rows match, so the first chunk is short.
   for (let chunks = 0, count = limit + 1; chunks < mostChunks; chunks += 1, count = chunkSize) {
     const chunk = await walk.read(behind, count)
     found.push(...chunk.rows)
@@ -78,7 +78,7 @@ export async function pageOf<Row extends { id: string }, Place>(
   const taken = fits(found.slice(0, limit))
   const done = last === undefined && taken === found.length
   const data = found.slice(0, taken)
-  // A search that was broken off continues behind what it has examined.
+  // An unfinished search continues after the rows that it has read.
   const end = taken < found.length ? data.at(-1)?.id : (last?.id ?? data.at(-1)?.id)
   const start = data[0]?.id
   if (ascending) data.reverse()

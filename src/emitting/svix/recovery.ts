@@ -6,19 +6,19 @@ import { endpointOf, reachOf } from './endpoints.ts'
 import { invalidField } from './errors.ts'
 import { taskId } from './ids.ts'
 
-/** Milliseconds of fourteen days, and of five minutes by which a clock may be behind. */
+/** Milliseconds: 14 days, and 5 minutes by which clocks may differ. */
 const longestRecovery = 14 * 86_400_000 + 5 * 60_000
-/** Types that one replay selects. */
+/** The most event types of one replay. */
 const mostTypes = 100
 
-/** What a status of messages, and a class of response statuses, select. */
+/** Filters for Svix's message statuses, and for classes of response statuses. */
 const statuses = ['delivered', 'pending', 'dead', 'pending'] as const
 const classes = { 0: 'none', 200: '2xx', 300: '3xx', 400: '4xx', 500: '5xx' } as const
 
-/** Jobs that send messages again. */
+/** Operations that start jobs, which send messages again. */
 export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
   const { clock, replay } = parts
-  // A job without messages is done already, but Svix shows every one as running here.
+  // Svix always returns `running` here. A job without messages is done already.
   const view = (id: string, task: string): object => {
     return { id: taskId(id), status: 'running', task, updatedAt: isoTime(clock.now()) }
   }
@@ -41,7 +41,7 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
       const chosen = typeof status === 'number' ? statuses[status] : 'any'
       const responseClass = classes[statusCodeClass as keyof typeof classes]
       if (chosen === undefined)
-        throw invalidField(['status'], 'No message is canceled: choose another status.')
+        throw invalidField(['status'], 'No message has the status canceled. Use another status.')
       const filter: ReplayFilter = {
         status: chosen,
         ...readTimes(call.body),
@@ -65,7 +65,7 @@ interface BulkReplay {
   statusCodeClass?: number | null
 }
 
-/** Milliseconds since 1970. Libraries write up to nine digits of a second. @throws SvixError 422 */
+/** Returns milliseconds since 1970. Libraries send up to nine fractional digits of a second. @throws SvixError 422 */
 function readTimes(body: { since: string; until?: string | null }): { since: number; until?: number } {
   const read = (name: 'since' | 'until', text: string): number => {
     const time = Date.parse(text)

@@ -44,14 +44,14 @@ export function messagesOf(
     .execute()
 }
 
-/** What selects messages. All of it must hold. */
+/** Conditions on messages, all of which must apply. */
 export interface MessageFilter {
   event_types?: readonly string[]
   channel?: string
   tag?: string
 }
 
-/** Returns whether a message is one of an application, and is selected. */
+/** Returns a check of whether a message belongs to an application and matches the filter. */
 export function selector(owner: string, { event_types, channel, tag }: MessageFilter) {
   const has = (json: string | null, text: string | undefined): boolean =>
     text === undefined || (json !== null && (JSON.parse(json) as string[]).includes(text))
@@ -67,15 +67,15 @@ export function isWithin(time: number, { before, after }: AskedPage): boolean {
   return time < (before ?? Infinity) && time >= (after ?? 0)
 }
 
-/** Ids between two others. */
+/** Ids between `from` and `to`, both excluded. */
 interface Range {
   from: number
   to: number
 }
 
 /**
- * Returns the ids behind a place of rows that can have been created between the two times of a list.
- * @param lead milliseconds by which a row can be older than what the list shows of it
+ * Returns a function for the ids after a place, limited to rows that can belong between the two times of a list.
+ * @param lead milliseconds by which a row can be older than the listed time
  */
 async function rangesOf(
   { readerAside }: Database,
@@ -123,7 +123,7 @@ export async function messageWalk(
   }
 }
 
-/** The numbers of the next events for an owner or for everybody. Row values leave PostgreSQL's planner no other index. */
+/** The numbers of the next events for an owner or for everybody. Row values make PostgreSQL's planner use the index. */
 function numbersOf(
   engine: Engine,
   owner: string,
@@ -142,7 +142,7 @@ function numbersOf(
     order by event ${direction} limit ${count}`
 }
 
-/** @param text its id, or the eventId with which it was created */
+/** @param text the message's id, or its eventId */
 export async function searchMessage(
   db: Queryable,
   owner: string,
@@ -155,17 +155,17 @@ export async function searchMessage(
   return found.find(({ id }) => id === text) ?? found[0]
 }
 
-/** @throws SvixError 404 also for a message of another application */
+/** @throws SvixError 404, also for a message of another application */
 export async function findMessage(db: Queryable, owner: string, text: string): Promise<MessageRow> {
   const row = await searchMessage(db, owner, text)
   if (!row) throw notFound()
   return row
 }
 
-/** Milliseconds for which retries of a delivery are expected. Attempts that come later are not found by their time. */
+/** Milliseconds for which a delivery is expected to be retried. Filters by time do not find later attempts. */
 const longestRetries = 7 * 86_400_000
 
-/** The deliveries of an endpoint, of one status or of any. `behind` is the place of the iterator. */
+/** Reads an endpoint's deliveries, with one status or any. */
 export async function deliveryReader(
   database: Database,
   { owner, subscriberId, status }: { owner: string; subscriberId: string; status?: OpenStatus | undefined },
@@ -191,10 +191,10 @@ export async function deliveryReader(
   }
 }
 
-/** Bytes of the payloads that one response has. */
+/** The most bytes of payloads in one response. */
 const mostBytes = 8 * 1024 * 1024
 
-/** The number of rows whose payloads fit into one response: one at least. */
+/** The number of rows whose payloads fit into one response, at least 1. */
 export function fitting(rows: readonly MessageRow[]): number {
   let bytes = 0
   const end = rows.findIndex((row) => (bytes += row.size ?? 0) > mostBytes)
@@ -204,7 +204,7 @@ export function fitting(rows: readonly MessageRow[]): number {
 /** The payload of a message whose content was removed. */
 export const expired = '{"expired":true}'
 
-/** The JSON of the messages' content by the numbers of their events, without content that was removed. */
+/** The JSON of messages' content by event number. Removed content is absent. */
 export async function contentsOf(
   { readerAside, engine }: Database,
   rows: readonly MessageRow[],
@@ -242,13 +242,13 @@ export async function viewMessages(
   }))
 }
 
-/** Clients read an object. Other callers of the service may emit any JSON value. */
+/** Clients expect an object. Postern's own API accepts any JSON value. */
 export function readContent(json: string): unknown {
   const data = parseExactly(json)
   return typeof data === 'object' && data !== null && !Array.isArray(data) ? data : { data }
 }
 
-/** The JSON of an event's data, before which nothing has such quotes; `undefined` if the data was removed. */
+/** The JSON of an event's data. No earlier part of the payload can contain `,"data":`. `undefined` if the data was removed. */
 function dataOf(payload: Uint8Array): string | undefined {
   const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString()
   const name = ',"data":'

@@ -45,13 +45,13 @@ const { paths, components } = JSON.parse(documentText) as Document
 export interface DeclaredOperation {
   id: string
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** In the router's form. */
+  /** In the router's syntax. */
   url: string
-  /** Of an answer with a body. */
+  /** The status of a response with a body. */
   status: number
   /** @throws SvixError 422 */
   readBody: (body: unknown) => unknown
-  /** @param url of the request @throws SvixError 400 for a value of another type, 422 for another fault */
+  /** @param url of the request @throws SvixError 400 for a missing parameter or wrong type, 422 for other faults */
   readQuery: (query: Record<string, string>, url: string) => Record<string, unknown>
 }
 
@@ -77,7 +77,7 @@ type Fault = ReturnType<ReturnType<Compile>['Errors']>[number]
 
 const require = createRequire(import.meta.url)
 
-/** Returns a check that is compiled at its first use. */
+/** Returns a check that is compiled on first use. */
 function checkOf(schema: Schema): (value: unknown) => Fault[] | undefined {
   let validator: ReturnType<Compile> | undefined
   return (value) => {
@@ -98,7 +98,7 @@ function bodyReader(schema: Schema): DeclaredOperation['readBody'] {
   }
 }
 
-/** Faults of a value that has the right type. Svix reports all of them, but only the first of other faults. */
+/** Keywords of faults in values of the right type. Svix reports all of these, but only the first fault of another kind. */
 const limits = /^(min|max|pattern)/i
 
 function faultsOf(part: 'body' | 'query', schema: Schema, faults: readonly Fault[]): SvixFault[] {
@@ -120,14 +120,14 @@ function faultsOf(part: 'body' | 'query', schema: Schema, faults: readonly Fault
   return [...new Map(found.map((fault) => [fault.loc.join('/'), fault])).values()]
 }
 
-/** Whether the server has a type for the field: its faults are then those of the whole value. */
+/** Whether Svix's server has a separate type for the field. It then reports faults of the whole value. */
 function isOwnType(schema: Schema, field: readonly string[]): boolean {
   let at = resolve(schema)
   for (const name of field) at = resolve(at.properties?.[name] ?? {})
   return at.pattern !== undefined
 }
 
-/** The schema that a reference names. One that also allows `null` has it as the first of two. */
+/** Resolves a reference. In a schema that also allows `null`, the reference is the first of two alternatives. */
 function resolve({ anyOf, ...schema }: Schema): Schema {
   const { $ref } = anyOf?.[0] ?? schema
   return $ref === undefined ? schema : components.schemas[$ref.split('/').at(-1)!]!
@@ -169,11 +169,11 @@ function isTime(schema: Schema): boolean {
   return resolve(schema).format === 'date-time'
 }
 
-/** The value in the type of the parameter; a text that has another form stays, and fails the check. */
+/** The value, converted to the parameter's type. Text that cannot be converted stays text, and fails the check. */
 function valueOf({ name, schema }: Parameter, query: Record<string, string>, url: string): unknown {
   const types = typesOf(schema)
   if (types.includes('array')) {
-    // `name`, `name[]` and `name[0]` name the same one.
+    // `name`, `name[]` and `name[0]` are the same parameter.
     const given = readFields(url.slice(url.indexOf('?') + 1)).filter(
       ([one]) => one.replace(/\[\d*\]$/, '') === name,
     )

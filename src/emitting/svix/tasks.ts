@@ -10,16 +10,16 @@ import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
 
-/** Tasks that a list with a filter examines. */
+/** The most tasks that a filtered list reads. */
 const mostExamined = 1_000
-/** Applications, or endpoints, of one statistic. */
+/** The most applications, or endpoints, in one statistic. */
 const mostCounted = 10_000
 
 const statuses = { running: 'running', done: 'finished', cancelled: 'finished', failed: 'failed' } as const
 
 type Parts = Pick<EmittingRouteParts, 'database' | 'clock' | 'owners' | 'catalogue' | 'storedEventTypes'>
 
-/** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed at once, and its task is then finished. */
+/** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed immediately, so its task is finished from the start. */
 export function taskOperations(parts: Parts): SvixOperations {
   const { database, clock } = parts
   const shown = database.reader.selectFrom('jobs').selectAll().where('kind', 'in', ['replay', 'statistics'])
@@ -85,7 +85,7 @@ function viewTask({ id, kind, status, filter, total, done, subscriber_id, update
   return { ...shared, task: taskOf(stored), data: { ...endpoint, total, done } }
 }
 
-/** The operation that started a replay, by what it selects. */
+/** The operation that started a replay, derived from its filter. */
 function taskOf({
   status,
   missing,
@@ -98,14 +98,14 @@ function taskOf({
   return status === 'failed' && Object.keys(others).length === 0 ? 'endpoint.recover' : 'endpoint.bulk-replay'
 }
 
-/** The number of attempts to the endpoints of each application, by whole hours. @throws SvixError 422 */
+/** The number of attempts to each application's endpoints, in whole hours. @throws SvixError 422 */
 async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
   const { since, until, appIds } = body as { since: string; until: string; appIds?: string[] | null }
   const [from, to] = [Date.parse(since), Date.parse(until)]
   if (Number.isNaN(from) || Number.isNaN(to))
     throw invalidField([Number.isNaN(from) ? 'since' : 'until'], 'invalid time')
   if (appIds && appIds.length > mostCounted)
-    throw invalidField(['app_ids'], `At most ${mostCounted} applications.`)
+    throw invalidField(['app_ids'], `There can be at most ${mostCounted} applications.`)
   const asked = new Map<string, string>()
   const unresolvedAppIds: string[] = []
   for (const id of appIds ?? []) {
@@ -113,7 +113,8 @@ async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
     if (found) asked.set(found.owner, id)
     else unresolvedAppIds.push(id)
   }
-  if (appIds && asked.size === 0) throw invalidField(['app_ids'], 'No application has one of these ids.')
+  if (appIds && asked.size === 0)
+    throw invalidField(['app_ids'], 'There is no application with any of these ids.')
   const { rows } = await sql<{ owner: string; attempts: number | string }>`
     select s.owner, sum(h.delivered + h.failed) as attempts
     from subscriber_hours h join subscribers s on s.id = h.subscriber_id
@@ -129,7 +130,7 @@ async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
   return { data: { appStats }, unresolvedAppIds }
 }
 
-/** The event types that the endpoints of each application name. */
+/** The event types that each application's endpoints subscribe to. */
 async function readEventTypes({ database }: Parts): Promise<object> {
   const rows = await database.readerAside
     .selectFrom('subscribers')

@@ -1,4 +1,4 @@
-// v1.event-type.* and v1.environment.*, and what they have in common with Postern's own API.
+// v1.event-type.* and v1.environment.*, together with Postern's own API.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../../src/index.ts'
@@ -176,7 +176,7 @@ onEachEngine("Svix's event types", (engine) => {
       await call('DELETE', `/event-type/${name}?expunge=true`, 204)
   })
 
-  test('an invalid OpenAPI document is refused with the reason, and changes nothing', async () => {
+  test('an invalid OpenAPI document is rejected with the reason, and changes nothing', async () => {
     const webhook = (schema: unknown): object => ({
       spec: {
         webhooks: { ok: { post: {} }, bad: { post: { requestBody: { content: { 'a/b': { schema } } } } } },
@@ -187,9 +187,9 @@ onEachEngine("Svix's event types", (engine) => {
       [400, { spec: {}, specRaw: '{}' }, /either/],
       [422, { specRaw: 'a: [' }, /Not a document/],
       [422, { specRaw: '- a' }, /must be an object/],
-      [422, { spec: { webhooks: { 'a b': { post: {} } } } }, /no name of an event type/],
+      [422, { spec: { webhooks: { 'a b': { post: {} } } } }, /not a valid event type/],
       [422, { spec: { webhooks: { a: {} } } }, /no operation/],
-      [422, { spec: { webhooks: { a: { $ref: '#/webhooks/a' } } } }, /reference to itself/],
+      [422, { spec: { webhooks: { a: { $ref: '#/webhooks/a' } } } }, /circular reference/],
       [422, webhook({ $ref: '#/components/schemas/None' }), /not in the document/],
       [422, webhook({ type: 'none' }), /schema of bad/],
     ]
@@ -198,7 +198,7 @@ onEachEngine("Svix's event types", (engine) => {
     await call('GET', '/event-type/ok', 404)
   })
 
-  test('an exported environment can be imported, without what Postern has no place for', async () => {
+  test('an exported environment can be imported, but not with settings', async () => {
     await call('POST', '/event-type', 201, {
       name: 'e.old',
       description: 'Old',
