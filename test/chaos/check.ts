@@ -101,7 +101,7 @@ interface Delivery {
   failures: string | null
 }
 
-/** What the database says about an event without an effect: that it is not there, or where its deliveries are. */
+/** Describes an event without an effect: that it is not stored, or the state of its deliveries. */
 async function describe({ id, kind }: Item, topology: World['topology']): Promise<string> {
   if (kind === 'webhook') {
     const [event] = await topology.query<{ status: string; attempts: number }>(

@@ -151,7 +151,7 @@ for (const engine of engines)
       assert.ok(call!.headers['svix-signature'])
     })
 
-    test('an endpoint with hidden headers is paused, and one that Postern rejects is skipped with a reason', async () => {
+    test('an endpoint is paused if Svix hides a header or private key, and skipped with a reason if Postern rejects it', async () => {
       svix.eventTypes = []
       svix.applications = [
         application('app_3', [

@@ -233,7 +233,7 @@ export const auditActions = {
   'subscriber.resumed': 'A paused or disabled subscriber was activated.',
   'subscriber.disabled': 'A subscriber was disabled, by a call or by the service because it did not answer.',
   'subscriber.secret_rotated': 'A subscriber got a new signing secret.',
-  'subscriber.secret_read': 'Somebody read the signing secret of a subscriber.',
+  'subscriber.secret_read': "A subscriber's signing secret was read.",
   'subscriber.deleted': 'A subscriber was deleted with its delivery log.',
   'subscriber.tested': 'A test event was sent to a subscriber.',
   'delivery.replayed': 'One delivery was sent again.',

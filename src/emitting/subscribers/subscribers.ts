@@ -301,7 +301,7 @@ export class Subscribers {
     return shown
   }
 
-  /** The key that signs now, as `SubscriberSecrets.reveal` returns it. That it was read is recorded in the same transaction. */
+  /** Returns the key as `SubscriberSecrets.reveal` does, and records the access in the same transaction. */
   revealSecret(id: string, origin: AuditOrigin): Promise<string | undefined> {
     const { database, secrets, record } = this.#parts
     return database.transaction(async (tx) => {
