@@ -1,6 +1,6 @@
-// Where Postern's answers differ from those of Svix's server, and why. calls.test.ts fails on any other difference, and on one that is gone.
+// Where Postern's answers differ from those of Svix's server, and why. calls.test.ts fails on any other difference, and on an entry without a difference.
 
-/** What two answers to one call do not share. */
+/** A difference between two responses to one request. */
 export interface Difference {
   call: string
   /** The status, or a field of the body: `status`, `body.data.*.uid`. */
@@ -18,7 +18,7 @@ interface Accepted {
 export const accepted: readonly Accepted[] = [
   {
     at: /^body\.detail(\.\*\.msg)?$/,
-    reason: 'The text for people is our own; it says more, such as which uid is taken. The code is the same.',
+    reason: 'Postern has its own messages, which say more, such as which uid exists. The code is the same.',
   },
   {
     at: /^body\.detail\.\*\.type$/,
@@ -46,20 +46,21 @@ export const accepted: readonly Accepted[] = [
   {
     call: /secret\/rotate/,
     at: /^status$/,
-    reason: 'The libraries for Python and Rust want the key, and throw at an empty answer.',
+    reason: 'The libraries for Python and Rust want the key, and throw at an empty response.',
   },
   {
     call: /"host":"x"/,
     at: /^status$/,
-    reason: 'A header that belongs to the request itself is refused; theirs lets it break the request.',
+    reason:
+      'Postern rejects headers that the request itself needs; theirs accepts them, and the request fails.',
   },
-  { at: /^body\.headers\.host$/, reason: 'As it was refused.' },
-  { call: /msg\?after=2020/, reason: 'Theirs looks at the 90 days after that time only.' },
+  { at: /^body\.headers\.host$/, reason: 'Postern rejected the header.' },
+  { call: /msg\?after=2020/, reason: 'Theirs reads only the 90 days after that time.' },
   {
     call: /\{off\}\/resend/,
-    reason: 'A disabled endpoint refuses a message that is sent again; theirs accepts it and sends nothing.',
+    reason: 'Postern rejects resending to a disabled endpoint; theirs accepts it and sends nothing.',
   },
-  { call: /auth\/logout/, at: /^status$/, reason: 'Theirs has not implemented it; tokens end here.' },
+  { call: /auth\/logout/, at: /^status$/, reason: 'Theirs does not implement it; Postern ends the token.' },
 ]
 
 /** The entries of `accepted` that explain a difference. */

@@ -1,4 +1,4 @@
-// Records the answers of a running server of Svix for calls.test.ts: SVIX_URL=http://127.0.0.1:8071 SVIX_TOKEN=... node test/emitting/svix/record.ts
+// Records a running Svix server's responses for calls.test.ts: SVIX_URL=http://127.0.0.1:8071 SVIX_TOKEN=... node test/emitting/svix/record.ts
 // The server must allow connections to 127.0.0.0/8, be empty, and retry after an hour (SVIX_WHITELIST_SUBNETS, SVIX_RETRY_SCHEDULE).
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

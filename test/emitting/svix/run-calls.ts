@@ -18,11 +18,11 @@ export interface Target {
   /** Without `/api/v1`. */
   url: string
   token: string
-  /** The address of a receiver whose path `/fail` answers 500, and every other one 200 with `{"ok":true}`. */
+  /** The URL of a receiver that returns 500 at `/fail`, and 200 with `{"ok":true}` at every other path. */
   receiver: string
-  /** Is told each value that a line takes from its answer. */
+  /** Called with each value that a line saves from its response. */
   onSaved?(name: string, value: string): Promise<void>
-  /** How long an answer is awaited that `until` names; default 30,000. */
+  /** Milliseconds to wait for the value after `until`. Default: 30,000. */
   limitMs?: number
 }
 
