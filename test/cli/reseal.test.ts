@@ -139,7 +139,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
     await opensTokens(second)
     const again = await command(`${b},${a}`, 'keys', 'reseal')
     assert.equal(again.code, 0)
-    assert.match(again.stdout, /^0 of 0 values resealed$/m)
+    assert.match(again.stdout, /^0 values resealed$/m)
     await second.close()
 
     lines.length = 0
