@@ -108,7 +108,10 @@ export class StoredEventTypes extends AuditedStore {
       await this.#lock(tx)
       const before = new Map((await this.list(types, tx)).map((one) => [one.type, one]))
       const stored: StoredEventType[] = []
-      for (const { type, ...change } of decide(before)) {
+      const changes = decide(before)
+      // Before they are written, because no other request can write meanwhile.
+      if (changes.length > mostStoredTypes) throw tooMany()
+      for (const { type, ...change } of changes) {
         const one = await this.#write(tx, type, { before: before.get(type), change, origin })
         before.set(type, one)
         stored.push(one)
@@ -117,10 +120,7 @@ export class StoredEventTypes extends AuditedStore {
         .selectFrom('event_types')
         .select([(eb) => eb.fn.countAll<number>().as('count'), sql<number>`sum(length(schemas))`.as('size')])
         .executeTakeFirstOrThrow()
-      if (count > mostStoredTypes)
-        throw new Problem('conflict', {
-          detail: `At most ${mostStoredTypes} event types can be stored, including archived ones. Delete some first.`,
-        })
+      if (count > mostStoredTypes) throw tooMany()
       if (size > mostSchemas)
         throw new Problem('conflict', {
           detail: `The schemas of all stored event types can have at most ${mostSchemas} characters in total. Shorten or delete some first.`,
@@ -180,6 +180,11 @@ export class StoredEventTypes extends AuditedStore {
     return read(stored)
   }
 }
+
+const tooMany = (): Problem =>
+  new Problem('conflict', {
+    detail: `At most ${mostStoredTypes} event types can be stored, including archived ones. Delete some first.`,
+  })
 
 const columns = {
   description: 'description',

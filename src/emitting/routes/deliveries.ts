@@ -163,7 +163,7 @@ function viewAttempt(
 }
 
 /** Response headers that owners see: those that describe the response, and those that the service evaluates. */
-const shownToOwners = new Set([
+export const shownToOwners: ReadonlySet<string> = new Set([
   'content-length',
   'content-type',
   'date',
@@ -174,7 +174,7 @@ const shownToOwners = new Set([
 ])
 
 /** Bytes of a response body that owners see: enough for an error message, too few to read pages of a server. */
-const bodyShownToOwners = 4 * 1024
+export const bodyShownToOwners = 4 * 1024
 
 /**
  * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and

@@ -7,6 +7,7 @@ import type { SubscribersTable } from '../../storage/tables.ts'
 import { redactedValue } from '../../telemetry/redaction.ts'
 import { addressKey } from '../attempt/attempt.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
+import { bodyShownToOwners, shownToOwners } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations } from './call.ts'
 import { endpointOf, viewEndpoint } from './endpoints.ts'
@@ -274,7 +275,7 @@ function singleOperations(parts: EmittingRouteParts): SvixOperations {
   }
   return {
     'v1.message-attempt.get': async (call) => viewer(parts, call)(await find(call)),
-    'v1.message-attempt.get-headers': async (call) => viewHeaders(await find(call)),
+    'v1.message-attempt.get-headers': async (call) => viewHeaders(call, await find(call)),
     'v1.message-attempt.expunge-content': async (call) => {
       const { delivery, number } = await find(call)
       await payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
@@ -292,13 +293,14 @@ function singleOperations(parts: EmittingRouteParts): SvixOperations {
 
 const missing = 'Unable to resend message. Payload is missing (probably expired).'
 
-/** Returns the view of attempts for the caller. Owners do not see errors of destinations that only admins can register. */
+/** Returns the view of attempts for the caller. As in the portal, owners see only the beginning of a response, and no errors of destinations that only admins can register. */
 function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixCall) {
   return (row: Attempt): object => {
     const sent = JSON.parse(row.request_headers) as Record<string, string>
     const url = sent[addressKey] ?? row.url ?? ''
     const isHidden = isPortal && !isOpenToOwners(destinations, { url })
-    const body = row.response_body ? readBody(row.response_body) : (row.error ?? '')
+    const most = isPortal ? bodyShownToOwners : undefined
+    const body = row.response_body ? readBody(row.response_body, most) : (row.error ?? '')
     return {
       id: row.id,
       msgId: row.event_id,
@@ -315,18 +317,23 @@ function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixC
   }
 }
 
-/** Text, or base64 if the bytes are not UTF-8. */
-function readBody(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString(isUtf8(bytes) ? 'utf8' : 'base64')
+/** Text, or base64 if the bytes are not UTF-8. @param most bytes that are shown */
+function readBody(bytes: Uint8Array, most?: number): string {
+  return Buffer.from(bytes.subarray(0, most)).toString(isUtf8(bytes) ? 'utf8' : 'base64')
 }
 
-function viewHeaders({ request_headers, response_headers }: Attempt): object {
+function viewHeaders({ isPortal }: SvixCall, { request_headers, response_headers }: Attempt): object {
   const sent = Object.entries(JSON.parse(request_headers) as Record<string, string>).filter(
     ([name]) => !name.startsWith(':'),
   )
+  const received =
+    response_headers &&
+    Object.entries(JSON.parse(response_headers) as object).filter(
+      ([name]) => !isPortal || shownToOwners.has(name),
+    )
   return {
     sentHeaders: Object.fromEntries(sent),
-    responseHeaders: response_headers && Object.entries(JSON.parse(response_headers) as object),
+    responseHeaders: received,
     sensitive: sent.filter(([, value]) => value === redactedValue).map(([name]) => name),
   }
 }

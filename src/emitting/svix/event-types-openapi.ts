@@ -1,5 +1,7 @@
+import { runInNewContext } from 'node:vm'
 import { stringifyExactly } from '../../json/exact.ts'
 import {
+  longestSchemas,
   mostSchemas,
   mostStoredTypes,
   newestSchema,
@@ -26,31 +28,42 @@ const validName = /^[a-zA-Z0-9\-_.]{1,256}$/
 const methods = ['post', 'put', 'patch', 'get', 'delete'] as const
 const own = '#/definitions/'
 
-/**
- * The document of an import, as JSON or YAML.
- * @throws SvixError 400 for none or two documents, 422 for text that is neither JSON nor YAML
- */
-export async function readSpec({
-  spec,
-  specRaw,
-}: {
+/** A document as a call sends it: one of both. */
+export interface GivenSpec {
   spec?: object | null
+  /** JSON or YAML. */
   specRaw?: string | null
-}): Promise<Json> {
+}
+
+/** Milliseconds of an import's reading, during which the process answers no other request. */
+const longestReading = 2_000
+
+/**
+ * The event types of an import.
+ * @throws SvixError 400 for none or two documents, 422 for text that is neither JSON nor YAML or takes more than two seconds
+ */
+export async function readEventTypes({ spec, specRaw }: GivenSpec): Promise<FoundEventType[]> {
   if (!spec === !specRaw)
     throw new SvixError(400, 'generic_error', 'Send the document either as `spec` or as `specRaw`.')
-  try {
+  const { parse } = await import('yaml')
+  const read = (): FoundEventType[] => {
     // Removes values that only YAML can express.
-    const read: unknown = specRaw ? JSON.parse(JSON.stringify((await import('yaml')).parse(specRaw))) : spec
-    return asObject(JSON.parse(stringifyExactly(read)!), 'The document')
+    const given: unknown = specRaw ? JSON.parse(JSON.stringify(parse(specRaw))) : spec
+    return readWebhooks(asObject(JSON.parse(stringifyExactly(given)!), 'The document'))
+  }
+  try {
+    // A parser of YAML takes minutes for some texts of 1 MiB.
+    return runInNewContext('read()', { read }, { timeout: longestReading }) as FoundEventType[]
   } catch (error) {
     if (error instanceof SvixError) throw error
-    throw invalidField([specRaw ? 'spec_raw' : 'spec'], `Not a document: ${(error as Error).message}`)
+    const { code, message } = error as NodeJS.ErrnoException
+    const reason = code === 'ERR_SCRIPT_EXECUTION_TIMEOUT' ? 'reading it takes too long.' : message
+    throw invalidField([specRaw ? 'spec_raw' : 'spec'], `Not a document: ${reason}`)
   }
 }
 
 /** The event types of a document's webhooks. @throws SvixError 422 */
-export function readWebhooks(spec: Json): FoundEventType[] {
+function readWebhooks(spec: Json): FoundEventType[] {
   const webhooks = asObject(spec['webhooks'] ?? spec['x-webhooks'] ?? {}, 'webhooks')
   const names = Object.keys(webhooks)
   if (names.length > mostStoredTypes) throw refuse(`The document has more than ${mostStoredTypes} webhooks.`)
@@ -90,6 +103,7 @@ function readOperation(type: string, operation: Json, spec: Json): FoundEventTyp
 function bundle(media: Json, spec: Json, type: string): Json {
   const definitions: Record<string, unknown> = {}
   const names = new Map<string, string>()
+  let size = 0
   const rename = (pointer: string): string => {
     const known = names.get(pointer)
     if (known !== undefined) return own + known
@@ -98,7 +112,12 @@ function bundle(media: Json, spec: Json, type: string): Json {
     names.set(pointer, name)
     // Set before its references are read, because it may refer to itself.
     definitions[name] = {}
-    definitions[name] = withReferences(at(pointer, spec, type), rename)
+    const part = at(pointer, spec, type)
+    // Parts may contain each other, so that all copies together are much longer than the document.
+    size += JSON.stringify(part).length
+    if (size > longestSchemas)
+      throw refuse(`The schema of ${type} has more than ${longestSchemas} characters.`)
+    definitions[name] = withReferences(part, rename)
     return own + name
   }
   const schema = withReferences(resolved(media['schema'], spec, type), rename) as Json

@@ -12,8 +12,8 @@ import { SvixError } from './errors.ts'
 import {
   exportTaskId,
   type FoundEventType,
-  readSpec,
-  readWebhooks,
+  type GivenSpec,
+  readEventTypes,
   writeSpec,
 } from './event-types-openapi.ts'
 
@@ -141,11 +141,9 @@ async function importSpec(
   } = call.body as {
     dryRun?: boolean
     replaceAll?: boolean
-    spec?: object | null
-    specRaw?: string | null
-  }
+  } & GivenSpec
   const declared = new Set(catalogue.entries.map(({ type }) => type))
-  const found = readWebhooks(await readSpec(given)).filter(({ type }) => !declared.has(type))
+  const found = (await readEventTypes(given)).filter(({ type }) => !declared.has(type))
   const names = new Set(found.map(({ type }) => type))
   if (dryRun) return { data: { modified: [], to_modify: found.map(viewFound) } }
   await types.change(replaceAll ? undefined : [...names], call.origin, (before) => {

@@ -179,6 +179,34 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     assert.ok(headers.responseHeaders.some(([name]) => name === 'date'))
   })
 
+  test('show a customer as much of a response as the portal does', async () => {
+    await using long = await startReceiver((response) =>
+      response.writeHead(200, { 'x-internal': 'secret' }).end('x'.repeat(5000)),
+    )
+    const id = endpointId((await subscribe(service, { owner: 'acme', url: long.url })).id)
+    const message = await create({})
+    const attempts = `attempt/msg/${message}?endpoint_id=${id}`
+    const [whole] = await until(async () => {
+      const { data } = await call(200, attempts)
+      return data.length > 0 && data
+    }, 'the message was sent')
+    const access = await service.admin('/api/v1/auth/app-portal-access/acme', { method: 'POST', json: {} })
+    const { token } = (await access.json()) as { token: string }
+    const own = async (path: string) => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await service.fetch(`/api/v1/app/acme/${path}`, { headers })).json()
+    }
+    const names = ({ responseHeaders }: { responseHeaders: string[][] }) =>
+      responseHeaders.map(([name]) => name)
+    const headers = `msg/${message}/attempt/${whole!.id}/headers`
+    assert.equal(whole!.response.length, 5000)
+    assert.ok(names(await call(200, headers)).includes('x-internal'))
+    assert.equal(((await own(attempts)) as List).data[0]!.response.length, 4096)
+    const seen = names((await own(headers)) as { responseHeaders: string[][] })
+    assert.deepEqual([seen.includes('x-internal'), seen.includes('date')], [false, true])
+    await call(204, `endpoint/${id}`, 'DELETE')
+  })
+
   test('lose the body of their response, and those of a message its content', async () => {
     await expectJson(service, 200, `/subscribers/${subscriber}`, {
       method: 'PATCH',

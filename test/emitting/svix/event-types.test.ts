@@ -177,11 +177,25 @@ onEachEngine("Svix's event types", (engine) => {
   })
 
   test('an invalid OpenAPI document is rejected with the reason, and changes nothing', async () => {
-    const webhook = (schema: unknown): object => ({
+    const webhook = (schema: unknown) => ({
       spec: {
         webhooks: { ok: { post: {} }, bad: { post: { requestBody: { content: { 'a/b': { schema } } } } } },
       },
     })
+    let nested: unknown = {}
+    for (let level = 0; level < 5_000; level += 1) nested = { a: nested }
+    // The parser compares each key with all others.
+    const slow = Array.from({ length: 90_000 }, (_, n) => `k${n}: 1\n`).join('')
+    // Each reference is another text, and names the same part.
+    const name = '~'.repeat(7)
+    const references = Array.from({ length: 100 }, (_, n) => {
+      const text = Array.from(name, (tilde, bit) => (Math.floor(n / 2 ** bit) % 2 ? `${tilde}0` : tilde))
+      return { $ref: `#/${text.join('')}` }
+    })
+    const copied = {
+      ...webhook({ allOf: references }).spec,
+      [name]: { enum: Array.from({ length: 5_000 }, () => 'x') },
+    }
     const refused: [number, object, RegExp][] = [
       [400, {}, /either/],
       [400, { spec: {}, specRaw: '{}' }, /either/],
@@ -192,6 +206,9 @@ onEachEngine("Svix's event types", (engine) => {
       [422, { spec: { webhooks: { a: { $ref: '#/webhooks/a' } } } }, /circular reference/],
       [422, webhook({ $ref: '#/components/schemas/None' }), /not in the document/],
       [422, webhook({ type: 'none' }), /schema of bad/],
+      [422, webhook(nested), /Not a document/],
+      [422, { specRaw: slow }, /takes too long/],
+      [422, { dryRun: true, spec: copied }, /more than 262144 characters/],
     ]
     for (const [status, body, reason] of refused)
       assert.match(JSON.stringify(await call('POST', '/event-type/import/openapi', status, body)), reason)
@@ -215,6 +232,8 @@ onEachEngine("Svix's event types", (engine) => {
     assert.equal(imported, undefined)
     const [stored] = await dataOf<Record<string, unknown>>(service, '/stored-event-types')
     assert.deepEqual([stored!['type'], stored!['archived'], stored!['featureFlags']], ['e.old', true, ['x']])
+    const eventTypes = Array.from({ length: 1_001 }, (_, n) => ({ name: `e.${n}`, description: '' }))
+    await call('POST', '/environment/import', 409, { eventTypes })
     await call('POST', '/environment/import', 400, { settings: { customColor: '#ffffff' } })
     await call('DELETE', '/event-type/e.old?expunge=true', 204)
     const settings = await call<{ enableChannels: boolean }>('GET', '/environment/settings', 200)
