@@ -2,6 +2,7 @@ import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
+import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
 import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
@@ -138,7 +139,7 @@ function readPosition(iterator: string): { owner: string; createdAt: number } {
   const [id = '', time = ''] = iterator.split('.')
   const owner = readApplicationId(id)
   const createdAt = /^[\da-z]{1,10}$/.test(time) ? Number.parseInt(time, 36) : undefined
-  if (owner !== undefined && createdAt !== undefined) return { owner, createdAt }
+  if (owner !== undefined && isStorableText(owner) && createdAt !== undefined) return { owner, createdAt }
   const msg = 'Invalid iterator.'
   throw new SvixError(422, 'validation', [
     { loc: ['query', 'iterator', '__all__'], msg, type: 'value_error' },

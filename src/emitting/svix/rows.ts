@@ -3,7 +3,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { parseExactly } from '../../json/exact.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { isOneOf } from '../../storage/sql-text.ts'
+import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import { bounds } from '../deliveries/delivery-sources.ts'
 import { idsAfter, idsBelow, type OpenStatus } from '../deliveries/id-streams.ts'
 import { everybody } from '../events/audience.ts'
@@ -148,6 +148,8 @@ export async function searchMessage(
   owner: string,
   text: string,
 ): Promise<MessageRow | undefined> {
+  // An iterator can have any text.
+  if (!isStorableText(text)) return undefined
   const rows = await messages(db)
     .where('k.event_id', 'in', [text, messageIdOf('eventId', owner, text)])
     .execute()

@@ -123,6 +123,9 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     assert.deepEqual([idsOf(back), back.done], [all.slice(1, 5), false])
     assert.deepEqual(idsOf(await page(`iterator=${back.prevIterator!}`)), all.slice(0, 1))
     await call(422, `attempt/endpoint/${endpoint}?iterator=nothing`)
+    for (const path of ['msg', `endpoint/${endpoint}/msg`]) await call(422, `${path}?iterator=a%00b`)
+    const forged = `app_o-${Buffer.from('a\0b').toString('base64url')}.1`
+    assert.equal((await service.admin(`/api/v1/app?iterator=${forged}`)).status, 422)
     const ofMessage = idsOf(await call(200, `attempt/msg/${messages[0]!}`))
     assert.deepEqual(ofMessage, all.slice(0, 2))
     const next = await call(200, `attempt/msg/${messages[0]!}?limit=1&iterator=${all[0]!}`)
