@@ -1,3 +1,4 @@
+import type { EventTypeBody } from '../emitting/svix/event-types.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CommandFailure } from './command-failure.ts'
 import { serviceClient, Unavailable, type ServiceClient } from './service-client.ts'
@@ -25,15 +26,8 @@ export interface SvixEndpoint extends Entity {
   channels?: string[] | null
 }
 
-export interface SvixEventType {
-  name: string
+export interface SvixEventType extends EventTypeBody {
   description: string
-  archived?: boolean
-  deprecated?: boolean
-  schemas?: Record<string, unknown> | null
-  groupName?: string | null
-  featureFlags?: string[] | null
-  featureFlag?: string | null
   updatedAt: string
 }
 

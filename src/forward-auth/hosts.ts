@@ -198,7 +198,7 @@ const steps: readonly ((path: string) => string)[] = [
 /**
  * The ways in which an application may read the path of a request. Applications differ in whether they decode escapes (`%2f`), resolve
  * `..`, merge slashes, take `\` for `/` and remove parameters (`;v=1`), in the order of these steps, and in how often they take them.
- * A rule must therefore hold for every reading that these steps can lead to.
+ * So a rule must allow every reading that these steps produce.
  * @param path without the query; one character for each byte, as Node reads a header
  * @returns `undefined` for a path with too many readings, which no sensible client sends
  */

@@ -110,7 +110,7 @@ export class OwnerDirectory extends AuditedStore {
   }
 
   /**
-   * Changes the given fields, and inserts the owner's row if there is none. The owner itself never changes.
+   * Changes the given fields of a customer, or creates the customer with them. The owner stays the same.
    * @throws Problem `conflict` for a uid in use; `invalid-body`
    */
   async change(owner: string, given: OwnerChange, origin: AuditOrigin): Promise<OwnerRecord> {

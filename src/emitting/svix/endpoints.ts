@@ -238,7 +238,7 @@ function secretOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** A rotation returns no body to versions 1.x: Java's throws if there is one. Python's and Rust's 2.x throw if there is none. */
+/** Whether a library of version 1.x calls. It gets no body from a rotation: Java's fails if there is one, and the 2.x of Python and Rust fail without one. */
 const isFirstLibrary = ({ request }: SvixCall) =>
   request.headers['user-agent']?.startsWith('svix-libs/1.') ?? false
 

@@ -232,7 +232,8 @@ onEachEngine("Svix's event types", (engine) => {
     assert.equal(imported, undefined)
     const [stored] = await dataOf<Record<string, unknown>>(service, '/stored-event-types')
     assert.deepEqual([stored!['type'], stored!['archived'], stored!['featureFlags']], ['e.old', true, ['x']])
-    const eventTypes = Array.from({ length: 1_001 }, (_, n) => ({ name: `e.${n}`, description: '' }))
+    // Few of them would be stored: the entries are counted, because each is written.
+    const eventTypes = Array.from({ length: 1_001 }, (_, n) => ({ name: `e.${n % 10}`, description: '' }))
     await call('POST', '/environment/import', 409, { eventTypes })
     await call('POST', '/environment/import', 400, { settings: { customColor: '#ffffff' } })
     await call('DELETE', '/event-type/e.old?expunge=true', 204)

@@ -110,7 +110,7 @@ async function answerOf(
   }
 }
 
-/** @returns the value of a JSON text, the text itself if it is none, or `null` if it is empty */
+/** Parses JSON. Returns `null` for an empty text, and any other text that is not JSON as it is. */
 function parsed(text: string): unknown {
   if (text === '') return null
   try {
