@@ -4,6 +4,7 @@ import type { Accounts } from '../accounts/index.ts'
 import { IssuerMismatch, type ProviderIdentity } from '../accounts/users/identities.ts'
 import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './flow/failures.ts'
+import type { Entry } from './flow/flows.ts'
 import type { HookName, Hooks } from './hooks.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -21,6 +22,13 @@ interface SignInContext {
   client: string | undefined
   /** What the sign-in gives: `session:<id>` or `app:<client id>`. */
   target: string
+}
+
+/** A first sign-in. */
+interface Newcomer {
+  verified: VerifiedIdentity
+  origin: AuditOrigin
+  entry: Entry
 }
 
 interface ProvisioningStep extends ProvisionedUser {
@@ -46,22 +54,32 @@ export class Provisioning {
 
   /**
    * The user of an identity; created when there is none. Its groups may change the role, which ends all sessions and tokens of
-   * the user. @throws SignInFailure `account-blocked`, `issuer-changed`
+   * the user. @throws SignInFailure `account-blocked`, `issuer-changed`, or why there may be no new user
    */
   async findOrCreateUser(
     tx: Tx,
-    { identity, exclusiveRoles: exclusive, updateProfile }: VerifiedIdentity,
+    verified: VerifiedIdentity,
     origin: AuditOrigin,
+    entry: Entry,
   ): Promise<ProvisionedUser> {
     const { users, roleChanges } = this.#parts
+    const { identity, exclusiveRoles: exclusive, updateProfile } = verified
     const { userId, created, blocked } = await roleChanges
       .atSignIn(tx, { identity, origin, exclusive }, () => users.findOrCreate(tx, identity))
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
-    if (!created) await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
+    if (created) await this.#admit(tx, userId, { verified, origin, entry })
+    else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
     return { userId, created }
   }
+
+  /**
+   * Whether there may be this new user. It runs after the insert, so that of two sign-ins of one new identity only that of the new user
+   * uses an invitation. A failure rolls the user back.
+   * @throws SignInFailure
+   */
+  async #admit(_tx: Tx, _userId: string, _newcomer: Newcomer): Promise<void> {}
 
   async #updateProfile(
     tx: Tx,

@@ -5,7 +5,7 @@ import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import type { FlowOutcome } from './flow/flows.ts'
+import { entryOf, type FlowOutcome } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { Provisioning } from './provisioning.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -87,7 +87,7 @@ export class SignIn {
   ): Promise<SignedIn> {
     const { sessions, provisioning } = this.#parts
     const session = await this.#transaction(async (tx) => {
-      const user = await provisioning.findOrCreateUser(tx, verified, origin)
+      const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
       const created = await sessions.create(
         tx,
         { ...signedInUser(user.userId, verified, origin), token },
@@ -109,7 +109,7 @@ export class SignIn {
   ): Promise<SignedIn> {
     const { provisioning, apps, baseUrl } = this.#parts
     await this.#transaction(async (tx) => {
-      const user = await provisioning.findOrCreateUser(tx, verified, origin)
+      const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
       await apps.issueCode(tx, { ...app, code }, signedInUser(user.userId, verified, origin))
       await settle(tx, { kind: 'app' })
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }

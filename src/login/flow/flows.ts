@@ -31,8 +31,21 @@ export type Intent =
       returnTo: string
       app?: AppRequest | undefined
       demands?: AuthenticationDemands | undefined
+      entry?: Entry | undefined
     }
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
+
+/** What a person brings to a first sign-in. */
+export interface Entry {
+  /** The person wants a new account, even if their address is that of another one. */
+  newUser: boolean
+  /** SHA-256 of the token of an invitation. */
+  invitation: Uint8Array | null
+}
+
+export function entryOf({ new_user: newUser, invitation }: FlowsTable): Entry {
+  return { newUser: newUser === 1, invitation }
+}
 
 /** A flow whose state this callback used. */
 interface ConsumedFlow {
@@ -86,7 +99,7 @@ export class Flows {
     const challenge = verifier === undefined ? undefined : codeChallenge(verifier)
     const login = intent.purpose === 'login' ? intent : undefined
     const linking = intent.purpose === 'link' ? intent : undefined
-    const { app, demands } = login ?? {}
+    const { app, demands, entry } = login ?? {}
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
     const flow: FlowsTable = {
       state_hash: stateHash,
@@ -103,6 +116,8 @@ export class Flows {
       client_redirect_uri: app?.redirectUri ?? null,
       client_state: app?.state ?? null,
       client_challenge: app?.challenge ?? null,
+      new_user: entry?.newUser === true ? 1 : 0,
+      invitation: entry?.invitation ?? null,
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
       used_at: null,

@@ -30,6 +30,10 @@ export interface FlowsTable {
   client_redirect_uri: string | null
   client_state: string | null
   client_challenge: string | null
+  /** 1: the person wants a new account, even if their address is that of another one. */
+  new_user: number
+  /** SHA-256 of the token of an invitation that the browser opened. */
+  invitation: Uint8Array | null
   expires_at: number
   /** When the provider was asked for a new authentication; null if it was not. */
   reauthentication_asked_at: number | null
