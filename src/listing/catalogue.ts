@@ -151,6 +151,6 @@ function viewFilter(
     field: field.hidden ? null : filter.field,
     type: field.type,
     ...(field.values && { values: [...field.values] }),
-    description: filter.description || effectOf(filter, field),
+    description: filter.description || effectOf(list, filter, field),
   }
 }

@@ -113,6 +113,11 @@ export interface ListOptions<Name extends string = string> {
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
   exports?: boolean
+  /**
+   * Whether a parameter that the list does not have, or a value that it cannot read, is an error. Without it, they have no effect, so
+   * that a misspelled filter selects all rows. A `limit` above the maximum is never an error. Default true.
+   */
+  strict?: boolean
   /** Who may read it: everyone, signed-in users, or admins. API keys with the scope `lists:read` may read all. Default `admin`. */
   access?: ListAccess
   /**

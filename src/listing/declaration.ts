@@ -48,6 +48,7 @@ export function completeList(options: List): ListDeclaration {
     choices: true,
     expand: Object.entries(options.expand ?? {}).map(([name, expand]) => expansionOf(name, expand)),
     exports: options.exports ?? false,
+    strict: options.strict ?? true,
     access,
     openInDemo: false,
     ...(options.where && { where: options.where }),
@@ -226,7 +227,7 @@ function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: 
   return faults
 }
 
-function validateChoices({ access, count, limit = {}, where }: List): string[] {
+function validateChoices({ access, count, limit = {}, where, strict }: List): string[] {
   const faults: string[] = []
   if (access !== undefined && !listAccesses.includes(access))
     faults.push(`\`access\` must be ${listAccesses.join(', ')}`)
@@ -235,6 +236,7 @@ function validateChoices({ access, count, limit = {}, where }: List): string[] {
   const { default: fallback, max } = pageLimit(limit)
   if (!isIntegerIn(max, 1, largestPage) || !isIntegerIn(fallback, 1, max))
     faults.push(`\`limit\` must hold 1 ≤ default ≤ max ≤ ${largestPage}`)
+  if (strict !== undefined && typeof strict !== 'boolean') faults.push('`strict` must be true or false')
   if (where !== undefined && typeof where !== 'function') faults.push('`where` must be a function')
   return faults
 }

@@ -50,6 +50,8 @@ export interface TypeRules {
   /** Converts a value from the database to the value in a cursor. By default it is used as it is. See `storedValue`. */
   toCursor?: (value: string | number) => KeyValue
   cursor: CursorKey['type']
+  /** What a text of the query string must be, for an error; without it, any text. */
+  form?: string
   /** Reads a text of the query string. */
   read(text: string, facts: Pick<Field, 'stored' | 'mixed'>): ValuePosition
 }
@@ -77,10 +79,12 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   text: { cursor: 'text', read: readText },
   enum: { cursor: 'text', read: readText },
   uuid: {
+    form: 'a UUID',
     cursor: 'text',
     read: (text) => (/^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text) ? { at: text } : undefined),
   },
   integer: {
+    form: 'an integer',
     bind: { postgres: (placeholder) => `${placeholder}::bigint` },
     show: exactInteger,
     toCursor: exactInteger,
@@ -88,6 +92,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readInteger,
   },
   bigint: {
+    form: 'an integer',
     select: digitsOnSqlite,
     bind: { ...numericOnSqlite, postgres: (placeholder) => `${placeholder}::bigint` },
     show: withoutMark,
@@ -95,16 +100,19 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readBigint,
   },
   number: {
+    form: 'a number',
     show: finiteOrNull,
     cursor: 'number',
     read: readNumber,
   },
   real: {
+    form: 'a number',
     show: finiteOrNull,
     cursor: 'number',
     read: readReal,
   },
   numeric: {
+    form: 'a number',
     select: digitsOnSqlite,
     bind: numericOnSqlite,
     show: withoutMark,
@@ -120,12 +128,14 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: (text) => (text === 'true' ? { at: 1 } : text === 'false' ? { at: 0 } : undefined),
   },
   time: {
+    form: 'a time such as 2026-01-31T08:30:00Z',
     // toUpperCase changes nothing, but flattens the concatenated string, which JSON.stringify writes faster.
     show: (value) => showTime(String(value)).toUpperCase(),
     cursor: 'time',
     read: (text) => readTime(text, (canonical) => canonical),
   },
   milliseconds: {
+    form: 'a time such as 2026-01-31T08:30:00Z',
     bind: { postgres: (placeholder) => `${placeholder}::bigint` },
     show: (value) =>
       isOtherText(value) || Math.abs(Number(value)) > longestTime ? value : isoTime(Number(value)),
@@ -134,12 +144,14 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readMilliseconds,
   },
   timestamp: {
+    form: 'a time such as 2026-01-31T08:30:00Z',
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
     read: (text, { stored }) =>
       stored ? readTimeInForm(restorePlus(text), stored) : readTime(text, (canonical) => canonical),
   },
   timeText: {
+    form: 'a time such as 2026-01-31T08:30:00Z',
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
     read(text, { stored }) {
@@ -148,6 +160,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     },
   },
   date: {
+    form: 'a date such as 2026-01-31',
     cursor: 'text',
     read: (text) =>
       /^\d{4}-\d\d-\d\d$/.test(text) ? readTime(text, (canonical) => canonical.slice(0, 10)) : undefined,

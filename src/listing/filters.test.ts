@@ -12,7 +12,7 @@ test('a UUID in upper case is one value on PostgreSQL: by two, an index does not
   const declared = { owner: { type: 'uuid', column: 'owner', description: '' } satisfies Field }
   const valuesOn = (engine: 'postgres' | 'sqlite', kind: 'equals' | 'in'): unknown => {
     const read = filterKinds[kind].read(upper, knownFields(declared, table, engine)['owner']!, 'owner')
-    return typeof read === 'object' && read.values
+    return typeof read === 'object' && 'values' in read && read.values
   }
   for (const kind of ['equals', 'in'] as const) {
     assert.deepEqual(valuesOn('postgres', kind), [upper])

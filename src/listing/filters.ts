@@ -2,8 +2,11 @@ import { Problem } from '../errors.ts'
 import type { KeyValue } from '../paging/cursor-values.ts'
 import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
 import { fieldTypes, words } from './field-types.ts'
+import { unreadable } from './parameters.ts'
 import {
   type AppliedFilter,
+  type FilterEffect,
+  type Unreadable,
   type Field,
   fieldOf,
   type Filter,
@@ -24,7 +27,8 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
   in: {
     read(text, field, parameter) {
-      const positions = listedValues(text, parameter).map((value) => readValue(value, field))
+      const texts = listedValues(text, parameter)
+      const positions = texts.map((value) => readValue(value, field))
       const values = [
         ...new Set(
           positions.flatMap((position) =>
@@ -32,7 +36,9 @@ export const filterKinds: Record<FilterKind, KindRules> = {
           ),
         ),
       ]
-      return values.length === 0 ? 'none' : oneOf(values)
+      const effect = values.length === 0 ? 'none' : oneOf(values)
+      const wrong = positions.indexOf(undefined)
+      return wrong < 0 ? effect : { unreadable: effect, value: texts[wrong]! }
     },
     sql: isOneOf,
   },
@@ -42,7 +48,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   below: range('<', 'above'),
   prefix: {
     read(text, { ignoresCase, mixed }) {
-      if (!isStorableText(text)) return 'none'
+      if (!isStorableText(text)) return { unreadable: 'none' }
       if (text === '') return 'all'
       const folded = ignoresCase && mixed
       const first = folded ? text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) : text
@@ -62,7 +68,8 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     },
   },
   flag: {
-    read: (text, field) => (text === 'true' || text === 'false' ? readEqual(text, field) : 'all'),
+    read: (text, field) =>
+      text === 'true' || text === 'false' ? readEqual(text, field) : { unreadable: 'all' },
     sql: equals,
   },
   null: {
@@ -70,7 +77,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     sql: ({ column, applied }) => `${column} is ${applied.variant}`,
   },
   positiveWhenTrue: {
-    read: (text) => (text === 'true' ? { values: [] } : 'all'),
+    read: trueOrFalse({ values: [] }, 'all'),
     sql: ({ column }) => `${column} > 0`,
   },
   search: {
@@ -85,7 +92,7 @@ const quotedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)/y
 
 /**
  * Splits comma-separated values. Blanks around them do not count, nor do empty ones; the empty parameter is the empty text. In double
- * quotes, a value may have commas and blanks at its ends, and may be empty; a quote within it is doubled.
+ * quotes, a value may have commas and blanks at its ends, and may be empty; a quote within it is doubled. `\,` is a comma, too.
  * @throws Problem `invalid-parameter` for too many values
  */
 function listedValues(text: string, parameter: string): string[] {
@@ -94,9 +101,9 @@ function listedValues(text: string, parameter: string): string[] {
   for (let at = 0; at < text.length;) {
     quotedValue.lastIndex = at
     const quoted = quotedValue.exec(text)
-    const comma = text.indexOf(',', at)
+    const comma = unescapedComma(text, at)
     const end = comma < 0 ? text.length : comma
-    const plain = text.slice(at, end).trim()
+    const plain = text.slice(at, end).replaceAll('\\,', ',').trim()
     if (quoted) values.push(quoted[1]!.replaceAll('""', '"'))
     else if (plain !== '') values.push(plain)
     if (values.length > maxFilterValues)
@@ -109,10 +116,16 @@ function listedValues(text: string, parameter: string): string[] {
   return values
 }
 
-/** Reads a filter of `true` or `false`; any other text selects all rows. */
-export function trueOrFalse<Position>(whenTrue: Position, whenFalse: Position) {
-  return (text: string): Position | 'all' =>
-    text === 'true' ? whenTrue : text === 'false' ? whenFalse : 'all'
+/** The place of the next comma without a backslash before it; -1 without one. */
+function unescapedComma(text: string, from: number): number {
+  let at = text.indexOf(',', from)
+  while (at > from && text[at - 1] === '\\') at = text.indexOf(',', at + 1)
+  return at
+}
+
+/** Reads a filter of `true` or `false`. */
+export function trueOrFalse(whenTrue: FilterEffect, whenFalse: FilterEffect): KindRules['read'] {
+  return (text) => (text === 'true' ? whenTrue : text === 'false' ? whenFalse : { unreadable: 'all' })
 }
 
 export function rulesOf({ kind, rules }: Pick<Filter, 'kind' | 'rules'>): KindRules {
@@ -126,7 +139,7 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
   return {
     read(text, field) {
       const position = readValue(text, field)
-      if (position === undefined) return 'all'
+      if (position === undefined) return { unreadable: 'all' }
       // All values pass a bound that is beyond them; null passes none.
       if ('beyond' in position) return position.beyond === passing ? anyValue : 'none'
       if ('at' in position) return { values: [position.at] }
@@ -146,8 +159,9 @@ function readValue(text: string, field: Field): ValuePosition {
 
 function readEqual(text: string, field: Field): ReturnType<KindRules['read']> {
   const position = readValue(text, field)
-  // A text that is not a value of the field equals no value.
-  if (!position || !('at' in position)) return 'none'
+  if (!position) return { unreadable: 'none' }
+  // No value of the field equals 2.5 or 1e99.
+  if (!('at' in position)) return 'none'
   const values = spellings(position.at, field)
   return values.length === 1 ? { values } : oneOf(values)
 }
@@ -201,9 +215,12 @@ export interface QueryFilters {
   fingerprint: readonly (readonly KeyValue[])[]
 }
 
-/** Reads the filters of a query string. Parameters that are absent or without effect are left out. */
+/**
+ * Reads the filters of a query string. Parameters that are absent or without effect are left out.
+ * @throws Problem `invalid-parameter` for a value that a strict list cannot read
+ */
 export function readFilters(
-  list: Pick<ListDeclaration, 'name' | 'fields' | 'filters'>,
+  list: Pick<ListDeclaration, 'name' | 'fields' | 'filters' | 'strict'>,
   parameters: Readonly<Record<string, string>>,
 ): QueryFilters {
   const applied: AppliedFilter[] = []
@@ -212,7 +229,7 @@ export function readFilters(
   for (const filter of list.filters) {
     const text = parameters[filter.parameter]
     if (text === undefined) continue
-    const effect = rulesOf(filter).read(text, fieldOf(list, filter.field), filter.parameter)
+    const effect = effectOf(list, filter, text)
     if (effect === 'all') continue
     if (effect === 'none') {
       empty = true
@@ -230,6 +247,25 @@ export function readFilters(
   return { applied, empty, fingerprint }
 }
 
+function effectOf(
+  list: Pick<ListDeclaration, 'name' | 'fields' | 'strict'>,
+  filter: Filter,
+  text: string,
+): FilterEffect {
+  const field = fieldOf(list, filter.field)
+  const effect = rulesOf(filter).read(text, field, filter.parameter)
+  if (effect === 'all' || effect === 'none' || !('unreadable' in effect)) return effect
+  if (!list.strict) return effect.unreadable
+  throw unreadable(filter.parameter, effect.value ?? text, allowedValues(filter, field))
+}
+
+/** What the values of a filter must be, for an error. */
+function allowedValues({ kind }: Filter, { type, values }: Field): string {
+  if (kind === 'null' || kind === 'positiveWhenTrue' || type === 'boolean') return '`true` or `false`'
+  if (values) return `one of ${values.join(', ')}`
+  return fieldTypes[type].form ?? 'a text without the character U+0000'
+}
+
 /** Words and characters of a search at most; further ones are ignored. */
 const maxWords = 20
 const maxLength = 500
@@ -238,8 +274,8 @@ const maxLength = 500
  * Reads the words of a search, all of which a row must contain. The values are the words, whose quotes keep them from being
  * operators of the engines, and the text as it is.
  */
-function readSearch(text: string): { values: readonly string[] } | 'all' | 'none' {
-  if (!isStorableText(text)) return 'none'
+function readSearch(text: string): FilterEffect | Unreadable {
+  if (!isStorableText(text)) return { unreadable: 'none' }
   const searched = text.slice(0, maxLength).toWellFormed()
   if (searched.trim() === '') return 'all'
   const words = searched.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []

@@ -41,12 +41,20 @@ export interface AppliedFilter {
 }
 
 /** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
-type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
+export type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
+
+/** A text that a filter cannot read. */
+export interface Unreadable {
+  /** Its effect in a list that is not strict. */
+  unreadable: FilterEffect
+  /** Which of several values; without it, the whole text. */
+  value?: string
+}
 
 /** What a filter does: how its text is read, and its condition. */
 export interface KindRules {
-  /** Reads the text of the query string. An invalid text is not an error: it has no effect, or no row passes. */
-  read(text: string, field: Field, parameter: string): FilterEffect
+  /** Reads the text of the query string. */
+  read(text: string, field: Field, parameter: string): FilterEffect | Unreadable
   sql(parts: {
     /** The quoted column. */
     column: string
@@ -98,6 +106,15 @@ export interface ListDeclaration extends Required<
    */
   countAtMost?: number
   where?: RowAccess
+}
+
+export type CountMode = ListDeclaration['count']
+
+const byCost: readonly CountMode[] = ['none', 'estimate', 'exact']
+
+/** The values of the parameter `count` that a list allows: its own, and those that cost less. */
+export function countModesOf({ count }: Pick<ListDeclaration, 'count'>): readonly CountMode[] {
+  return byCost.slice(0, byCost.indexOf(count) + 1)
 }
 
 export interface SortKey {

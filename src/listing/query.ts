@@ -3,6 +3,8 @@ import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
 import { readLimit } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
 import { readFilters } from './filters.ts'
+import { parametersOf, type Parameters } from './parameters.ts'
+import { rawQuery } from '../http/requests/parameters.ts'
 import {
   shownFields,
   type Expansion,
@@ -14,9 +16,6 @@ import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './items.ts'
 import type { Caller } from './config.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-
-/** The parameters of the query string; each one has a single value. */
-export type Parameters = Readonly<Record<string, string>>
 
 /** A request for a list, read and reduced to what the list allows. */
 export interface Query {
@@ -129,16 +128,21 @@ function cursorKey({ name, field }: SortKey): CursorKey {
 const cacheSize = 500
 const maxCachedUrl = 1_000
 
-/** Returns the function that reads requests of one list. Queries are cached: reading one takes longer than reading its page. */
+/**
+ * Returns the function that reads requests of one list. Queries are cached: reading one takes longer than reading its page.
+ * @param known the names of all parameters that the call has
+ */
 export function queriesOf(
   list: ListDeclaration,
-): (request: { url: string; parameters: Parameters; caller: Caller | undefined }) => Query {
+  known: readonly string[],
+): (request: { url: string; caller: Caller | undefined }) => Query {
   const cache = new BoundedCache<string, Query>(cacheSize)
-  return ({ url, parameters, caller }) => {
+  const readParameters = parametersOf(list, known)
+  return ({ url, caller }) => {
     // `where` may return other conditions for each request.
-    if (list.where || url.length > maxCachedUrl) return readQuery(list, parameters, caller)
+    if (list.where || url.length > maxCachedUrl) return readQuery(list, readParameters(rawQuery(url)), caller)
     let query = cache.get(url)
-    if (!query) cache.set(url, (query = readQuery(list, parameters)))
+    if (!query) cache.set(url, (query = readQuery(list, readParameters(rawQuery(url)))))
     return query
   }
 }

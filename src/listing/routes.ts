@@ -17,7 +17,7 @@ import type { Presentation } from './expansion.ts'
 import { type ExportFormat, exportFormats, exportRows } from './export.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
-import { type Parameters, queriesOf, type Query, readQuery } from './query.ts'
+import { queriesOf, type Query } from './query.ts'
 import { answerSchema, querySchema, rowParameters } from './schema.ts'
 import type { Item, Revision } from './items.ts'
 import type { StandbyReader, Row } from './standby-reader.ts'
@@ -53,7 +53,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     querystring: querySchema(list),
     response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
-  const queries = queriesOf(list)
+  const queries = queriesOf(list, Object.keys(schema.querystring.properties))
   const answer = async (query: Query): Promise<Answer> => {
     const page = await pages.read(query)
     const present = await presentation.of(page.query, page.rows)
@@ -63,8 +63,8 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
   const config = { access: listAccess(list), openInDemo, sends: listSends }
   app.get(path, { config, schema }, async (request, reply) => {
     cacheRules(reply, access === 'public')
-    const { url, query: parameters, principal: caller } = request
-    const query = queries({ url, parameters: parameters as Parameters, caller })
+    const { url, principal: caller } = request
+    const query = queries({ url, caller })
     return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
   })
   if (list.exports)
@@ -107,6 +107,7 @@ function exportRoute(
     querystring: Type.Object(rowParameters(list)),
     response: { 200: { description: 'A stream', content } },
   }
+  const queries = queriesOf(list, Object.keys(schema.querystring.properties))
   const config = {
     access: listAccess(list),
     openInDemo,
@@ -114,7 +115,8 @@ function exportRoute(
     sends: exportSends,
   }
   app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
-    const query = readQuery(list, request.query as Parameters, request.principal)
+    const { url, principal: caller } = request
+    const query = queries({ url, caller })
     const coding = acceptedCoding(request.headers['accept-encoding'])
     cacheRules(reply, access === 'public')
     reply.header('content-type', exportFormats[format])

@@ -1,7 +1,8 @@
-import { type TSchema, Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { maxFilterValues } from './filters.ts'
 import {
+  countModesOf,
   type Expansion,
   type Field,
   fieldOf,
@@ -133,17 +134,16 @@ function keysetSchema(list: ListDeclaration): TSchema {
 }
 
 /** The parameters of a list for the OpenAPI document. Every text is accepted (see `coerced`). */
-export function querySchema(list: ListDeclaration): TSchema {
+export function querySchema(list: ListDeclaration): TObject {
   const count = Type.String({
     default: list.count,
-    description:
-      'How the total is counted: exact, estimate or none. A mode that costs more than the default is ignored.',
+    description: `How the total is counted: ${list.strict ? `${countModesOf(list).join(', ')}.` : 'exact, estimate or none. A mode that costs more than the default is ignored.'}`,
   })
   const hasCursor = list.pages.some((style) => style !== 'offset')
   const hasPage = list.pages.includes('offset')
   return Type.Object({
-    limit: limitParameter(list.limit),
-    ...(hasPage && { page: pageParameter() }),
+    limit: limitParameter(list.limit, list.strict),
+    ...(hasPage && { page: pageParameter(list.strict) }),
     ...(hasCursor && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
     ...(hasPage && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
     ...rowParameters(list),
@@ -152,15 +152,16 @@ export function querySchema(list: ListDeclaration): TSchema {
 
 /** The parameters that select rows, order and fields. An export has only these. */
 export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
+  const otherNames = list.strict ? 'Other names are an error.' : 'Other names are ignored.'
   const sort = Type.String({
     default: list.order.join(','),
-    description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. Other names are ignored.`,
+    description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. ${otherNames}`,
   })
   const fields = Type.String({
-    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}. Without any of these, all fields are shown.`,
+    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`,
   })
   const expand = Type.String({
-    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. Other names are ignored.`,
+    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. ${otherNames}`,
   })
   const own = list.filters.map(
     (filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))] as const,
@@ -184,7 +185,7 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   const { kind, field: name } = filter
   const field = fieldOf(list, name)
-  const description = [filter.description || effectOf(filter, field), valuesText(filter, field)]
+  const description = [filter.description || effectOf(list, filter, field), valuesText(filter, field)]
     .filter((text) => text !== '')
     .join(' ')
   if (kind === 'flag' || kind === 'null') return coerced(Type.Boolean({ description }))
@@ -197,19 +198,25 @@ const ofTexts = new Set<Filter['kind']>(['in', 'positiveWhenTrue', 'prefix', 'se
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
-export function effectOf({ kind, field: name }: Filter, { hidden }: Field): string {
+export function effectOf(
+  { strict }: Pick<ListDeclaration, 'strict'>,
+  { kind, field: name }: Filter,
+  { hidden }: Field,
+): string {
   if (hidden) return ''
+  const invalid = strict ? '' : ' An invalid value has no effect.'
+  const other = strict ? '' : ' Any other value has no effect.'
   const effects: Record<Filter['kind'], string> = {
     equals: `Keeps items whose ${name} equals the value.`,
     in: `Keeps items whose ${name} is one of the values.`,
-    atLeast: `Keeps items whose ${name} is this or above. An invalid value has no effect.`,
-    atMost: `Keeps items whose ${name} is this or below. An invalid value has no effect.`,
-    above: `Keeps items whose ${name} is above this. An invalid value has no effect.`,
-    below: `Keeps items whose ${name} is below this. An invalid value has no effect.`,
+    atLeast: `Keeps items whose ${name} is this or above.${invalid}`,
+    atMost: `Keeps items whose ${name} is this or below.${invalid}`,
+    above: `Keeps items whose ${name} is above this.${invalid}`,
+    below: `Keeps items whose ${name} is below this.${invalid}`,
     prefix: `Keeps items whose ${name} begins with the value.`,
-    flag: `\`true\` or \`false\`: keeps items whose ${name} has this value. Any other value has no effect.`,
-    null: `\`true\` keeps items without ${name}, \`false\` items with it. Any other value has no effect.`,
-    positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0. Any other value has no effect.`,
+    flag: `\`true\` or \`false\`: keeps items whose ${name} has this value.${other}`,
+    null: `\`true\` keeps items without ${name}, \`false\` items with it.${other}`,
+    positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0.${other}`,
     search: `Keeps items whose ${name} contains all of these words.`,
   }
   return effects[kind]
@@ -218,7 +225,7 @@ export function effectOf({ kind, field: name }: Filter, { hidden }: Field): stri
 function valuesText({ kind }: Filter, { values }: Field): string {
   const form =
     kind === 'in'
-      ? `Comma-separated, at most ${maxFilterValues}; a value with a comma stands in double quotes.`
+      ? `Comma-separated or repeated, at most ${maxFilterValues}; a comma within a value is written \`\\,\`, or the value stands in double quotes.`
       : ''
   return values && (kind === 'in' || kind === 'equals')
     ? `${form} Values: ${values.join(', ')}.`.trim()

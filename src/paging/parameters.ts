@@ -19,15 +19,18 @@ export function coerced(schema: TSchema & { description?: string; default?: unkn
 /** The items per page of most lists. */
 const usualLimits = { default: 20, max: 100 }
 
-/** The parameter that readLimit reads. */
-export function limitParameter({ default: fallback, max } = usualLimits) {
+/** The parameter that readLimit reads. @param strict whether the list refuses what is no number */
+export function limitParameter({ default: fallback, max } = usualLimits, strict = false) {
+  const others = strict
+    ? `A number above ${max} becomes ${max}.`
+    : `A fraction is cut off, and the number is clamped to 1 to ${max}. 0, or a text that is not a number, becomes ${fallback}.`
   return Type.Optional(
     coerced(
       Type.Integer({
         minimum: 1,
         maximum: max,
         default: fallback,
-        description: `Items per page. A fraction is cut off, and the number is clamped to 1 to ${max}. 0, or a text that is not a number, becomes ${fallback}.`,
+        description: `Items per page. ${others}`,
       }),
     ),
   )
@@ -47,15 +50,15 @@ export function readPageRequest(
   return { limit: readLimit(limit, limits), cursor }
 }
 
-/** The parameter that readPage reads. */
-export function pageParameter() {
+/** The parameter that readPage reads. @param strict whether the list refuses what is no number */
+export function pageParameter(strict = false) {
+  const others = 'A fraction is cut off. A number below 1, or a text that is not a number, becomes 1.'
   return Type.Optional(
     coerced(
       Type.Integer({
         minimum: 1,
         default: 1,
-        description:
-          'The number of the page. A fraction is cut off. A number below 1, or a text that is not a number, becomes 1.',
+        description: `The number of the page.${strict ? '' : ` ${others}`}`,
       }),
     ),
   )
@@ -82,6 +85,12 @@ export function readLimit(
  */
 export function readPage(text: string | undefined): number {
   return Math.min(Math.max(Math.trunc(readDecimal(text) ?? 1), 1), highestPage)
+}
+
+/** Reads a whole number from 1 on, for strict parameters; `undefined` for any other text. */
+export function readWholeNumber(text: string): number | undefined {
+  const number = readDecimal(text)
+  return Number.isInteger(number) && number! >= 1 ? number : undefined
 }
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/

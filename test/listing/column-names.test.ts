@@ -19,7 +19,7 @@ const lists = ['counted', 'moved', 'page', 'order'].map((table) =>
     fields: { id: integer, total: integer, c0: integer, k0: integer, k1: text, size: integer, n: integer },
     key: 'id',
     order: ['total'],
-    sort: ['c0', 'k0', 'k1', 'size', 'n'],
+    sort: ['total', 'c0', 'k0', 'k1', 'size', 'n'],
     pages: ['cursor', 'offset'],
     keep: true,
     expand: {

@@ -24,6 +24,7 @@ const ddl = {
 }
 const declared = list({
   path: '/things',
+  strict: false,
   table: 'things',
   fields: {
     id: { type: 'bigint' },

@@ -154,7 +154,7 @@ onEachEngine('filters by numbers that are written in several ways', (engine) => 
     for (const declaration of readLists({ lists })) {
       const { list, faults } = await checkList(database, declaration)
       assert.deepEqual(faults, [])
-      known.set(list.path, list)
+      known.set(list.path, { ...list, strict: false })
     }
   })
   const ids = async (path: string, parameter: Parameter, text: string): Promise<unknown[]> => {

@@ -13,13 +13,14 @@ export const rows = 61
 export const seen = { owner: 'ada' }
 
 const lists = [
-  list(measurements),
-  list({ ...measurements, path: '/numbered', order: ['id'], sort: [], pages: ['offset'] }),
-  list({ ...measurements, path: '/followed', order: ['id'], sort: [], pages: ['keyset'] }),
-  list({ ...measurements, path: '/both', pages: ['cursor', 'offset'], exports: true }),
-  list({ ...measurements, path: '/whose', where: () => ({ owner: seen.owner }) }),
+  list({ ...measurements, strict: false }),
+  list({ ...measurements, strict: false, path: '/numbered', order: ['id'], sort: [], pages: ['offset'] }),
+  list({ ...measurements, strict: false, path: '/followed', order: ['id'], sort: [], pages: ['keyset'] }),
+  list({ ...measurements, strict: false, path: '/both', pages: ['cursor', 'offset'], exports: true }),
+  list({ ...measurements, strict: false, path: '/whose', where: () => ({ owner: seen.owner }) }),
   list({
     ...measurements,
+    strict: false,
     path: '/filtered',
     filters: {
       small: 'in',

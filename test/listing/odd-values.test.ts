@@ -23,6 +23,7 @@ onEachEngine('keys and values that are rare', (engine) => {
   })
   const referred = list({
     path: '/referred',
+    strict: false,
     table: 'referred',
     access: 'public',
     fields: { id: { type: 'integer' }, owner: { type: 'uuid' } },

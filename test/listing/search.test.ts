@@ -21,6 +21,7 @@ const texts = [
 ]
 const notes = list({
   path: '/notes',
+  strict: false,
   table: 'notes',
   access: 'public',
   fields: { id: { type: 'integer' }, body: { type: 'text', nullable: true } },

@@ -9,6 +9,7 @@ import { listService } from './service.ts'
 
 const entries = list({
   path: '/entries',
+  strict: false,
   table: 'entries',
   access: 'public',
   fields: { id: { type: 'integer' }, name: { type: 'text' }, at: { type: 'timestamp' } },
@@ -24,6 +25,7 @@ const entries = list({
 
 const labels = list({
   path: '/labels',
+  strict: false,
   table: 'labels',
   access: 'public',
   fields: {

@@ -33,6 +33,7 @@ const tables: Record<string, readonly string[]> = {
 const lists = Object.keys(tables).map((table) =>
   list({
     path: `/${table}`,
+    strict: false,
     table,
     access: 'public',
     fields: { id: { type: 'integer' }, at: { type: 'timestamp' } },

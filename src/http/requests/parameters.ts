@@ -3,7 +3,8 @@ import type { App } from '../app.ts'
 import { anonymousBodyLimit } from '../body/reader.ts'
 
 // Every form and query is parsed by `readPairs`. Its callers differ in what they make of a repeated parameter and of one without a value:
-// - Lists take the first value, and an empty one is a value (`parseQueryString`).
+// - Lists take the first value, and an empty one is a value (`parseQueryString`). Declared lists also have values that repeat, and
+//   errors (`listing/parameters.ts`).
 // - OAuth and OpenID endpoints reject repeated parameters, and omit those without a value (`readOAuthParameters`).
 // - A webhook's repeated field is an array, and an empty value stays (`readFormBody`).
 
@@ -21,7 +22,7 @@ type Pair = [name: string, value: string]
  * `=` (Node.js 26), and so does getAll() for each name.
  * @param most the rest is not read
  */
-function readPairs(text: string | Uint8Array, most: number): Pair[] {
+export function readPairs(text: string | Uint8Array, most: number): Pair[] {
   // Decoded in place: no decoded text is longer than its escapes.
   const bytes = Buffer.from(text as string)
   const pairs: Pair[] = []

@@ -10,7 +10,7 @@ import type { PageStyle } from '../config.ts'
 import type { Plan } from '../plan.ts'
 import { readPage } from '../../paging/parameters.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
-import type { ListDeclaration } from '../list.ts'
+import { countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
 
 /** Reads pages of lists, from a query to the rows. */
 export class Pages {
@@ -166,10 +166,6 @@ class CursorPager {
 /** Offsets below this are skipped, which costs no more than finding the bucket. */
 const deepOffset = 1_000
 
-type CountMode = ListDeclaration['count']
-
-const byCost: readonly CountMode[] = ['none', 'estimate', 'exact']
-
 interface OffsetRequest {
   query: Query
   page: number
@@ -285,10 +281,7 @@ function startOf(page: number): 'start' | 'offset' {
 }
 
 /** How the rows are counted: as the request asks, but never at a higher cost than the list allows. */
-function readCountMode(
-  list: Pick<ListDeclaration, 'count' | 'choices'>,
-  text: string | undefined,
-): CountMode {
-  const asked = list.choices ? byCost.indexOf(text as CountMode) : -1
-  return asked < 0 ? list.count : byCost[Math.min(asked, byCost.indexOf(list.count))]!
+function readCountMode(list: ListDeclaration, text: string | undefined): CountMode {
+  const asked = list.choices ? countModesOf(list).find((mode) => mode === text) : undefined
+  return asked ?? list.count
 }

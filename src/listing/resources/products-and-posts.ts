@@ -6,6 +6,7 @@ import type { ListDeclaration } from '../list.ts'
 const specified = (list: List): ListDeclaration => ({
   ...completeList(list),
   choices: false,
+  strict: false,
   openInDemo: true,
 })
 

@@ -75,7 +75,7 @@ function roleRules(admins: readonly AdminRule[]): KindRules {
       })
       .join(' or ')}`
   return {
-    read: (text) => (text === 'admin' || text === 'user' ? { values, variant: text } : 'all'),
+    read: (text) => (text === 'admin' || text === 'user' ? { values, variant: text } : { unreadable: 'all' }),
     sql({ plain, applied }) {
       const others = admins.length === 0 ? undefined : identities(plain)
       // A union instead of `or`: both engines then seek in the index of admins.
@@ -166,6 +166,7 @@ export function usersList(admins: readonly AdminRule[]): ListDeclaration {
     filters: userFilters(admins),
     scope: 'users:read',
     choices: false,
+    strict: false,
     openInDemo: true,
     countAtMost,
   }
