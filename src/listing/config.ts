@@ -111,6 +111,8 @@ export interface ListOptions<Name extends string = string> {
    */
   keep?: boolean
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
+  /** Whether `GET path/{key}` returns one row, with `fields` and `expand`. Default false. */
+  one?: boolean
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
   exports?: boolean
   /**

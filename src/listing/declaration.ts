@@ -47,6 +47,7 @@ export function completeList(options: List): ListDeclaration {
     maintainCounts: options.keep ?? false,
     choices: true,
     expand: Object.entries(options.expand ?? {}).map(([name, expand]) => expansionOf(name, expand)),
+    one: options.one ?? false,
     exports: options.exports ?? false,
     strict: options.strict ?? true,
     access,
@@ -227,7 +228,7 @@ function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: 
   return faults
 }
 
-function validateChoices({ access, count, limit = {}, where, strict }: List): string[] {
+function validateChoices({ access, count, limit = {}, where, strict, one }: List): string[] {
   const faults: string[] = []
   if (access !== undefined && !listAccesses.includes(access))
     faults.push(`\`access\` must be ${listAccesses.join(', ')}`)
@@ -236,7 +237,8 @@ function validateChoices({ access, count, limit = {}, where, strict }: List): st
   const { default: fallback, max } = pageLimit(limit)
   if (!isIntegerIn(max, 1, largestPage) || !isIntegerIn(fallback, 1, max))
     faults.push(`\`limit\` must hold 1 ≤ default ≤ max ≤ ${largestPage}`)
-  if (strict !== undefined && typeof strict !== 'boolean') faults.push('`strict` must be true or false')
+  for (const [name, value] of Object.entries({ strict, one }))
+    if (value !== undefined && typeof value !== 'boolean') faults.push(`\`${name}\` must be true or false`)
   if (where !== undefined && typeof where !== 'function') faults.push('`where` must be a function')
   return faults
 }

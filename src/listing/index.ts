@@ -83,6 +83,11 @@ async function checkDeclared(
   for (const declaration of declared) checked.push(await checkList(database, declaration))
   const faults = checked.flatMap(({ list, faults }) => [
     ...(isTaken(list.path) ? [`listing.lists: ${list.path}: the service has a call with this path`] : []),
+    ...(list.one && isTaken(`${list.path}/:key`)
+      ? [
+          `listing.lists: ${list.path}: \`one\` is not possible, because the service has a call with the path ${list.path}/{…}`,
+        ]
+      : []),
     // The counts and the statements of a list are kept by its name.
     ...(isNamed(list.name)
       ? [`listing.lists: ${list.path}: the service has a list with the name ${list.name}; choose another`]

@@ -8,6 +8,7 @@ import { rawQuery } from '../http/requests/parameters.ts'
 import {
   shownFields,
   type Expansion,
+  type Filter,
   type ListDeclaration,
   type SortKey,
   type AppliedFilter,
@@ -82,6 +83,22 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
 function scopesOf({ choices }: ListDeclaration, next: CursorScope): CursorScopes {
   const of = (page: string): CursorScope => ({ ...next, query: [page, next.query] })
   return choices ? { next, previous: of('backward'), first: of('first'), last: of('last') } : { next }
+}
+
+/**
+ * Returns the function that reads requests for one row. The row is found by a filter of its key, after the conditions of `where`: a row
+ * that the caller may not see is as absent as one that does not exist.
+ * @param known the names of all parameters that the call has
+ */
+export function rowQueriesOf(
+  list: ListDeclaration,
+  known: readonly string[],
+): (request: { key: string; url: string; caller: Caller | undefined }) => Query {
+  const readParameters = parametersOf(list, known)
+  const filters: Filter[] = [{ parameter: 'key', field: list.key, kind: 'equals', description: '' }]
+  // A text that is no key is the key of no row.
+  const ofRow: ListDeclaration = { ...list, name: `${list.name} by key`, filters, strict: false }
+  return ({ key, url, caller }) => readQuery(ofRow, { ...readParameters(rawQuery(url)), key }, caller)
 }
 
 function shapeOf(

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { closedSignal } from '../http/connections/closing.ts'
 import {
@@ -17,8 +18,8 @@ import type { Presentation } from './expansion.ts'
 import { type ExportFormat, exportFormats, exportRows } from './export.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
-import { queriesOf, type Query } from './query.ts'
-import { answerSchema, querySchema, rowParameters } from './schema.ts'
+import { queriesOf, type Query, rowQueriesOf } from './query.ts'
+import { answerSchema, itemParameters, itemSchema, querySchema, rowParameters } from './schema.ts'
 import type { Item, Revision } from './items.ts'
 import type { StandbyReader, Row } from './standby-reader.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
@@ -67,8 +68,39 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const query = queries({ url, caller })
     return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
   })
+  if (list.one) rowRoute(app, list, { ...parts, revision })
   if (list.exports)
     for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
+}
+
+/** Declares `GET path/{key}`. */
+function rowRoute(
+  app: App,
+  list: ListDeclaration,
+  { pages, presentation, standby, revision }: ListRouteParts & { revision: Revision | undefined },
+): void {
+  const { path, access, openInDemo } = list
+  const schema = {
+    tags: ['lists'],
+    summary: `${list.summary}: one, by its ${list.key}`,
+    params: Type.Object({ key: Type.String({ description: `The ${list.key}` }) }),
+    querystring: Type.Object(itemParameters(list)),
+    response: { 200: itemSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
+  }
+  const queries = rowQueriesOf(list, Object.keys(schema.querystring.properties))
+  const config = { access: listAccess(list), openInDemo, sends: listSends }
+  app.get(`${path}/:key`, { config, schema }, async (request, reply) => {
+    cacheRules(reply, access === 'public')
+    const { url, params, principal: caller } = request
+    const query = queries({ key: params.key, url, caller })
+    const answer = async (): Promise<Answer> => {
+      const [row] = query.empty ? [] : await pages.rowsAfter(query, undefined, 1, closedSignal(reply))
+      if (!row) throw new Problem('not-found', { detail: `There is no row with this ${list.key}.` })
+      const item = (await presentation.of(query, [row]))(row)
+      return { body: JSON.stringify(revision ? (await revision())(item) : item) }
+    }
+    return sendTagged(request, reply, await readOnStandby(standby, request, reply, answer))
+  })
 }
 
 /** Reads from the standby if there is one and the request accepts its age, which is sent as `Postern-Data-Age`, in seconds. */

@@ -150,27 +150,36 @@ export function querySchema(list: ListDeclaration): TObject {
   })
 }
 
+const otherNames = ({ strict }: ListDeclaration): string =>
+  strict ? 'Other names are an error.' : 'Other names are ignored.'
+
 /** The parameters that select rows, order and fields. An export has only these. */
 export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
-  const otherNames = list.strict ? 'Other names are an error.' : 'Other names are ignored.'
   const sort = Type.String({
     default: list.order.join(','),
-    description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. ${otherNames}`,
-  })
-  const fields = Type.String({
-    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`,
-  })
-  const expand = Type.String({
-    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. ${otherNames}`,
+    description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. ${otherNames(list)}`,
   })
   const own = list.filters.map(
     (filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))] as const,
   )
   return {
     ...(list.sort.length > 0 && { sort: Type.Optional(sort) }),
+    ...itemParameters(list),
+    ...Object.fromEntries(own),
+  }
+}
+
+/** The parameters that select what an item shows. */
+export function itemParameters(list: ListDeclaration): Record<string, TSchema> {
+  const fields = Type.String({
+    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`,
+  })
+  const expand = Type.String({
+    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. ${otherNames(list)}`,
+  })
+  return {
     ...(list.choices && { fields: Type.Optional(fields) }),
     ...(list.expand.length > 0 && { expand: Type.Optional(expand) }),
-    ...Object.fromEntries(own),
   }
 }
 
