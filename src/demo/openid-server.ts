@@ -114,7 +114,11 @@ function configurationFor(
       keys: [newToken()],
       names: { interaction: 'demo_interaction', resume: 'demo_resume', session: 'demo_session' },
     },
-    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    claims: {
+      openid: ['sub'],
+      email: ['email', 'email_verified'],
+      profile: ['name', 'given_name', 'family_name', 'preferred_username', 'locale'],
+    },
     pkce: { required: () => true },
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_ctx, interaction) => `${basePath}${mountPath}/choose/${interaction.uid}`, policy },
@@ -145,7 +149,15 @@ const ttl = {
 function accountOf(person: Person | undefined): Account | undefined {
   if (!person) return undefined
   const { id, name, email } = person
-  const claims = { sub: id, name, ...(email !== undefined && { email, email_verified: true }) }
+  const [given, ...family] = name.split(' ')
+  const claims = {
+    sub: id,
+    name,
+    given_name: given,
+    ...(family.length > 0 && { family_name: family.join(' ') }),
+    locale: 'en',
+    ...(email !== undefined && { preferred_username: email.split('@')[0], email, email_verified: true }),
+  }
   return { accountId: id, claims: () => claims }
 }
 

@@ -39,6 +39,7 @@ onEachEngine('concurrent first sign-ins', (engine) => {
     emailVerified: true,
     name: 'Ada',
     picture: null,
+    claims: {},
     groups: [],
     adminGroup: null,
   })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
+import { readPersonalData } from '../../src/accounts/users/personal-data.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { Browser } from '../harness/browser.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
@@ -79,11 +80,7 @@ onEachEngine('the profile of a user', (engine) => {
     become('own', { email_verified: false })
     const browser = new Browser()
     assert.equal((await signedIn(browser)).user['email_verified'], false)
-    become('linked', {})
-    const headers = { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' }
-    const start = await browser.go(new URL('/auth/other/link', service.baseUrl), { method: 'POST', headers })
-    const back = await browser.go(start.headers.get('location')!)
-    await browser.go(back.headers.get('location')!)
+    await link(browser, 'linked', {})
     assert.equal((await session(browser)).user['email_verified'], true)
   })
 
@@ -103,16 +100,76 @@ onEachEngine('the profile of a user', (engine) => {
     assert.equal((await signedIn()).user['picture'], 'https://img.example/new.png')
   })
 
+  const profileOf = async (sub: string) => (await userProfileReader([])(service.database.reader, sub))!
+
+  async function link(browser: Browser, sub: string, claims: Record<string, unknown>): Promise<void> {
+    become(sub, claims)
+    const headers = { origin: service.baseUrl, 'sec-fetch-site': 'same-origin' }
+    const start = await browser.go(new URL('/auth/other/link', service.baseUrl), { method: 'POST', headers })
+    const back = await browser.go(start.headers.get('location')!)
+    await browser.go(back.headers.get('location')!)
+  }
+
+  test('standard claims are those of the last sign-in, and the time of each change is told', async () => {
+    const given = { preferred_username: 'ada', given_name: 'Ada', website: 'https://ada.example/' }
+    become('claimed', given)
+    const { sub } = await signedIn()
+    const first = await profileOf(sub)
+    assert.deepEqual(first.claims, given)
+    await signedIn()
+    assert.deepEqual(await profileOf(sub), first)
+    become('claimed', { ...given, preferred_username: 'ada.l', website: undefined })
+    await signedIn()
+    const second = await profileOf(sub)
+    assert.deepEqual(second.claims, { preferred_username: 'ada.l', given_name: 'Ada' })
+    assert.ok(second.updatedAt > first.updatedAt)
+    become('claimed', {})
+    await signedIn()
+    const third = await profileOf(sub)
+    assert.deepEqual(third.claims, {})
+    assert.ok(third.updatedAt > second.updatedAt)
+  })
+
+  test('claims of two identities are not mixed, and the time follows links and unlinks', async () => {
+    become('mixed', {})
+    const browser = new Browser()
+    const { sub } = await signedIn(browser)
+    const alone = await profileOf(sub)
+    await link(browser, 'mixed-other', { given_name: 'Augusta', gender: 'female' })
+    const linked = await profileOf(sub)
+    assert.deepEqual(linked.claims, { given_name: 'Augusta', gender: 'female' })
+    assert.ok(linked.updatedAt > alone.updatedAt)
+    const headers = { origin: service.baseUrl }
+    const unlink = new URL('/auth/identities/other', service.baseUrl)
+    assert.equal((await browser.go(unlink, { method: 'DELETE', headers })).status, 204)
+    const unlinked = await profileOf(sub)
+    assert.deepEqual(unlinked.claims, {})
+    assert.ok(unlinked.updatedAt > linked.updatedAt)
+    become('mixed', { given_name: 'Ada' })
+    await signedIn(browser)
+    await link(browser, 'mixed-other', { given_name: 'Augusta', gender: 'female' })
+    assert.deepEqual((await profileOf(sub)).claims, { given_name: 'Ada' })
+  })
+
+  test('the export of personal data has the claims', async () => {
+    become('exported', { birthdate: '1815-12-10' })
+    const { sub } = await signedIn()
+    const { identities } = await readPersonalData(service.database.reader, sub)
+    assert.deepEqual(
+      identities?.map(({ claims }) => claims),
+      ['{"birthdate":"1815-12-10"}'],
+    )
+  })
+
   test('tells when the provider last changed something', async () => {
     become('changing', {})
     const { sub } = await signedIn()
-    const profile = async () => (await userProfileReader([])(service.database.reader, sub))!
-    const first = await profile()
+    const first = await profileOf(sub)
     await signedIn()
-    assert.deepEqual(await profile(), first)
+    assert.deepEqual(await profileOf(sub), first)
     become('changing', { picture: 'https://img.example/ada.png' })
     await signedIn()
-    const second = await profile()
+    const second = await profileOf(sub)
     assert.ok(second.updatedAt > first.updatedAt)
     assert.deepEqual(second, {
       ...first,

@@ -81,8 +81,27 @@ onEachEngine('OpenID conformance', (engine) => {
 
       test('oidcc-scope-profile, -email, -address, -phone, -all', async () => {
         const scoped = async (scope: string) => claimsOf(await succeed({ scope }))
-        const profile = await scoped('openid profile')
-        assert.deepEqual([profile['name'], profile['email']], ['Ann', undefined])
+        const told = {
+          name: 'Ann Lee',
+          family_name: 'Lee',
+          given_name: 'Ann',
+          middle_name: 'Mary',
+          nickname: 'Annie',
+          preferred_username: 'ann',
+          profile: 'https://example.com/ann',
+          picture: 'https://example.com/ann.png',
+          website: 'https://ann.example.com/',
+          gender: 'female',
+          birthdate: '1990-10-16',
+          zoneinfo: 'Europe/Rome',
+          locale: 'it-IT',
+        }
+        const before = provider.profile as object
+        provider.profile = { ...before, id: 'ann-lee', ...told }
+        const { sub, updated_at, ...profile } = await scoped('openid profile')
+        assert.deepEqual(profile, told)
+        assert.deepEqual([typeof sub, typeof updated_at], ['string', 'number'])
+        provider.profile = before
         const email = await scoped('openid email')
         assert.deepEqual(
           [email['email'], email['email_verified'], email['name']],

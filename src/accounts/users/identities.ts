@@ -2,7 +2,7 @@ import { sql, type RawBuilder } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Queryable, Tx, Database } from '../../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
-import { storedGroups } from './user-profile.ts'
+import { storedClaims, storedGroups, type ProfileClaims } from './user-profile.ts'
 
 /** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
 export interface ProviderIdentity extends IdentityKey {
@@ -18,6 +18,7 @@ export interface ProviderIdentity extends IdentityKey {
   name: string | null
   /** An https or http address. */
   picture: string | null
+  claims: ProfileClaims
   /** The person's groups at the provider, as `groupsClaim` of the provider names them; at most 200 of 255 characters. */
   groups: readonly string[]
   /** The configured group of these that makes the person an admin here; null for none. */
@@ -85,6 +86,7 @@ export class Identities {
       issuer: row.issuer,
       name: row.name,
       picture: row.picture,
+      claims: storedClaims(row.claims),
       groups: storedGroups(row.groups),
       adminGroup: row.admin_group,
       createdAt: row.created_at,
@@ -172,12 +174,13 @@ export class Identities {
 
 /** The columns of `identities` that the provider asserts anew at each sign-in. */
 function assertedColumns(identity: ProviderIdentity) {
-  const { email, emailVerified, name, picture, groups, adminGroup } = identity
+  const { email, emailVerified, name, picture, claims, groups, adminGroup } = identity
   return {
     email,
     email_verified: emailVerified ? 1 : 0,
     name,
     picture,
+    claims: Object.keys(claims).length > 0 ? JSON.stringify(claims) : null,
     groups: groups.length > 0 ? JSON.stringify(groups) : null,
     admin_group: adminGroup,
   }

@@ -20,8 +20,8 @@ export async function readPersonalData(db: Queryable, id: string): Promise<Perso
     .execute()
   const identities = await db
     .selectFrom('identities')
-    .select(['provider', 'provider_id', 'issuer', 'email', 'email_verified', 'name', 'picture', 'groups'])
-    .select(['created_at', 'last_used_at', 'updated_at'])
+    .select(['provider', 'provider_id', 'issuer', 'email', 'email_verified', 'name', 'picture'])
+    .select(['claims', 'groups', 'created_at', 'last_used_at', 'updated_at'])
     .where('user_id', '=', id)
     .execute()
   const audit = await db

@@ -3,6 +3,27 @@ import type { Queryable } from '../../storage/database.ts'
 import type { IdentitiesTable, Role } from '../../storage/tables.ts'
 import { roleExpression, type AdminRule } from './roles.ts'
 
+/**
+ * The OpenID standard claims of the scope `profile` that identities have as the provider sent them, beside name and picture
+ * (OpenID Connect Core, sections 5.1 and 5.4). They are for display: people can change most of them at their providers.
+ */
+export const profileClaims = [
+  'preferred_username',
+  'given_name',
+  'family_name',
+  'middle_name',
+  'nickname',
+  'locale',
+  'zoneinfo',
+  'gender',
+  'birthdate',
+  'profile',
+  'website',
+] as const
+
+/** The known claims by name; 4 KiB of JSON at most. */
+export type ProfileClaims = Readonly<Partial<Record<(typeof profileClaims)[number], string>>>
+
 /** A user with what the providers of the identities assert about the person. */
 interface UserProfile {
   id: string
@@ -13,9 +34,11 @@ interface UserProfile {
   name: string | null
   /** Of the identity that `users.provider` names, else of the identity that was used last. */
   picture: string | null
+  /** All of one identity, chosen as for the picture: names of two accounts are not mixed. */
+  claims: ProfileClaims
   /** Of all identities, or of those at the provider that was asked for; sorted, without duplicates, at most `maxGroups`. */
   groups: readonly string[]
-  /** When one of the fields above last changed by a sign-in, in milliseconds. Changes of the role do not count. */
+  /** When one of the fields above last changed, in milliseconds. Changes of the role do not count. */
   updatedAt: number
 }
 
@@ -31,6 +54,7 @@ type ProfileRow = Pick<UserProfile, 'id' | 'role' | 'name'> & {
   userProvider: string
   userProviderId: string
   created_at: number
+  linked_at: number | null
 } & { [Column in IdentityColumn]: IdentitiesTable[Column] | null }
 
 type IdentityColumn =
@@ -39,6 +63,7 @@ type IdentityColumn =
   | 'email'
   | 'email_verified'
   | 'picture'
+  | 'claims'
   | 'groups'
   | 'updated_at'
 
@@ -68,8 +93,8 @@ export function userProfileReader(admins: readonly AdminRule[]): ReadProfile {
       .select(roleExpression(admins).as('role'))
       .select(['identities.provider as provider', 'identities.provider_id as provider_id'])
       .select(['identities.email as email', 'identities.email_verified as email_verified'])
-      .select(['identities.picture as picture', 'identities.groups as groups'])
-      .select('identities.updated_at as updated_at')
+      .select(['identities.picture as picture', 'identities.claims as claims', 'identities.groups as groups'])
+      .select(['identities.created_at as linked_at', 'identities.updated_at as updated_at'])
       .where('users.id', '=', userId)
       .orderBy('identities.last_used_at', 'desc')
       .limit(maxIdentities),
@@ -98,9 +123,15 @@ function profileOf(rows: readonly ProfileRow[], provider: string | undefined): U
       email !== null && identities.some((one) => one.email_verified === 1 && one.email === email),
     name,
     picture: first?.picture ?? identities.find((one) => one.picture !== null)?.picture ?? null,
+    claims: storedClaims(first?.claims ?? identities.find((one) => one.claims !== null)?.claims ?? null),
     groups: [...groups].toSorted().slice(0, maxGroups),
-    updatedAt: Math.max(user.created_at, ...identities.map((one) => one.updated_at ?? 0)),
+    updatedAt: Math.max(user.created_at, ...identities.map((one) => one.updated_at ?? one.linked_at ?? 0)),
   }
+}
+
+/** The claims of a row of `identities`. */
+export function storedClaims(claims: string | null): ProfileClaims {
+  return claims === null ? {} : (JSON.parse(claims) as ProfileClaims)
 }
 
 /** The groups of a row of `identities`. */

@@ -228,6 +228,13 @@ export class Users {
         .where('provider_id', '=', key.providerId)
         .execute()
     }
+    // The profile had values of those that are gone.
+    await tx
+      .updateTable('identities')
+      .set({ updated_at: this.#clock.now() })
+      .where('provider', '=', remaining.provider)
+      .where('provider_id', '=', remaining.providerId)
+      .execute()
     return { unlinked: leaving }
   }
 }

@@ -47,7 +47,7 @@ export const userTarget: ImportTarget<Row> = {
     for (const row of rows) {
       const identity = known.get(userTarget.keyOf(row))
       if (!identity) created.push(row)
-      else await update(tx, identity, row)
+      else await update(tx, identity, row, now)
     }
     if (created.length > 0) await create(tx, created, now)
   },
@@ -68,13 +68,14 @@ async function update(
   tx: Tx,
   identity: Identity,
   { email = identity.email, name = identity.name }: Row,
+  now: number,
 ): Promise<void> {
   const { provider, provider_id, user_id } = identity
   const isMoved = email !== identity.email
   if (!isMoved && name === identity.name) return
   await tx
     .updateTable('identities')
-    .set({ email, name, ...(isMoved && { email_verified: 0 }) })
+    .set({ email, name, updated_at: now, ...(isMoved && { email_verified: 0 }) })
     .where('provider', '=', provider)
     .where('provider_id', '=', provider_id)
     .execute()

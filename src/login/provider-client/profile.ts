@@ -1,4 +1,5 @@
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
+import { profileClaims, type ProfileClaims } from '../../accounts/users/user-profile.ts'
 import { isStorableText, storableText } from '../../storage/sql-text.ts'
 import type { IssuedTokens } from './token-response-cache.ts'
 import type { Authentication } from '../../accounts/sessions/authentication.ts'
@@ -13,9 +14,13 @@ export interface RawProfile {
   isFallbackEmail?: boolean
   /** Default: `pictureIn` of the profile. */
   picture?: unknown
+  /** What has the values of `profileClaims`, by their names. Default: the profile. */
+  claims?: ProfileDocument
 }
 
-const maxPictureCharacters = 2_000
+const maxUrlCharacters = 2_000
+const maxClaimCharacters = 200
+const maxClaimsBytes = 4_096
 const maxEmailCharacters = 320
 
 export type ProfileDocument = Record<string, unknown>
@@ -87,7 +92,8 @@ export function toIdentity(
     emailVerified: email !== null && (raw.emailVerified === true || raw.emailVerified === 'true'),
     ...(raw.isFallbackEmail === true && { isFallbackEmail: true }),
     name: text(raw.name, 200),
-    picture: pictureAddress(raw.picture),
+    picture: webAddress(raw.picture),
+    claims: claimsIn(raw.claims ?? {}),
   }
 }
 
@@ -100,11 +106,35 @@ export function pictureIn({ picture, avatar_url: avatar }: ProfileDocument): unk
   return isObject(picture['data']) ? picture['data']['url'] : undefined
 }
 
-/** Other schemes (`javascript:`, `data:`) are dropped, since applications show the picture. */
-function pictureAddress(value: unknown): string | null {
-  if (typeof value !== 'string' || value.length > maxPictureCharacters || !URL.canParse(value)) return null
+/** Other schemes (`javascript:`, `data:`) are dropped, since applications show the picture and link the pages. */
+function webAddress(value: unknown): string | null {
+  if (typeof value !== 'string' || value.length > maxUrlCharacters || !URL.canParse(value)) return null
   const { protocol, href } = new URL(value)
-  return /^https?:$/.test(protocol) && href.length <= maxPictureCharacters ? href : null
+  return /^https?:$/.test(protocol) && href.length <= maxUrlCharacters ? href : null
+}
+
+/** The usable claims in a fixed order, so that equal ones are equal in the database. Those that exceed the size are dropped. */
+function claimsIn(document: ProfileDocument): ProfileClaims {
+  let claims: ProfileClaims = {}
+  for (const name of profileClaims) {
+    const value = claimValue(name, document[name])
+    if (value === null) continue
+    const next = { ...claims, [name]: value }
+    if (Buffer.byteLength(JSON.stringify(next)) <= maxClaimsBytes) claims = next
+  }
+  return claims
+}
+
+/** Unchanged or not at all: a truncated user name may be somebody else's. */
+function claimValue(name: (typeof profileClaims)[number], value: unknown): string | null {
+  if (name === 'profile' || name === 'website') return webAddress(value)
+  // LinkedIn sends an object.
+  if (name === 'locale' && isObject(value))
+    return claimValue(name, [value['language'], value['country']].join('-'))
+  const claim = typeof value === 'string' ? value.trim() : ''
+  if (claim === '' || claim.length > maxClaimCharacters || !isStorableText(claim)) return null
+  if (name === 'locale') return /^[a-z]{2,3}([-_][a-z0-9]{1,8})*$/i.test(claim) ? claim : null
+  return name !== 'birthdate' || /^\d{4}(-\d\d-\d\d)?$/.test(claim) ? claim : null
 }
 
 /** Parses JSON. An integer beyond the safe range becomes a string of its digits, so that different ids stay different. */

@@ -326,11 +326,11 @@ async function readIdentity(
   const readMore = (url: string): Promise<unknown> => api.readMore(url)
   const raw = await quirks.readProfile?.({ ...answer, presetSetting, readMore })
   const picture = pictureIn(document)
-  const standard = { ...readStandardProfile(document), picture }
+  const shared = { picture, claims: document }
   // With an id_token, its verified subject is the id. The profile may contain another id.
   const { sub } = claims
-  const profile = raw ? { picture, ...raw } : { ...standard, ...(sub !== undefined && { id: sub }) }
-  const identity = toIdentity(name, profile)
+  const own = raw ?? { ...readStandardProfile(document), ...(sub !== undefined && { id: sub }) }
+  const identity = toIdentity(name, { ...shared, ...own })
   const readNeeded = (url: string): Promise<unknown> => api.readNeeded(url)
   const named = await readGroups(document, groups, quirks.groups, { profileUrl, readNeeded })
   const refusal = refusalOf(identity, named, admission)

@@ -241,6 +241,11 @@ export const github: Preset = {
       email: listed['email'] ?? document['email'],
       emailVerified: typeof listed['email'] === 'string' && listed['verified'] === true,
       isFallbackEmail: list === undefined,
+      claims: {
+        preferred_username: document['login'],
+        profile: document['html_url'],
+        website: document['blog'],
+      },
     }
   },
 }

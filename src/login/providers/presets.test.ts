@@ -49,7 +49,7 @@ const table: Record<string, [own: Record<string, string>, ...addresses: string[]
     {},
     'https://www.facebook.com/v24.0/dialog/oauth',
     'https://graph.facebook.com/v24.0/oauth/access_token',
-    'https://graph.facebook.com/v24.0/me?fields=id,name,email,picture.type(large)',
+    'https://graph.facebook.com/v24.0/me?fields=id,name,first_name,middle_name,last_name,email,picture.type(large)',
   ],
   discord: [
     {},
@@ -273,8 +273,8 @@ test('response_mode may be one whose response reaches the service', () => {
   assert.match(faults({ name: 'google', ...client, authUrl }), /response_mode=fragment cannot be used/)
 })
 
-/** The picture of a profile, as toIdentity stores it. */
-async function pictureOf(name: string, document: ProfileDocument, claims: ProfileDocument = {}) {
+/** The identity in a profile, as toIdentity stores it. */
+async function identityIn(name: string, document: ProfileDocument, claims: ProfileDocument = {}) {
   const raw = await presets[name]!.readProfile?.({
     claims,
     document,
@@ -283,7 +283,11 @@ async function pictureOf(name: string, document: ProfileDocument, claims: Profil
     presetSetting: () => '',
     givenName: undefined,
   })
-  return toIdentity(name, { picture: pictureIn(document), ...raw!, id: '1' }).picture
+  return toIdentity(name, { picture: pictureIn(document), claims: document, ...raw!, id: '1' })
+}
+
+async function pictureOf(...profile: Parameters<typeof identityIn>) {
+  return (await identityIn(...profile)).picture
 }
 
 test('pictures are where each provider documents them', async () => {
@@ -321,4 +325,46 @@ test('pictures are where each provider documents them', async () => {
     'https://styles.example/a.png?width=256&s=abc',
   )
   assert.equal(await pictureOf('reddit', { id: '1' }), null)
+})
+
+test('claims are where each provider documents them', async () => {
+  const page = 'https://p.example/ada'
+  const documents: Record<string, [ProfileDocument, object]> = {
+    github: [
+      { id: 1, login: 'ada', html_url: page, blog: 'ada.example' },
+      { preferred_username: 'ada', profile: page },
+    ],
+    gitlab: [
+      { id: 1, username: 'ada', web_url: page, website_url: 'https://ada.example' },
+      { preferred_username: 'ada', profile: page, website: 'https://ada.example/' },
+    ],
+    discord: [
+      { id: '1', username: 'ada', locale: 'en-GB' },
+      { preferred_username: 'ada', locale: 'en-GB' },
+    ],
+    x: [{ data: { id: '1', username: 'ada' } }, { preferred_username: 'ada' }],
+    reddit: [{ id: '1', name: 'ada' }, { preferred_username: 'ada' }],
+    spotify: [{ id: '1', external_urls: { spotify: page } }, { profile: page }],
+    bitbucket: [
+      { uuid: '{1}', nickname: 'Ada', links: { html: { href: page } } },
+      { nickname: 'Ada', profile: page },
+    ],
+    facebook: [
+      { id: '1', first_name: 'Ada', middle_name: 'King', last_name: 'Lovelace' },
+      { given_name: 'Ada', middle_name: 'King', family_name: 'Lovelace' },
+    ],
+    dropbox: [
+      { account_id: '1', name: { given_name: 'Ada', surname: 'Lovelace' }, locale: 'en' },
+      { given_name: 'Ada', family_name: 'Lovelace', locale: 'en' },
+    ],
+    amazon: [{ user_id: '1', name: 'Ada' }, {}],
+    // OpenID Connect: the standard names.
+    slack: [
+      { given_name: 'Ada', family_name: 'Lovelace', locale: 'en-US' },
+      { given_name: 'Ada', family_name: 'Lovelace', locale: 'en-US' },
+    ],
+    microsoft: [{ preferred_username: 'ada@acme.example' }, { preferred_username: 'ada@acme.example' }],
+  }
+  for (const [name, [document, expected]] of Object.entries(documents))
+    assert.deepEqual((await identityIn(name, document)).claims, expected, name)
 })

@@ -3,6 +3,8 @@ import type { Preset } from './preset.ts'
 import { findMarked, isObject, type ProfileDocument, UnusableProfile } from '../provider-client/profile.ts'
 import { createHmac } from 'node:crypto'
 
+const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
+
 /**
  * Plain OAuth 2.0 with required PKCE and the secret in the header. The profile is below `data`; without `tweet.read` the
  * request gets 403. The e-mail address is present only if it is confirmed, and often missing.
@@ -31,6 +33,7 @@ const x: Preset = {
       email: user['confirmed_email'],
       emailVerified: typeof user['confirmed_email'] === 'string',
       picture: user['profile_image_url'],
+      claims: { preferred_username: user['username'] },
     }
   },
 }
@@ -82,6 +85,7 @@ const spotify: Preset = {
     email: document['email'],
     emailVerified: false,
     picture: firstImage(document['images']),
+    claims: { profile: at(document['external_urls'], 'spotify') },
   }),
 }
 
@@ -169,6 +173,7 @@ const reddit: Preset = {
     emailVerified: false,
     // Reddit writes the address as HTML.
     picture: typeof icon === 'string' ? icon.replaceAll('&amp;', '&') : undefined,
+    claims: { preferred_username: document['name'] },
   }),
 }
 
@@ -200,8 +205,6 @@ const okta: Preset = {
   tokenAuth: 'basic',
   storedTokens: { scope: 'offline_access' },
 }
-
-const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
 /**
  * Plain OAuth 2.0 for an integration: the profile is the bot's, and its owner is the person who authorized it. There are no
@@ -316,6 +319,11 @@ const gitlab: Preset = {
     name: document['name'] ?? document['username'],
     email: document['email'],
     emailVerified: typeof document['confirmed_at'] === 'string' && document['confirmed_at'] !== '',
+    claims: {
+      preferred_username: document['username'],
+      profile: document['web_url'],
+      website: document['website_url'],
+    },
   }),
 }
 
@@ -337,7 +345,7 @@ const facebook: Preset = {
   endpoints: (presetSetting) => ({
     authUrl: `https://www.facebook.com/${presetSetting('GRAPH_VERSION')}/dialog/oauth`,
     tokenUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/oauth/access_token`,
-    profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,email,picture.type(large)`,
+    profileUrl: `https://graph.facebook.com/${presetSetting('GRAPH_VERSION')}/me?fields=id,name,first_name,middle_name,last_name,email,picture.type(large)`,
   }),
   scope: 'email public_profile',
   tokenAuth: 'post',
@@ -352,6 +360,11 @@ const facebook: Preset = {
     name: document['name'],
     email: document['email'],
     emailVerified: false,
+    claims: {
+      given_name: document['first_name'],
+      middle_name: document['middle_name'],
+      family_name: document['last_name'],
+    },
   }),
 }
 
@@ -376,10 +389,15 @@ const dropbox: Preset = {
   profileRequest: () => ({ method: 'POST' }),
   readProfile: ({ document }) => ({
     id: document['account_id'],
-    name: isObject(document['name']) ? document['name']['display_name'] : undefined,
+    name: at(document['name'], 'display_name'),
     email: document['email'],
     emailVerified: document['email_verified'],
     picture: document['profile_photo_url'],
+    claims: {
+      given_name: at(document['name'], 'given_name'),
+      family_name: at(document['name'], 'surname'),
+      locale: document['locale'],
+    },
   }),
 }
 
@@ -404,6 +422,7 @@ const discord: Preset = {
     email: document['email'],
     emailVerified: document['verified'],
     picture: avatarOf(document),
+    claims: { preferred_username: document['username'], locale: document['locale'] },
   }),
 }
 
@@ -464,7 +483,8 @@ const bitbucket: Preset = {
       name: document['display_name'],
       email: listed['email'],
       emailVerified: listed['is_confirmed'] === true,
-      picture: isObject(links) && isObject(links['avatar']) ? links['avatar']['href'] : undefined,
+      picture: at(at(links, 'avatar'), 'href'),
+      claims: { nickname: document['nickname'], profile: at(at(links, 'html'), 'href') },
     }
   },
 }

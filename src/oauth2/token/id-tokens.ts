@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import { type Client, signingAlgorithms } from '../clients/client.ts'
+import { profileClaims } from '../../accounts/users/user-profile.ts'
 import type { Users } from '../../accounts/users/users.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { OAuth2Basis } from '../services.ts'
@@ -85,7 +86,7 @@ function accessTokenHash(accessToken: string, algorithm: SigningAlgorithm): stri
 
 /** The claims about a user that each scope gives (OpenID Connect Core, section 5.4). `groups` is of this service. */
 export const claimsByScope = {
-  profile: ['name', 'picture', 'updated_at'],
+  profile: ['name', 'picture', ...profileClaims, 'updated_at'],
   email: ['email', 'email_verified'],
   groups: ['groups'],
 } as const
@@ -104,17 +105,22 @@ export class UserClaims {
    * The claims that the scopes give. A claim without a value is missing. `email_verified` is what the provider asserted, and `groups` are
    * those of the provider of the sign-in.
    * @param scope separated by spaces
+   * @param extra names of claims to add to those of the scopes; unknown ones are ignored
    */
   async of(
     { userId, provider }: { userId: string; provider: string },
     scope: string,
+    extra: readonly string[] = [],
   ): Promise<Record<string, unknown>> {
     const scopes = new Set(scope.split(' '))
-    const names = Object.entries(claimsByScope).flatMap(([name, claims]) => (scopes.has(name) ? claims : []))
+    const names = Object.entries(claimsByScope).flatMap(([name, claims]) =>
+      claims.filter((claim) => scopes.has(name) || extra.includes(claim)),
+    )
     if (names.length === 0) return {}
     const profile = await this.#users.profile(this.#reader, userId, provider)
     if (!profile) return {}
     const values: Record<string, unknown> = {
+      ...profile.claims,
       name: profile.name,
       picture: profile.picture,
       updated_at: profile.updatedAt === null ? null : Math.floor(profile.updatedAt / 1000),
@@ -123,7 +129,7 @@ export class UserClaims {
       groups: profile.groups,
     }
     return Object.fromEntries(
-      names.filter((name) => values[name] !== null).map((name) => [name, values[name]]),
+      names.filter((name) => (values[name] ?? null) !== null).map((name) => [name, values[name]]),
     )
   }
 }

@@ -33,6 +33,8 @@ export interface IdentitiesTable {
   name: string | null
   /** An https or http address. */
   picture: string | null
+  /** The `profileClaims` of the last sign-in as a JSON object, 4 KiB at most; null for none. */
+  claims: string | null
   /** The groups of the last sign-in as a JSON array; null for none. */
   groups: string | null
   /** The group of these that made its members admins at the last sign-in; null for none. */

@@ -95,7 +95,10 @@ export const oauthProviders: Record<string, ProviderCase> = {
         }),
       },
     },
-    env: addresses('/v24.0/me?fields=id,name,email,picture.type(large)', facebookPaths),
+    env: addresses(
+      '/v24.0/me?fields=id,name,first_name,middle_name,last_name,email,picture.type(large)',
+      facebookPaths,
+    ),
     expected: { providerId: '10158', name: 'Ada Lovelace', email: 'ada@example.com', verified: false },
     asks: { scope: 'email public_profile' },
   },

@@ -116,7 +116,7 @@ export const de: Words = {
   },
   scopes: {
     openid: 'Sie anhand einer ID wiedererkennen',
-    profile: 'Ihren Namen und Ihr Profilbild sehen',
+    profile: 'Ihren Namen, Ihr Profilbild und weitere Profilangaben sehen',
     email: 'Ihre E-Mail-Adresse sehen',
     groups: 'Ihre Gruppen sehen',
     offline_access: 'Verbunden bleiben, nachdem Sie sich hier abgemeldet haben',

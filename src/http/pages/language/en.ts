@@ -110,7 +110,7 @@ export const en = {
   },
   scopes: {
     openid: 'Recognize you by an ID',
-    profile: 'See your name and picture',
+    profile: 'See your name, picture and other profile details',
     email: 'See your email address',
     groups: 'See the groups that you belong to',
     offline_access: 'Stay connected after you sign out here',

@@ -115,7 +115,7 @@ export const es: Words = {
   },
   scopes: {
     openid: 'Reconocer tu cuenta mediante un identificador',
-    profile: 'Ver tu nombre y tu foto',
+    profile: 'Ver tu nombre, tu foto y otros datos de tu perfil',
     email: 'Ver tu dirección de correo electrónico',
     groups: 'Ver los grupos a los que perteneces',
     offline_access: 'Mantener la conexión después de que cierres sesión aquí',

@@ -113,7 +113,7 @@ export const fr: Words = {
   },
   scopes: {
     openid: 'Vous reconnaître grâce à un identifiant',
-    profile: 'Voir votre nom et votre photo',
+    profile: 'Voir votre nom, votre photo et d’autres données de votre profil',
     email: 'Voir votre adresse e-mail',
     groups: 'Voir les groupes dont vous faites partie',
     offline_access: 'Conserver l’accès après votre déconnexion',

@@ -111,7 +111,7 @@ export const it: Words = {
   },
   scopes: {
     openid: 'Riconoscerti tramite un ID',
-    profile: 'Vedere il tuo nome e la tua foto',
+    profile: 'Vedere il tuo nome, la tua foto e altri dati del tuo profilo',
     email: 'Vedere il tuo indirizzo email',
     groups: 'Vedere i gruppi di cui fai parte',
     offline_access: 'Mantenere l’accesso dopo la disconnessione',

@@ -113,7 +113,7 @@ export const ja: Words = {
   },
   scopes: {
     openid: 'ID によるユーザーの識別',
-    profile: '名前と写真の表示',
+    profile: '名前、写真、その他のプロフィール情報の表示',
     email: 'メールアドレスの表示',
     groups: '所属するグループの表示',
     offline_access: 'ログアウト後の接続の維持',

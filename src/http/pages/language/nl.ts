@@ -112,7 +112,7 @@ export const nl: Words = {
   },
   scopes: {
     openid: 'Je herkennen aan een ID',
-    profile: 'Je naam en foto bekijken',
+    profile: 'Je naam, foto en andere profielgegevens bekijken',
     email: 'Je e-mailadres bekijken',
     groups: 'Bekijken tot welke groepen je behoort',
     offline_access: 'Verbonden blijven nadat je hier bent uitgelogd',

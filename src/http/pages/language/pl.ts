@@ -112,7 +112,7 @@ export const pl: Words = {
   },
   scopes: {
     openid: 'Rozpoznawać Cię po identyfikatorze',
-    profile: 'Wyświetlać Twoje imię i nazwisko oraz zdjęcie',
+    profile: 'Wyświetlać Twoje imię i nazwisko, zdjęcie i inne dane profilu',
     email: 'Wyświetlać Twój adres e-mail',
     groups: 'Wyświetlać grupy, do których należysz',
     offline_access: 'Zachować połączenie po wylogowaniu się stąd',

@@ -112,7 +112,7 @@ export const pt: Words = {
   },
   scopes: {
     openid: 'Reconhecer você por um identificador',
-    profile: 'Ver seu nome e sua foto',
+    profile: 'Ver seu nome, sua foto e outros dados do seu perfil',
     email: 'Ver seu endereço de e-mail',
     groups: 'Ver os grupos de que você participa',
     offline_access: 'Manter a conexão depois que você sair daqui',

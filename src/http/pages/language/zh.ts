@@ -103,7 +103,7 @@ export const zh: Words = {
   },
   scopes: {
     openid: '通过 ID 识别您的身份',
-    profile: '查看您的姓名和头像',
+    profile: '查看您的姓名、头像和其他个人资料',
     email: '查看您的电子邮件地址',
     groups: '查看您所属的群组',
     offline_access: '在您退出登录后保持连接',

@@ -25,7 +25,7 @@ export const accounts: SchemaPart = {
     create table identities (
       provider text not null, provider_id text not null, issuer ${sortedText},
       user_id ${sortedText} not null references users (id) on delete cascade,
-      email text, email_verified integer not null, name text, picture text, groups text, admin_group text,
+      email text, email_verified integer not null, name text, picture text, claims text, groups text, admin_group text,
       created_at ${time} not null, last_used_at ${time} not null, updated_at ${time},
       primary key (provider, provider_id)
     ) ${strictByKey};
