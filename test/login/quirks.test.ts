@@ -181,7 +181,10 @@ test('Facebook: the profile is requested with a proof of the secret and the need
   const [call] = quirks.provider('facebook').to('/v24.0/me')
   const proof = createHmac('sha256', client.secret).update(accessToken).digest('hex')
   assert.equal(call!.url.searchParams.get('appsecret_proof'), proof)
-  assert.equal(call!.url.searchParams.get('fields'), 'id,name,email,picture.type(large)')
+  assert.equal(
+    call!.url.searchParams.get('fields'),
+    'id,name,first_name,middle_name,last_name,email,picture.type(large)',
+  )
 })
 
 test('GitLab: an unconfirmed address is not verified', async () => {
