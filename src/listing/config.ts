@@ -9,6 +9,11 @@ export type FilterKind =
   | 'above'
   | 'below'
   | 'prefix'
+  | 'iprefix'
+  | 'contains'
+  | 'icontains'
+  | 'not'
+  | 'notIn'
   | 'flag'
   | 'null'
   | 'positiveWhenTrue'
@@ -61,7 +66,11 @@ export interface FilterOptions<Name extends string = string> {
   description?: string
   /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
   configuration?: string
-  /** For `search` on SQLite: the FTS5 table. It has the rowids of the list's table, and a column with the name of the field's column. Default: the table's name and `_search`. */
+  /**
+   * For `search` on SQLite: the FTS5 table. It has the rowids of the list's table, and a column with the name of the field's column.
+   * Default: the table's name and `_search`. For `contains` and `icontains` on SQLite: such a table with the tokenizer `trigram`;
+   * without it, they read all rows.
+   */
   index?: string
 }
 
@@ -95,6 +104,11 @@ export interface ListOptions<Name extends string = string> {
   key: NoInfer<Name>
   /** Filters by the name of their parameter. A kind alone filters by the field of the same name. */
   filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
+  /**
+   * Groups of filters, by a name for the documentation: of the filters of one group that a request has, a row must pass one. Of all other
+   * filters it must pass each.
+   */
+  or?: Readonly<Record<string, readonly string[]>>
   /** Fields that clients may sort by. */
   sort?: readonly NoInfer<Name>[]
   /** The default order, descending with a leading `-`. Default: the key. */

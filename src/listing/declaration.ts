@@ -2,7 +2,7 @@ import { ConfigurationError } from '../config/environment.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } from './config.ts'
 import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
 import { fieldTypes } from './field-types.ts'
-import { filterKinds } from './filters.ts'
+import { filterKinds, partKinds } from './filters.ts'
 import { keysetTypes } from './pages/page.ts'
 
 /**
@@ -38,7 +38,7 @@ export function completeList(options: List): ListDeclaration {
     summary,
     fields: fieldsOf(options.fields),
     key,
-    filters: Object.entries(options.filters ?? {}).map(([parameter, filter]) => filterOf(parameter, filter)),
+    filters: filtersOf(options),
     sort,
     order: options.order ?? [key],
     pages: options.pages ?? ['cursor'],
@@ -65,10 +65,24 @@ function fieldsOf(fields: Readonly<Record<string, FieldOptions>>): Record<string
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, complete(name, field)]))
 }
 
-function filterOf(parameter: string, given: Filter['kind'] | FilterOptions): Filter {
+/** The filters, those of one group next to each other. */
+function filtersOf({ filters = {}, or = {} }: List): Filter[] {
+  const groupOf = new Map(
+    Object.entries(or).flatMap(([group, names]) => names.map((name): [string, string] => [name, group])),
+  )
+  const complete = Object.entries(filters).map(([name, filter]) => filterOf(name, filter, groupOf.get(name)))
+  const groups = [undefined, ...Object.keys(or)]
+  return complete.toSorted((one, other) => groups.indexOf(one.group) - groups.indexOf(other.group))
+}
+
+function filterOf(
+  parameter: string,
+  given: Filter['kind'] | FilterOptions,
+  group: string | undefined,
+): Filter {
   const options = typeof given === 'string' ? { kind: given } : given
   const { field = parameter, description = '', ...rest } = options
-  return { ...rest, parameter, field, description }
+  return { ...rest, parameter, field, description, ...(group !== undefined && { group }) }
 }
 
 function expansionOf(name: string, options: ExpandOptions): Expansion {
@@ -89,7 +103,7 @@ const largestPage = 1_000
 /** Rows of another table in one item. */
 const mostExpanded = 100
 /** Filters that only work on text fields. */
-const textFilters = new Set<Filter['kind']>(['prefix', 'search'])
+const textFilters = new Set<Filter['kind']>(['prefix', 'search', ...partKinds])
 
 /** Validates what the types of a declaration cannot express. Returns one sentence for each fault. */
 function validateList(options: List): string[] {
@@ -148,11 +162,21 @@ function validateSortField(fields: List['fields'], name: string, option: string)
   return field.type === 'json' ? [`\`${option}\` names ${name}, which is json and has no order`] : []
 }
 
-function validateFilters({ fields, filters = {} }: List): string[] {
-  return Object.entries(filters).flatMap(([parameter, given]) => {
+function validateFilters({ fields, filters = {}, or = {} }: List): string[] {
+  const faults = Object.entries(filters).flatMap(([parameter, given]) => {
     const fault = filterFault(fields, parameter, typeof given === 'string' ? { kind: given } : given)
     return fault === undefined ? [] : [`the filter ${parameter} ${fault}`]
   })
+  const grouped: string[] = []
+  for (const [group, parameters] of Object.entries(or)) {
+    if (!areTexts(parameters) || parameters.length < 2)
+      faults.push(`\`or.${group}\` must be an array of two or more names of filters`)
+    else grouped.push(...parameters)
+  }
+  for (const name of grouped.filter((one) => !Object.hasOwn(filters, one)))
+    faults.push(`\`or\` names ${name}, which is not a filter`)
+  for (const name of repeated(grouped)) faults.push(`\`or\` names ${name} twice`)
+  return faults
 }
 
 function filterFault(

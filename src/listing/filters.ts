@@ -67,6 +67,24 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       return applied.values.length === 1 ? least : `${least} and ${bytes} < ${value()}`
     },
   },
+  iprefix: {
+    read: readPart((text) => [text, text + highestCharacter]),
+    // The database lowers both sides, because SQLite lowers ASCII letters only.
+    sql({ column, value, engine, list, applied }) {
+      const low = loweredColumn(column, fieldOf(list, applied.filter.field), engine)
+      return `${low} >= lower(${value()}) and ${low} < lower(${value()})`
+    },
+  },
+  contains: substring(false),
+  icontains: substring(true),
+  not: {
+    read: (text, field) => complement(readEqual(text, field)),
+    sql: opposite(equals),
+  },
+  notIn: {
+    read: (text, field, parameter) => complement(filterKinds.in.read(text, field, parameter)),
+    sql: opposite(isOneOf),
+  },
   flag: {
     read: (text, field) =>
       text === 'true' || text === 'false' ? readEqual(text, field) : { unreadable: 'all' },
@@ -85,6 +103,75 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     sql: ({ column, plain, engine, list, applied: { filter } }) =>
       searchCondition(column, plain, { ...filter, table: list.table }, engine),
   },
+}
+
+/** After all other characters, by bytes. */
+const highestCharacter = '\u{10ffff}'
+
+/** Reads a part of a text; the empty text is a part of every text. */
+function readPart(valuesOf: (text: string, field: Field) => KeyValue[]): KindRules['read'] {
+  return (text, field) => {
+    if (!isStorableText(text) || text.length > maxLength) return { unreadable: 'none' }
+    return text === '' ? 'all' : { values: valuesOf(text, field) }
+  }
+}
+
+/** A column in lower case, as the index that serves `iprefix` has it. */
+export function loweredColumn(column: string, { ignoresCase }: Field, engine: Engine): string {
+  if (engine === 'sqlite') return `lower(${column})`
+  return `lower(${column}${ignoresCase ? '::text' : ''}) collate "C"`
+}
+
+/** The fewest characters of which a trigram index has an entry. */
+const trigram = 3
+
+/**
+ * A part of a text. On PostgreSQL it is a pattern, which a trigram index serves. On SQLite it is a text, and a phrase to find it
+ * by in an FTS5 table, where it has the characters for one.
+ */
+function substring(folded: boolean): KindRules {
+  const rules: KindRules = {
+    read: readPart((text, { mixed }) =>
+      mixed
+        ? [text, `"${text.replaceAll('"', '""')}"`]
+        : [`%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`],
+    ),
+    sql({ column, value, plain, engine, list, applied: { filter, variant } }) {
+      const { ignoresCase } = fieldOf(list, filter.field)
+      if (engine === 'postgres')
+        return `${column}${ignoresCase ? '::text' : ''} ${folded || ignoresCase ? 'ilike' : 'like'} ${value()}`
+      const found =
+        folded || ignoresCase
+          ? `instr(lower(${column}), lower(${value()})) > 0`
+          : `instr(${column}, ${value()}) > 0`
+      if (filter.index === undefined || variant === 'short') return found
+      // The phrase ignores case and accents as its tokenizer does, so it finds all of the rows, and others.
+      return `${found} and ${quote('rowid')} in (select rowid from ${quoteTable(filter.index)} where ${column} match ${plain()})`
+    },
+  }
+  return {
+    ...rules,
+    read(text, field, parameter) {
+      const effect = rules.read(text, field, parameter)
+      const isShort = typeof effect === 'object' && 'values' in effect && Array.from(text).length < trigram
+      return isShort ? { ...effect, variant: 'short' } : effect
+    },
+  }
+}
+
+const everyRow = { values: [], variant: 'every' }
+
+/** Turns the effect of `equals` or `in` into that of the opposite filter, which rows without a value pass, too. */
+function complement(effect: FilterEffect | Unreadable): FilterEffect | Unreadable {
+  if (effect === 'none') return everyRow
+  if (effect === 'all' || !('unreadable' in effect)) return effect
+  return { ...effect, unreadable: effect.unreadable === 'none' ? 'all' : effect.unreadable }
+}
+
+/** @param condition of the filter that is turned around */
+function opposite(condition: KindRules['sql']): KindRules['sql'] {
+  return (parts) =>
+    parts.applied.variant === everyRow.variant ? '1 = 1' : `(${condition(parts)}) is not true`
 }
 
 /** A value in double quotes, as in CSV, up to the next comma. */
@@ -225,14 +312,14 @@ export function readFilters(
 ): QueryFilters {
   const applied: AppliedFilter[] = []
   const fingerprint: KeyValue[][] = []
-  let empty = false
+  const impossible: Filter[] = []
   for (const filter of list.filters) {
     const text = parameters[filter.parameter]
     if (text === undefined) continue
     const effect = effectOf(list, filter, text)
     if (effect === 'all') continue
     if (effect === 'none') {
-      empty = true
+      impossible.push(filter)
       fingerprint.push([filter.parameter, text])
       continue
     }
@@ -244,6 +331,10 @@ export function readFilters(
       variant === '' ? [filter.parameter, ...written] : [filter.parameter, variant, ...written],
     )
   }
+  // Of a group, another filter may let rows pass.
+  const empty = impossible.some(
+    ({ group }) => group === undefined || !applied.some(({ filter }) => filter.group === group),
+  )
   return { applied, empty, fingerprint }
 }
 
@@ -263,10 +354,14 @@ function effectOf(
 function allowedValues({ kind }: Filter, { type, values }: Field): string {
   if (kind === 'null' || kind === 'positiveWhenTrue' || type === 'boolean') return '`true` or `false`'
   if (values) return `one of ${values.join(', ')}`
+  if (partKinds.has(kind)) return `a text of at most ${maxLength} characters without U+0000`
   return fieldTypes[type].form ?? 'a text without the character U+0000'
 }
 
-/** Words and characters of a search at most; further ones are ignored. */
+/** Filters by a part of a text. */
+export const partKinds: ReadonlySet<FilterKind> = new Set(['contains', 'icontains', 'iprefix'])
+
+/** Words and characters of a search at most; further ones are ignored. The same characters of another part of a text. */
 const maxWords = 20
 const maxLength = 500
 

@@ -27,6 +27,8 @@ export interface Filter extends FilterOptions {
   parameter: string
   field: string
   description: string
+  /** Of the filters of one group, a row must pass one. They stand next to each other in the list. */
+  group?: string
   /** For lists of the service: replaces those of the kind, which then only describes the parameter. */
   rules?: KindRules
 }
@@ -86,7 +88,7 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'filters' | 'expand' | 'keep' | 'where'>
+  Omit<ListOptions, 'filters' | 'or' | 'expand' | 'keep' | 'where'>
 > {
   fields: Readonly<Record<string, Field>>
   filters: readonly Filter[]

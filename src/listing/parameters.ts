@@ -12,14 +12,16 @@ const mostParameters = 100
 const longestShown = 60
 
 /**
- * Returns the function that reads the query string of a declared list. The values of a repeated filter of the kind `in` are joined:
+ * Returns the function that reads the query string of a declared list. The values of a repeated filter of the kinds `in` and `notIn` are joined:
  * each `status=a,b` may list values, and each `status[]=a,b` is one value. Of another repeated parameter the first one counts.
  * A strict list refuses what would otherwise have no effect: a misspelled filter would select all rows.
  * @param known the names of all parameters that the call has
  */
 export function parametersOf(list: ListDeclaration, known: readonly string[]): (query: string) => Parameters {
   const listed = new Set(
-    list.choices ? list.filters.filter(({ kind }) => kind === 'in').map(({ parameter }) => parameter) : [],
+    list.choices
+      ? list.filters.filter(({ kind }) => kind === 'in' || kind === 'notIn').map(({ parameter }) => parameter)
+      : [],
   )
   const names = new Set(known)
   return (query) => {

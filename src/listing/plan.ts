@@ -179,7 +179,7 @@ function filterConditions(
   statement: Statement,
 ): string[] {
   let next = 0
-  return filters.map((applied) => {
+  const conditionOf = (applied: AppliedFilter): string => {
     // A condition need not use all of its values.
     let slot = next
     next += applied.values.length
@@ -193,7 +193,17 @@ function filterConditions(
       list,
       applied,
     })
-  })
+  }
+  const alternatives: { group: string | undefined; conditions: string[] }[] = []
+  for (const applied of filters) {
+    const { group } = applied.filter
+    const last = alternatives.at(-1)
+    if (last && group !== undefined && last.group === group) last.conditions.push(conditionOf(applied))
+    else alternatives.push({ group, conditions: [conditionOf(applied)] })
+  }
+  return alternatives.map(({ conditions }) =>
+    conditions.length === 1 ? conditions[0]! : `((${conditions.join(') or (')}))`,
+  )
 }
 
 function where(conditions: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
-import { maxFilterValues } from './filters.ts'
+import { maxFilterValues, partKinds } from './filters.ts'
 import {
   countModesOf,
   type Expansion,
@@ -194,7 +194,11 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   const { kind, field: name } = filter
   const field = fieldOf(list, name)
-  const description = [filter.description || effectOf(list, filter, field), valuesText(filter, field)]
+  const description = [
+    filter.description || effectOf(list, filter, field),
+    valuesText(filter, field),
+    groupText(list, filter),
+  ]
     .filter((text) => text !== '')
     .join(' ')
   if (kind === 'flag' || kind === 'null') return coerced(Type.Boolean({ description }))
@@ -202,8 +206,14 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   return coerced(fieldSchemas[field.type](description))
 }
 
+function groupText({ filters }: ListDeclaration, { group }: Filter): string {
+  if (group === undefined) return ''
+  const names = filters.filter((other) => other.group === group).map(({ parameter }) => parameter)
+  return `Of the filters ${names.join(', ')} that a request has, an item must pass one.`
+}
+
 /** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
-const ofTexts = new Set<Filter['kind']>(['in', 'positiveWhenTrue', 'prefix', 'search'])
+const ofTexts = new Set<Filter['kind']>(['in', 'notIn', 'positiveWhenTrue', 'prefix', 'search', ...partKinds])
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
@@ -227,16 +237,22 @@ export function effectOf(
     null: `\`true\` keeps items without ${name}, \`false\` items with it.${other}`,
     positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0.${other}`,
     search: `Keeps items whose ${name} contains all of these words.`,
+    iprefix: `Keeps items whose ${name} begins with the value, in upper or lower case.`,
+    contains: `Keeps items whose ${name} contains the value.`,
+    icontains: `Keeps items whose ${name} contains the value, in upper or lower case.`,
+    not: `Keeps items whose ${name} is another value, or none.`,
+    notIn: `Keeps items whose ${name} is not one of the values.`,
   }
   return effects[kind]
 }
 
+/** Filters by values that an enum lists. */
+const valueKinds = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn'])
+
 function valuesText({ kind }: Filter, { values }: Field): string {
   const form =
-    kind === 'in'
+    kind === 'in' || kind === 'notIn'
       ? `Comma-separated or repeated, at most ${maxFilterValues}; a comma within a value is written \`\\,\`, or the value stands in double quotes.`
       : ''
-  return values && (kind === 'in' || kind === 'equals')
-    ? `${form} Values: ${values.join(', ')}.`.trim()
-    : form
+  return values && valueKinds.has(kind) ? `${form} Values: ${values.join(', ')}.`.trim() : form
 }

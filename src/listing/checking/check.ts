@@ -16,6 +16,7 @@ import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-t
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
 import type { FieldType } from '../field-types.ts'
+import { loweredColumn, partKinds } from '../filters.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
@@ -64,7 +65,12 @@ export async function checkList(database: Database, declaration: ListDeclaration
   return {
     list,
     faults,
-    missing: [...advice.missing, ...missingSearchIndexes(list, table, engine), ...expansions.missing],
+    missing: [
+      ...advice.missing,
+      ...missingSearchIndexes(list, table, engine),
+      ...missingPartIndexes(list, table, engine),
+      ...expansions.missing,
+    ],
     missingForPairs: advice.forPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
@@ -210,9 +216,11 @@ function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): M
   return missingIndex(table, wanted, other.indexes, engine)
 }
 
-/** Checks what the `search` filters of a list need: text search configurations, or FTS5 tables. */
+/** Checks what filters of a list need besides its table: text search configurations, or FTS5 tables. */
 async function validateSearch(database: Database, list: ListDeclaration, table: Table): Promise<string[]> {
-  const filters = searchFilters(list)
+  const needsTable = ({ kind, index }: Filter): boolean =>
+    kind === 'search' || (database.engine === 'sqlite' && index !== undefined && partKinds.has(kind))
+  const filters = list.filters.filter(needsTable)
   if (filters.length === 0) return []
   return database.engine === 'postgres'
     ? validateConfigurations(database, filters)
@@ -238,10 +246,11 @@ async function validateSearchTables(
     )
     if (hasColumn) continue
     const columns = new Set(filters.filter((other) => searchTableOf(other) === index).map(columnOf))
+    const tokenizer = partKinds.has(filter.kind) ? `, tokenize='trigram'` : ''
     faults.push(
       found
         ? `the FTS5 table ${index} has no column ${column} to search ${field} in`
-        : `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${[...columns].map(quote).join(', ')}, content=${quote(list.table)}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
+        : `there is no FTS5 table ${index} to search ${field} in: create virtual table ${quote(index)} using fts5(${[...columns].map(quote).join(', ')}, content=${quote(list.table)}${tokenizer}); and triggers that update it (https://sqlite.org/fts5.html#external_content_tables)`,
     )
   }
   return faults
@@ -272,6 +281,59 @@ function missingSearchIndexes(
     const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
     return exists ? [] : [{ queries: [`${parameter}=…`], statement }]
   })
+}
+
+/** Indexes for filters by parts of texts, each with all of the filters that it serves. */
+function missingPartIndexes(
+  list: ListDeclaration,
+  { definitions, kind }: Table,
+  engine: Engine,
+): MissingIndex[] {
+  if (kind === 'view') return []
+  const known = definitions.map(withoutQuotes)
+  const advised = new Map<string, string[]>()
+  for (const filter of list.filters) {
+    if (!partKinds.has(filter.kind)) continue
+    const statement = missingPartIndex(list, filter, known, engine)
+    if (statement === undefined) continue
+    advised.set(statement, [...(advised.get(statement) ?? []), `${filter.parameter}=…`])
+  }
+  return [...advised].map(([statement, queries]) => ({ queries, statement }))
+}
+
+/** The statement that creates the index of the column in lower case, or of its trigrams; `undefined` if there is one. */
+function missingPartIndex(
+  list: ListDeclaration,
+  { kind, field: name, index }: Filter,
+  known: readonly string[],
+  engine: Engine,
+): string | undefined {
+  const field = list.fields[name]!
+  const column = quote(field.column)
+  const create = (what: string, on: string): string =>
+    `${engine === 'postgres' ? 'create index concurrently' : 'create index'} ${quote(indexName(list.table, `${what}_${field.column}`))} on ${quoteTable(list.table)} ${on};`
+  if (kind === 'iprefix') {
+    const [expression, collation = ''] = loweredColumn(column, field, engine).split(/(?= collate )/)
+    const [inner] = withoutQuotes(expression!).split('::')
+    const exists = known.some((text) =>
+      text.replaceAll(/[()]|::text/g, '').includes(inner!.replaceAll(/[()]/g, '')),
+    )
+    return exists ? undefined : create('lower', `((${expression!})${collation})`)
+  }
+  if (engine === 'sqlite') return index === undefined ? trigramTable(list, field.column) : undefined
+  const exists = known.some((text) => text.includes('trgm_ops') && text.includes(withoutQuotes(field.column)))
+  const expression = field.ignoresCase ? `(${column}::text)` : column
+  return exists
+    ? undefined
+    : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
+}
+
+function withoutQuotes(text: string): string {
+  return text.toLowerCase().replaceAll(/["\s]/g, '')
+}
+
+function trigramTable({ table }: ListDeclaration, column: string): string {
+  return `create virtual table ${quote(`${table}_${column}_trigrams`)} using fts5(${quote(column)}, content=${quote(table)}, tokenize='trigram'); with triggers that update it (https://sqlite.org/fts5.html#external_content_tables), and its name as \`index\` of the filter`
 }
 
 function searchFilters({ filters }: ListDeclaration): Filter[] {

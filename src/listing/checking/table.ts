@@ -92,7 +92,12 @@ async function inspectSqliteTable(
     columns: new Map(described),
     indexes: indexesOf(connection, name, columns, new Map(described)),
     rowids: found.type === 'table' && !withoutRowid(connection, found.name),
-    definitions: [],
+    definitions: connection
+      .all<{ sql: string }>(
+        `select sql from sqlite_schema where tbl_name = ? collate nocase and type = 'index' and sql is not null`,
+        [name],
+      )
+      .map(({ sql }) => sql),
   }
 }
 

@@ -2,11 +2,21 @@ import { isNumber, isTime } from './field-types.ts'
 import type { ListFilter } from './lists.ts'
 
 /** Filters that take any text, or whose control allows nothing else. */
-const anyText = new Set<ListFilter['operator']>(['prefix', 'search', 'flag', 'null', 'positiveWhenTrue'])
+const anyText = new Set<ListFilter['operator']>([
+  'prefix',
+  'iprefix',
+  'contains',
+  'icontains',
+  'search',
+  'flag',
+  'null',
+  'positiveWhenTrue',
+])
 
 /** What is wrong with the value of a filter: the service ignores a filter that it cannot read. */
 export function filterFault(filter: ListFilter, value: string): string | undefined {
-  const parts = filter.operator === 'in' ? value.split(',') : [value]
+  const isList = filter.operator === 'in' || filter.operator === 'notIn'
+  const parts = isList ? value.split(',') : [value]
   return parts.map((part) => faultOf(filter, part.trim())).find((one) => one !== undefined)
 }
 

@@ -11,15 +11,22 @@ const words: Record<ListFilter['operator'], string> = {
   atMost: 'at most',
   below: 'below',
   prefix: 'begins with',
+  iprefix: 'begins with (any case)',
+  contains: 'contains',
+  icontains: 'contains (any case)',
+  not: 'is not',
+  notIn: 'is not one of',
   flag: 'is',
   null: 'is missing',
   positiveWhenTrue: 'above 0',
   search: 'contains the words',
 }
 
+const ofTexts = new Set<ListFilter['operator']>(['search', 'prefix', 'iprefix', 'contains', 'icontains'])
+
 /** A comparison is named by its field; a flag, a search, and a parameter with a meaning of its own by the parameter. */
 function labelOf({ parameter, operator, field }: ListFilter): string {
-  const isNamed = operator === 'search' || operator === 'flag' || operator === 'prefix'
+  const isNamed = ofTexts.has(operator) || operator === 'flag'
   return field === null || (isNamed && parameter !== field) ? parameter : `${field} ${words[operator]}`
 }
 
@@ -33,7 +40,8 @@ function filterOf(filter: ListFilter): Filter {
   const common = { name: `f.${parameter}`, label: labelOf(filter), title: description }
   const options = optionsOf(filter)
   if (options) return { ...common, options }
-  if (operator === 'in' && values)
+  const isList = operator === 'in' || operator === 'notIn'
+  if (isList && values)
     return {
       ...common,
       input: (value, onChange) => (
@@ -45,10 +53,11 @@ function filterOf(filter: ListFilter): Filter {
         />
       ),
     }
-  if (isTime(type) && operator !== 'equals' && operator !== 'in') return { ...common, type: 'time' }
+  if (isTime(type) && operator !== 'equals' && operator !== 'not' && !isList)
+    return { ...common, type: 'time' }
   return {
     ...common,
-    placeholder: operator === 'in' ? 'a,b' : undefined,
+    placeholder: isList ? 'a,b' : undefined,
     check: (value) => filterFault(filter, value),
   }
 }
