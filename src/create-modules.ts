@@ -8,6 +8,7 @@ import { createListing } from './listing/index.ts'
 import { createLogin, type Login } from './login/index.ts'
 import { adminGroupsOf } from './login/config.ts'
 import { createClients, createOAuth2 } from './oauth2/index.ts'
+import { programScopes } from './forward-auth/hosts.ts'
 import { createForwardAuth } from './forward-auth/index.ts'
 import { createEvents } from './events/index.ts'
 import { createReceiving, type Receiving } from './receiving/index.ts'
@@ -34,6 +35,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     adminGroups: adminGroupsOf(config.login ?? {}, configuration.providers),
     emit: emitting.emitBuiltIn,
     findApp: (id) => clients.find(id),
+    applicationScopes: () => programScopes(config.forwardAuth ?? {}),
   })
   const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
   const oauth2 = createOAuth2({
@@ -52,7 +54,6 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     emit: emitting.emitWithin,
     apps: oauth2,
   })
-  const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
   const receiving: Receiving = createReceiving({
     ...common,
     config: config.receiving,
@@ -69,7 +70,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     accounts,
     login,
     oauth2,
-    forwardAuth,
+    createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts }),
     receiving,
     emitting,
     createEvents({ ...common, authenticate: accounts.authenticate }),

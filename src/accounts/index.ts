@@ -3,6 +3,7 @@ import { type NoteForbidden, type NoteForeignCall, isBackground } from '../http/
 import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { validateAccountEvents } from './users/account-events.ts'
+import { isJwt, readBearer } from './tokens/access-tokens.ts'
 import { RefusedKey, type ApiKeys } from './tokens/api-keys.ts'
 import { AuditReader } from './audit/audit-reader.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
@@ -93,10 +94,6 @@ async function expiringKeys({ readerAside: reader }: Database, now: number): Pro
   }))
 }
 
-const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
-/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
-const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
-
 /** Reads a request's credential: the Authorization header first, then the session cookie. */
 function createAuthenticate({
   keys,
@@ -109,13 +106,8 @@ function createAuthenticate({
   return async (request: FastifyRequest): Promise<Principal | undefined> => {
     const { authorization } = request.headers
     if (authorization !== undefined) {
-      const token = bearer.exec(authorization)?.[1]
-      if (!token) {
-        throw new Problem('not-signed-in', {
-          detail: 'The Authorization header is not of the form `Bearer <credential>`.',
-        })
-      }
-      if (jwt.test(token)) return accessTokens.authenticate(token)
+      const token = readBearer(authorization)
+      if (isJwt(token)) return accessTokens.authenticate(token)
       return keys.authenticate(token).catch(async (error: unknown) => {
         if (error instanceof Problem && error.cause instanceof RefusedKey) {
           const { code, keyId } = error.cause

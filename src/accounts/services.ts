@@ -80,6 +80,8 @@ export interface AccountsParts extends ModuleParts {
   adminGroups: readonly AdminGroup[]
   /** The rights of an app; `undefined` for an unknown one. */
   findApp: (id: string) => Promise<AppRights | undefined>
+  /** Scopes of applications, which API keys may have besides those of this service. Called once all modules exist. */
+  applicationScopes: () => readonly string[]
 }
 
 /** What the module does, for its routes and for other modules. */
@@ -87,7 +89,7 @@ export type AccountServices = ReturnType<typeof createAccountServices>
 
 /** All services of the module, in the order in which they need each other. */
 export function createAccountServices(parts: AccountsParts) {
-  const { configuration, database, keyring, clock, baseUrl, findApp } = parts
+  const { configuration, database, keyring, clock, baseUrl, findApp, applicationScopes } = parts
   const cursors = new Cursors(keyring)
   const { signingKeyRotation: rotation } = configuration
   const { shared, ...services } = createUserServices({ ...parts, mayRemoveLastAdmin: false })
@@ -103,6 +105,7 @@ export function createAccountServices(parts: AccountsParts) {
     clock,
     baseUrl,
     findApp,
+    applicationScopes,
     cursors,
     auditLog: new AuditLog(database, cursors),
     ...createRefusalNotes(audit, clock),

@@ -1,5 +1,5 @@
 import { systemClock } from '../runtime/clock.ts'
-import { isScope, scopes, type Scope } from '../http/access/principal.ts'
+import { isScope, scopes } from '../http/access/principal.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { isJson, print, printTable } from './output.ts'
 import { withServices } from './services.ts'
@@ -15,7 +15,10 @@ export interface CreateOptions {
 export async function createKey(name: string, options: CreateOptions): Promise<void> {
   const granted = readGrant(options)
   const expiresAt = options.expires === undefined ? undefined : readEnd(options.expires, systemClock.now())
-  await withServices(async ({ keys }) => {
+  await withServices(async ({ keys, applicationScopes }) => {
+    const known = granted.every(isScope) ? [] : await applicationScopes()
+    const unknown = granted.find((scope) => !isScope(scope) && !known.includes(scope))
+    if (unknown !== undefined) throw new UsageFailure(`${unknown} is not a scope. ${advice}`)
     const { id, key } = await keys.create({ name, scopes: granted, expiresAt }, { actor: 'cli' })
     print({ id, key, scopes: granted }, `${key}\n`)
     if (!isJson())
@@ -52,11 +55,11 @@ export async function revokeKey(id: string): Promise<void> {
 const advice = `Give it what it needs, such as \`--scope events:write\`, or everything with \`--role admin\`. Scopes: ${Object.keys(scopes).join(', ')}.`
 
 /** The scopes that the options ask for, each once. The role user alone may read lists. */
-function readGrant({ role, scope = [] }: CreateOptions): Scope[] {
+function readGrant({ role, scope = [] }: CreateOptions): string[] {
   if (role !== undefined && role !== 'user' && role !== 'admin')
     throw new UsageFailure(`--role takes user or admin, not ${role}`)
   const named = scope.flatMap((text) => text.split(/[\s,]+/)).filter((text) => text !== '')
-  const granted = new Set<Scope>(role === 'admin' ? ['admin'] : [])
+  const granted = new Set<string>(role === 'admin' ? ['admin'] : [])
   for (const text of named) for (const one of readScope(text)) granted.add(one)
   if (granted.size === 0 && role === 'user') granted.add('lists:read')
   if (granted.size === 0) throw new UsageFailure(`the key would have no scope. ${advice}`)
@@ -64,14 +67,10 @@ function readGrant({ role, scope = [] }: CreateOptions): Scope[] {
 }
 
 /** One scope, or `subscribers:*` and the like for all that begin so. */
-function readScope(text: string): Scope[] {
-  if (isScope(text)) return [text]
+function readScope(text: string): string[] {
   const room = text.endsWith(':*') ? text.slice(0, -1) : undefined
-  const several = Object.keys(scopes)
-    .filter(isScope)
-    .filter((one) => room !== undefined && one.startsWith(room))
-  if (several.length === 0) throw new UsageFailure(`${text} is not a scope. ${advice}`)
-  return several
+  const several = Object.keys(scopes).filter((one) => room !== undefined && one.startsWith(room))
+  return several.length === 0 ? [text] : several
 }
 
 const units: Record<string, number> = { h: 3_600_000, d: 86_400_000, w: 604_800_000 }

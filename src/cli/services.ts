@@ -7,6 +7,7 @@ import { loadConfigModule } from '../config/module.ts'
 import { Keyring } from '../crypto/keyring.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { Problem } from '../errors.ts'
+import { programScopes } from '../forward-auth/hosts.ts'
 import { adminGroupsOf, resolveLoginConfig } from '../login/config.ts'
 import { clientOf } from '../oauth2/clients/client-config.ts'
 import { ClientManagement } from '../oauth2/clients/client-management.ts'
@@ -22,6 +23,8 @@ interface CommandServices {
   database: Database
   record: RecordAudit
   keys: ApiKeys
+  /** The scopes of applications in the configuration module, which keys may have. */
+  applicationScopes: () => Promise<readonly string[]>
   /** @throws CommandFailure without a master secret */
   signingKeys: () => SigningKeys
   /** With the admin groups of the configuration module. */
@@ -49,6 +52,10 @@ function createServices(configuration: Configuration, database: Database): Comma
     database,
     record,
     keys: new ApiKeys(database, clock, record),
+    async applicationScopes() {
+      const config = await loadConfigModule<PosternConfig>(configuration.configFile)
+      return programScopes(config?.forwardAuth ?? {})
+    },
     signingKeys: () => new SigningKeys({ ...signingParts(configuration), database, clock, record }),
     async accounts() {
       const adminGroups = adminGroupsOf(await readLogin(configuration), configuration.providers)

@@ -1,4 +1,4 @@
-import { GuardedHost } from './hosts.ts'
+import { GuardedHost, isRules, ruleFields } from './hosts.ts'
 
 /** A condition on the signed-in person. Every field that is given must hold; of its values, one is enough. */
 export interface PeopleCondition {
@@ -19,23 +19,36 @@ export interface PeopleCondition {
  */
 export type Allowed = 'everyone' | 'signed-in' | PeopleCondition | readonly PeopleCondition[]
 
-/** An application behind the proxy. */
-export interface ForwardedHostConfig {
+/** Who may use what the rule is about. */
+export interface ForwardedRule {
   readonly allow: Allowed
+  /** Default all. `GET` includes `HEAD`. Others are rejected, unless another rule of the path has them. */
+  readonly methods?: readonly string[]
+  /** Access tokens and API keys with all of these scopes pass, too. `allow` must also let the user of an access token pass. */
+  readonly programs?: { readonly scopes: readonly string[] }
+  /**
+   * Pages of other origins. `application`: preflights reach the application, without a user. `origins`, such as `https://app.example.com`
+   * or `*`: this service answers their preflights, and rejects others; with `credentials`, their requests may have cookies.
+   */
+  readonly cors?: 'application' | { readonly origins: readonly string[]; readonly credentials?: boolean }
+}
+
+/** An application behind the proxy. */
+export interface ForwardedHostConfig extends Omit<ForwardedRule, 'methods'> {
   /**
    * Exceptions: `/health` is one path, `/admin/*` a path and everything below it. The longest pattern that matches counts, instead
-   * of `allow`.
+   * of the host's rule. Of a list of rules, the first one for the method counts.
    */
-  readonly paths?: Readonly<Record<string, Allowed>>
+  readonly paths?: Readonly<Record<string, Allowed | ForwardedRule | readonly ForwardedRule[]>>
   /** Whether the application gets a signed token of the person in `Remote-Token`. Default false. */
   readonly token?: boolean
   /** Serves the metadata by which the clients of an API find this service (RFC 9728). */
   readonly resource?: ForwardedResourceConfig
 }
 
-/** An application that is an API, such as an MCP server: it verifies access tokens itself. */
+/** An application that is an API, such as an MCP server. */
 export interface ForwardedResourceConfig {
-  /** Its path at the host. With the host, it is the audience of its tokens. Everybody must be allowed to use it. Default `/`. */
+  /** Its path at the host, of which the rule has `programs`, or allows everyone. With the host, it is the audience of its tokens. Default `/`. */
   readonly path?: string
   /** The scopes that it supports. */
   readonly scopes?: readonly string[]
@@ -71,19 +84,18 @@ function faultsOfHost(host: string, value: unknown): string[] {
       `${name}: write a host in lowercase, with the port if it is not the default one, and without scheme, path or *`,
     ]
   if (!isRecord(value)) return [`${name} must be an object with allow`]
-  const { allow, paths = {}, token, resource } = value
-  const faults = unknownFields(name, value, ['allow', 'paths', 'token', 'resource'])
-  if (allow === undefined) faults.push(`${name}.allow is missing: write who may use it, at least 'signed-in'`)
-  else faults.push(...faultsOfAllowed(`${name}.allow`, allow))
+  const { paths = {}, token, resource } = value
+  const faults = faultsOfRule(name, value, ['allow', 'paths', 'token', 'resource', 'programs', 'cors'])
   if (token !== undefined && typeof token !== 'boolean') faults.push(`${name}.token must be true or false`)
   if (!isRecord(paths)) return [...faults, `${name}.paths must be an object: a path, and who may use it`]
-  for (const [path, allowed] of Object.entries(paths)) {
+  for (const [path, rules] of Object.entries(paths)) {
     const place = `${name}.paths[${JSON.stringify(path)}]`
     if (!isPathPattern(path))
       faults.push(
         `${place}: write a path such as /health, or /admin/* for everything below; no query, no %, no other *`,
       )
-    faults.push(...faultsOfAllowed(place, allowed))
+    if (!isRules(rules)) faults.push(...faultsOfAllowed(place, rules))
+    else for (const rule of [rules].flat()) faults.push(...faultsOfRule(place, rule))
   }
   if (resource !== undefined && faults.length === 0)
     faults.push(...faultsOfResource(`${name}.resource`, resource, value as unknown as ForwardedHostConfig))
@@ -101,11 +113,54 @@ function faultsOfResource(name: string, resource: unknown, host: ForwardedHostCo
     faults.push(`${name}.scopes must be a list of scopes`)
   if (typeof title !== 'string') faults.push(`${name}.name must be a text`)
   const { resource: _resource, ...rules } = host
-  if (new GuardedHost('host', rules, 'http://host').plainRuleFor(path) !== 'everyone')
+  const guarded = new GuardedHost('host', rules, 'http://host')
+  const reaching = ['GET', 'POST'].map((method) => guarded.plainRuleFor(path, method))
+  if (!reaching.some((rule) => rule && (rule.allow === 'everyone' || rule.programs)))
     faults.push(
-      `${name}: clients with access tokens must reach ${path}: allow it to 'everyone' in paths. The application verifies the tokens`,
+      `${name}: clients with access tokens must reach ${path}: write programs for it, or allow it to 'everyone' in paths if the application verifies the tokens`,
     )
   return faults
+}
+
+function faultsOfRule(name: string, rule: unknown, known: readonly string[] = ruleFields): string[] {
+  if (!isRecord(rule)) return [`${name} must be a list of rules with allow`]
+  const { allow, methods, programs, cors } = rule
+  const faults = unknownFields(name, rule, known)
+  if (allow === undefined) faults.push(`${name}.allow is missing: write who may use it, at least 'signed-in'`)
+  else faults.push(...faultsOfAllowed(`${name}.allow`, allow))
+  if (methods !== undefined && !isTexts(methods, /^(?!HEAD$)[A-Z][A-Z-]*$/))
+    faults.push(`${name}.methods must be a list such as ['GET', 'POST']; GET includes HEAD`)
+  if (programs !== undefined && !(isRecord(programs) && isTexts(programs['scopes'], scopeForm)))
+    faults.push(`${name}.programs must be an object with scopes, a list that is not empty`)
+  else if (programs !== undefined && allow === 'everyone')
+    faults.push(`${name}.programs has no effect, because allow lets everyone pass: write 'signed-in'`)
+  if (cors !== undefined && cors !== 'application') faults.push(...faultsOfCors(`${name}.cors`, cors))
+  return faults
+}
+
+/** RFC 6749, section 3.3. */
+const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+function faultsOfCors(name: string, cors: unknown): string[] {
+  if (
+    !isRecord(cors) ||
+    !isTexts(cors['origins'], /^(?:\*|https?:[^*]+)$/) ||
+    !cors['origins'].every(isOrigin)
+  )
+    return [`${name} must be 'application', or have origins such as https://app.example.com or *`]
+  if (cors['credentials'] === true && cors['origins'].includes('*'))
+    return [`${name}.credentials needs origins without *: any page could act as the user`]
+  return unknownFields(name, cors, ['origins', 'credentials'])
+}
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+}
+
+/** Whether it is a list of texts that is not empty. */
+function isTexts(value: unknown, form: RegExp): value is string[] {
+  const isText = (one: unknown): boolean => typeof one === 'string' && form.test(one)
+  return Array.isArray(value) && value.length > 0 && value.every(isText)
 }
 
 const conditionFields = ['roles', 'emailDomains', 'identities', 'providers', 'groups']

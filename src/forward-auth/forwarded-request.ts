@@ -9,9 +9,15 @@ export interface ForwardedRequest {
   /** The path and query. */
   readonly uri: string
   readonly path: string
-  readonly method: string
+  /** For which the application may take the request; of a preflight, the one that it asks about. */
+  readonly methods: readonly string[]
   readonly cookie: string | undefined
-  /** Whether Envoy asks. */
+  readonly authorization: string | undefined
+  /** Of a request by a script of a page. */
+  readonly origin: string | undefined
+  /** See https://fetch.spec.whatwg.org/#cors-preflight-request. Browsers send no credential with it. */
+  readonly isPreflight: boolean
+  /** Whether Envoy asks, or a proxy lets this service answer a preflight. */
   readonly isEnvoy: boolean
   /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
   readonly isPage: boolean
@@ -38,7 +44,7 @@ function readForwarded(request: IncomingMessage): ForwardedRequest | string {
     : {
         host: single(headers['x-forwarded-host']),
         uri: single(headers['x-forwarded-uri']),
-        method: single(headers['x-forwarded-method']) ?? 'GET',
+        method: single(headers['x-forwarded-method']),
       }
   const { host, uri } = asked
   if (host === undefined) return 'The proxy has to send X-Forwarded-Host, with one value.'
@@ -46,18 +52,50 @@ function readForwarded(request: IncomingMessage): ForwardedRequest | string {
   const path = pathOf(uri)
   if (path === undefined) return 'X-Forwarded-Uri has to be a path, without a fragment.'
   const isNavigation = navigates(headers)
-  const isRead = asked.method === 'GET' || asked.method === 'HEAD'
+  const isRead = asked.method === undefined || asked.method === 'GET' || asked.method === 'HEAD'
+  const methods = methodsOf(asked.method, uri, headers)
+  const { origin, 'access-control-request-method': requested } = headers
+  const isPreflight = origin !== undefined && /^[\w-]+$/.test(requested ?? '') && methods.join() === 'OPTIONS'
   return {
     host: normalHost(host),
     uri,
     path,
-    method: asked.method,
+    methods: isPreflight ? [methodName(requested!)] : methods,
     cookie: headers.cookie,
+    authorization: headers.authorization,
+    origin,
+    isPreflight,
     isEnvoy,
     isPage: isRead && isNavigation,
     isForm: !isRead && isNavigation,
     acceptLanguage: headers['accept-language'],
   }
+}
+
+/** By these, clients ask some frameworks for another method than that of the request. */
+const methodOverrides = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
+/** Of a request whose method the proxy did not send, and of one that asks for many. No rule names it. */
+const unknownMethod = '?'
+
+/**
+ * The methods for which an application may take a request: its own, and those that a header or `_method` in the query asks for. A rule
+ * must allow each. `HEAD` is `GET`.
+ */
+export function methodsOf(
+  method = unknownMethod,
+  uri: string,
+  headers: IncomingHttpHeaders,
+): readonly string[] {
+  const parameters = [...new URLSearchParams(/\?.*/s.exec(uri)?.[0])]
+  const named = parameters.filter(([name]) => name.toLowerCase() === '_method').map(([, value]) => value)
+  const others = methodOverrides.flatMap((name) => headers[name] ?? []).concat(named)
+  return others.length > 4 ? [unknownMethod] : [...new Set([method, ...others].map(methodName))]
+}
+
+/** Some frameworks take `delete` for `DELETE`. */
+function methodName(method: string): string {
+  const name = method.toUpperCase()
+  return name === 'HEAD' ? 'GET' : name
 }
 
 /** The path of a path and query; `undefined` for other texts. */
@@ -140,6 +178,12 @@ export function readAskedHost(
     return { code: 'unreadable', detail: forwarded, advice: 'Correct the configuration of the proxy.' }
   const guarded = hosts.get(forwarded.host)
   if (!guarded) return { code: 'unknown-host', ...unknownHost }
+  if (guarded.namesMethods && forwarded.methods.includes(unknownMethod))
+    return {
+      code: 'unreadable',
+      detail: 'Rules of the host name methods, so the proxy has to send X-Forwarded-Method, with one value.',
+      advice: 'Correct the configuration of the proxy.',
+    }
   // The redirect to the sign-in would be redirected to the sign-in, for ever.
   if (!guarded.isOwn && forwarded.path.startsWith(signInPaths))
     return {

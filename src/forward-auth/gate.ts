@@ -9,15 +9,18 @@ import {
   forwardPath,
   returnPath,
 } from './forwarded-request.ts'
-import type { GuardedHost } from './hosts.ts'
-import { type IdentityTokens, emptyHeaders, withoutOwnCookies } from './identity-headers.ts'
+import type { GuardedHost, Rule } from './hosts.ts'
+import { type IdentityTokens, emptyHeaders, headersOf, withoutOwnCookies } from './identity-headers.ts'
 import type { Pass, Passes, ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
-import { type TokenLookups, waiting } from './token-lookups.ts'
+import { answerPreflight, corsHeaders, passesPreflight } from './preflights.ts'
+import { type Caller, challengeOf, scopesFor, type Programs } from './programs.ts'
+import { type TokenLookups, tooManyUnknown } from './token-lookups.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
 interface GateParts extends ForwardAuthBasis {
   people: People
+  programs: Programs
   passes: Passes
   tokens: IdentityTokens
   lookups: TokenLookups
@@ -50,6 +53,13 @@ export class Gate {
   #examine(call: RawCall): RawAnswer | Promise<RawAnswer> {
     const asked = this.#read(call)
     if ('code' in asked) return this.#refused(call, asked)
+    // Also for errors, so that a page sees that it has to sign in.
+    for (const [name, value] of Object.entries(corsHeaders(asked.rules, asked.origin) ?? {}))
+      call.setHeader(name, value)
+    if (asked.isPreflight) return this.#preflight(call, asked)
+    const { scopes, authorization = '' } = asked
+    if (scopes && /^bearer(?: |$)/i.test(authorization))
+      return this.#admitProgram(call, { ...asked, scopes, authorization })
     const token = this.#tokenOf(asked)
     const session = token === undefined ? undefined : this.#cached(token, asked.guarded)
     const person = session && this.#parts.people.cached(session)
@@ -60,17 +70,36 @@ export class Gate {
     const session = token === undefined ? undefined : await this.#find(call, token, asked.guarded)
     const person = session && (await this.#parts.people.find(session))
     if (session && person) return this.#decide(call, asked, session, person)
-    if (asked.guarded.rulesFor(asked.path).every((rule) => rule === 'everyone'))
-      return this.#allow(asked, undefined)
+    if (asked.rules.every(({ allow }) => allow === 'everyone')) return this.#allow(asked, undefined)
     this.#parts.count(asked.host, 'signed-out')
     return signedOut(asked, this.#parts.baseUrl())
   }
 
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
     const role = this.#parts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
-    const rules = asked.guarded.rulesFor(asked.path)
-    if (rules.every((rule) => lets(rule, role, person))) return this.#allow(asked, { session, role, person })
+    if (asked.rules.every(({ allow }) => lets(allow, role, person)))
+      return this.#allow(asked, { session, role, person })
     return this.#forbid(call, asked, session, person)
+  }
+
+  /** Nobody is named to the application: browsers send no credential, and the answer may go to the client. */
+  #preflight(call: RawCall, asked: Asked): RawAnswer | Promise<RawAnswer> {
+    const { rules, origin, methods, isEnvoy, host } = asked
+    if (rules.every(passesPreflight)) return this.#allow(asked, undefined)
+    const headers = corsHeaders(rules, origin)
+    this.#parts.count(host, headers ? 'allowed' : 'signed-out')
+    if (rules.every(({ cors }) => cors === undefined)) return signedOut(asked, this.#parts.baseUrl())
+    const wanted = call.request.headers['access-control-request-headers']
+    return answerPreflight(headers, { method: methods.join(), wanted, isFinal: isEnvoy })
+  }
+
+  async #admitProgram(call: RawCall, asked: Asked & { scopes: readonly string[]; authorization: string }) {
+    const { programs, tokens, count } = this.#parts
+    const { guarded } = asked
+    const named = await programs.admit(call, asked, (...about) => this.#note(call, ...about))
+    count(guarded.host, 'allowed')
+    const token = guarded.hasToken ? await tokens.sign(guarded, named) : ''
+    return allowed({ ...asked, authorization: removedCredential }, headersOf(named), token)
   }
 
   #read(call: RawCall): Asked | Misdirected {
@@ -78,7 +107,9 @@ export class Gate {
     if ('code' in read) return read
     const { forwarded, guarded } = read
     const era = this.#parts.passes.eraOf(guarded)
-    return { ...forwarded, guarded, era, redirectsBy401: call.request.url === urlOfNginx }
+    const rules = guarded.rulesFor(forwarded.path, forwarded.methods)
+    const redirectsBy401 = call.request.url === urlOfNginx
+    return { ...forwarded, guarded, rules, scopes: scopesFor(rules), era, redirectsBy401 }
   }
 
   /** @throws Problem `forbidden` */
@@ -88,19 +119,11 @@ export class Gate {
     throw new Problem('forbidden', { detail, advice })
   }
 
-  #note(call: RawCall, refusal: Refusal, session?: Session): Promise<void> {
+  #note(call: RawCall, refusal: Refusal, caller: Caller = {}): Promise<void> {
     const { address, id: supportId, network } = call
-    const userAgent = call.request.headers['user-agent']
-    const actor = session && { actor: `user:${session.userId}`, sessionId: session.id }
-    return this.#parts.noteRefusedCall(
-      {
-        origin: { address, userAgent, supportId, ...actor },
-        network,
-        userId: session?.userId,
-        call: `GET ${forwardPath}`,
-      },
-      refusal,
-    )
+    const { userId, ...actor } = caller
+    const origin = { address, userAgent: call.request.headers['user-agent'], supportId, ...actor }
+    return this.#parts.noteRefusedCall({ origin, network, userId, call: `GET ${forwardPath}` }, refusal)
   }
 
   #tokenOf({ cookie, guarded }: Asked): string | undefined {
@@ -122,7 +145,7 @@ export class Gate {
     // A token of one host is unknown at all others.
     const key = `${guarded.host} ${token}`
     if (lookups.isKnownMissing(key)) return undefined
-    if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown()
+    if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown('cookies')
     const session = guarded.isOwn ? await sessions.find(token) : await this.#findAtHost(call, guarded, token)
     if (session) lookups.noteFound(key)
     else lookups.noteMissing(key, () => call.network)
@@ -142,12 +165,13 @@ export class Gate {
     const { passes, people, tokens, count } = this.#parts
     const { guarded, era } = asked
     count(guarded.host, 'allowed')
-    if (!signedIn) return allowed(asked, undefined, '')
+    if (!signedIn) return allowed(asked, emptyHeaders, '')
     const { person } = signedIn
     const personUntil = people.cachedUntil(person)
     const answer = (token: string, until: number): RawAnswer => {
-      const sent = allowed(asked, person, token)
-      if (era !== undefined && asked.cookie !== undefined && !asked.isEnvoy)
+      const sent = allowed(asked, person.headers, token)
+      const isUsual = asked.authorization === undefined && !asked.isEnvoy
+      if (era !== undefined && asked.cookie !== undefined && isUsual)
         passes.cache(guarded, asked.cookie, { ...signedIn, answer: sent, era, until })
       return sent
     }
@@ -160,7 +184,9 @@ export class Gate {
     const { count, baseUrl } = this.#parts
     count(asked.host, 'forbidden')
     const target = `host:${asked.host}`
-    await this.#note(call, { action: 'forward_auth.forbidden', code: 'forbidden', target }, session)
+    const { userId, id: sessionId } = session
+    const caller = { actor: `user:${userId}`, sessionId, userId }
+    await this.#note(call, { action: 'forward_auth.forbidden', code: 'forbidden', target }, caller)
     return forbidden(asked, person, baseUrl())
   }
 }
@@ -168,6 +194,10 @@ export class Gate {
 /** A request of which the host is known. */
 interface Answered extends ForwardedRequest {
   guarded: GuardedHost
+  /** Of which each must hold. */
+  rules: readonly Rule[]
+  /** Those that a program needs; `undefined` if only people may pass. */
+  scopes: readonly string[] | undefined
   /** nginx does not pass on a redirect of an authentication request: it gets a 401 with the address in Location. */
   redirectsBy401: boolean
 }
@@ -176,19 +206,18 @@ const html = 'text/html; charset=utf-8'
 
 /** In place of the last of the request's cookies, which were all Postern's. */
 const noCookie = 'postern=removed'
+/** In place of the credential of a program, with which the application could act as the program elsewhere. */
+const removedCredential = 'Postern removed'
 
 /**
- * All headers are always sent: Caddy writes the name of its variable for one that is missing.
+ * All headers but Authorization are always sent: Caddy writes the name of its variable for one that is missing.
+ * @param identity as `headersOf` returns it
  * @param token the signed token for the application; an empty string if the application gets no token
  */
-function allowed(asked: Answered, person: Person | undefined, token: string): RawAnswer {
-  const headers = [
-    ...(person?.headers ?? emptyHeaders),
-    'Cookie',
-    cookieFor(asked.cookie),
-    'Remote-Token',
-    token,
-  ]
+function allowed(asked: Answered, identity: readonly string[], token: string): RawAnswer {
+  const headers = [...identity, 'Cookie', cookieFor(asked.cookie), 'Remote-Token', token]
+  // Not an empty one, which some applications take for a wrong one.
+  if (asked.authorization !== undefined) headers.push('Authorization', asked.authorization)
   if (!asked.isEnvoy) return { status: 204, body: '', headers }
   // Envoy takes 200 only.
   headers.push('Content-Length', '0')
@@ -205,7 +234,7 @@ function cookieFor(cookie: string | undefined): string {
 
 /** For a request without a session. @throws Problem `not-signed-in` if a browser shows no page of it */
 function signedOut(
-  { guarded, uri, isPage, isForm, redirectsBy401, acceptLanguage }: Answered,
+  { guarded, uri, isPage, isForm, redirectsBy401, acceptLanguage, scopes }: Answered,
   baseUrl: string,
 ): RawAnswer {
   const signInUrl = (path: string): string => {
@@ -220,6 +249,7 @@ function signedOut(
   throw new Problem('not-signed-in', {
     detail: 'The request was not passed on, because the browser is not signed in.',
     advice: `Open ${guarded.origin}/ in the browser to sign in, then repeat the request.`,
+    ...(scopes && { challenge: challengeOf(guarded, scopes) }),
   })
 }
 
@@ -233,14 +263,5 @@ function forbidden({ isPage, isForm, acceptLanguage }: Answered, person: Person,
   const name = person.email ?? person.name ?? person.userId
   return rawAnswer(403, forbiddenPage(acceptedLanguage(acceptLanguage), name, `${baseUrl}/dashboard`), {
     'content-type': html,
-  })
-}
-
-/** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */
-function tooManyUnknown(): Problem {
-  return new Problem('not-signed-in', {
-    detail: 'The address has sent too many invalid cookies.',
-    advice: 'Wait for the time in Retry-After.',
-    retryAfter: waiting / 1000,
   })
 }

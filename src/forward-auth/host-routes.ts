@@ -176,7 +176,7 @@ function resourceRoutes(app: App, { hosts, resourcePaths, proxies }: HostRoutesP
         const { resource } = hosts().get(normalHost(proxies.hostOf(request.raw))) ?? {}
         if (resource?.path !== path) throw new Problem('not-found')
         reply.headers({ 'cache-control': 'public, max-age=300', ...publicDocumentHeaders })
-        return { ...resource.metadata, resource: String(resource.metadata['resource']) }
+        return { ...resource.metadata }
       },
     )
   }

@@ -3,11 +3,16 @@ import type {
   ForwardAuthConfig,
   ForwardedHostConfig,
   ForwardedResourceConfig,
+  ForwardedRule,
   PeopleCondition,
 } from './config.ts'
 
 /** The conditions of which one must hold; or nothing but a sign-in, or nothing at all. */
-export type Rule = 'everyone' | 'signed-in' | readonly Condition[]
+export type PeopleRule = 'everyone' | 'signed-in' | readonly Condition[]
+
+export interface Rule extends Omit<ForwardedRule, 'allow'> {
+  readonly allow: PeopleRule
+}
 
 export interface Condition {
   readonly roles?: ReadonlySet<string>
@@ -18,12 +23,13 @@ export interface Condition {
 }
 
 /** No condition holds. */
-const nobody: Rule = []
+const nobody: Rule = { allow: [] }
 
-interface PathRule {
+interface PathRules {
   readonly path: string
   readonly withBelow: boolean
-  readonly rule: Rule
+  /** The first one for the method counts. */
+  readonly rules: readonly Rule[]
 }
 
 /** An application that is guarded. */
@@ -33,17 +39,21 @@ export class GuardedHost {
   /** Whether it is the service's own host, where the session cookie itself is valid. */
   readonly isOwn: boolean
   readonly hasToken: boolean
+  /** Whether a rule is for some methods only. */
+  readonly namesMethods: boolean
+  /** The audiences of access tokens for it. */
+  readonly audience: readonly string[]
   /** The metadata of its API (RFC 9728), and their path; `undefined` for an application that is not an API. */
   readonly resource: { path: string; metadata: ResourceMetadata } | undefined
   readonly #rule: Rule
-  readonly #paths: readonly PathRule[]
+  readonly #paths: readonly PathRules[]
   /** The same without case, for applications that ignore case. */
-  readonly #anyCase: readonly PathRule[]
+  readonly #anyCase: readonly PathRules[]
 
   /** @param config validated; @param baseUrl of the service: all hosts have its scheme. */
   constructor(
     host: string,
-    { allow, paths = {}, token = false, resource }: ForwardedHostConfig,
+    { paths = {}, token = false, resource, ...rule }: ForwardedHostConfig,
     baseUrl: string,
   ) {
     const own = new URL(baseUrl)
@@ -52,44 +62,54 @@ export class GuardedHost {
     this.isOwn = own.host === host
     this.hasToken = token
     this.resource = resource && resourceOf(this.origin, resource, baseUrl)
-    this.#rule = compileRule(allow)
+    // RFC 8707 does not say how to write an API without a path.
+    this.audience = [this.origin, `${this.origin}/`, this.resource?.metadata.resource ?? this.origin]
+    this.#rule = compileRule(rule)
     this.#paths = Object.entries(paths)
-      .map(([pattern, allowed]) => {
+      .map(([pattern, value]) => {
         const withBelow = pattern.endsWith('/*')
         const path = pattern.replace(/\/\*$/, '').replace(/(.)\/$/, '$1')
-        return { path, withBelow, rule: compileRule(allowed) }
+        return { path, withBelow, rules: rulesOf(value).map(compileRule) }
       })
       // The longest first; of two with the same length, the one for a single path.
       .toSorted((a, b) => b.path.length - a.path.length || Number(a.withBelow) - Number(b.withBelow))
     this.#anyCase = this.#paths.map(({ path, ...rest }) => ({ path: withoutCase(path), ...rest }))
+    this.namesMethods = this.#paths.some(({ rules }) => rules.some(({ methods }) => methods !== undefined))
   }
 
-  /** The rules of which each must hold for a path: one, unless applications may read the path in several ways. */
-  rulesFor(path: string): readonly Rule[] {
+  /**
+   * The rules of which each must hold for a request: one, unless applications may read its path or method in several ways.
+   * @param methods as `methodsOf` returns them
+   */
+  rulesFor(path: string, methods: readonly string[]): readonly Rule[] {
     if (this.#paths.length === 0) return [this.#rule]
     const readings = readingsOf(path)
     if (!readings) return [nobody]
-    return [...new Set(readings.flatMap((reading) => this.#rulesForReading(reading)))]
+    const rules = readings.flatMap((reading) => methods.flatMap((one) => this.#rulesForReading(reading, one)))
+    return [...new Set(rules)]
   }
 
   /** As `rulesFor`, for a path that all applications read in the same way; `undefined` for others. */
-  plainRuleFor(path: string): Rule | undefined {
+  plainRuleFor(path: string, method: string): Rule | undefined {
     if (!isPlain(path)) return undefined
-    const [rule, inAnyCase] = this.#rulesForReading(path)
+    const [rule, inAnyCase] = this.#rulesForReading(path, method)
     return rule === inAnyCase ? rule : undefined
   }
 
   /** `/Admin` is `/admin` to some applications and proxies, and another path to others. */
-  #rulesForReading(path: string): readonly [rule: Rule, inAnyCase: Rule] {
-    return [this.#ruleFor(path, this.#paths), this.#ruleFor(withoutCase(path), this.#anyCase)]
+  #rulesForReading(path: string, method: string): readonly [rule: Rule, inAnyCase: Rule] {
+    // Such as two in one header, of which applications take either one.
+    if (this.namesMethods && !/^[A-Z][A-Z-]*$/.test(method)) return [nobody, nobody]
+    return [this.#ruleFor(path, method, this.#paths), this.#ruleFor(withoutCase(path), method, this.#anyCase)]
   }
 
-  #ruleFor(path: string, paths: readonly PathRule[]): Rule {
+  #ruleFor(path: string, method: string, paths: readonly PathRules[]): Rule {
     for (const each of paths) {
       if (!path.startsWith(each.path)) continue
       const rest = path.slice(each.path.length)
       // `/admin/` is `/admin` to most applications.
-      if (rest === '' || rest === '/' || (each.withBelow && rest.startsWith('/'))) return each.rule
+      if (rest !== '' && rest !== '/' && !(each.withBelow && rest.startsWith('/'))) continue
+      return each.rules.find(({ methods }) => methods?.includes(method) ?? true) ?? nobody
     }
     return this.#rule
   }
@@ -105,7 +125,7 @@ function metadataPath({ path = '/' }: ForwardedResourceConfig): string {
   return `/.well-known/oauth-protected-resource${path === '/' ? '' : path}`
 }
 
-type ResourceMetadata = Readonly<Record<string, string | readonly string[]>>
+type ResourceMetadata = Readonly<Record<string, string | readonly string[]>> & { readonly resource: string }
 
 /** RFC 9728, section 2. */
 function resourceOf(origin: string, resource: ForwardedResourceConfig, baseUrl: string) {
@@ -128,12 +148,33 @@ export function compileHosts(config: ForwardAuthConfig, baseUrl: string): Readon
   return new Map(hosts.map(([host, value]) => [host, new GuardedHost(host, value, baseUrl)]))
 }
 
+export const ruleFields = ['allow', 'methods', 'programs', 'cors']
+
+/** Whether what is said about a path is a rule, or several, and not a condition. */
+export function isRules(value: unknown): value is ForwardedRule | readonly ForwardedRule[] {
+  const isRule = (one: unknown) => typeof one === 'object' && ruleFields.some((field) => field in (one ?? {}))
+  return [value].flat().some(isRule)
+}
+
+function rulesOf(value: Allowed | ForwardedRule | readonly ForwardedRule[]) {
+  return isRules(value) ? [value].flat() : [{ allow: value }]
+}
+
+function allRules({ hosts = {} }: ForwardAuthConfig): readonly ForwardedRule[] {
+  const all = Object.values(hosts)
+  return all.concat(all.flatMap(({ paths = {} }) => Object.values(paths).flatMap(rulesOf)))
+}
+
 /** Whether any rule asks for identities. */
-export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
-  const rules = Object.values(hosts).flatMap(({ allow, paths = {} }) => [allow].concat(Object.values(paths)))
-  return rules
-    .map((rule) => compileRule(rule))
-    .some((rule) => typeof rule !== 'string' && rule.some(({ identities }) => identities !== undefined))
+export function namesIdentities(config: ForwardAuthConfig): boolean {
+  return allRules(config)
+    .map(({ allow }) => compileAllowed(allow))
+    .some((allow) => typeof allow !== 'string' && allow.some(({ identities }) => identities !== undefined))
+}
+
+/** The scopes that programs need. */
+export function programScopes(config: ForwardAuthConfig): readonly string[] {
+  return allRules(config).flatMap(({ programs }) => programs?.scopes ?? [])
 }
 
 /**
@@ -144,7 +185,11 @@ function withoutCase(path: string): string {
   return path.toUpperCase().toLowerCase().replaceAll('i\u0307', 'i')
 }
 
-function compileRule(allowed: Allowed): Rule {
+function compileRule(rule: ForwardedRule): Rule {
+  return { ...rule, allow: compileAllowed(rule.allow) }
+}
+
+function compileAllowed(allowed: Allowed): PeopleRule {
   if (typeof allowed === 'string') return allowed
   const conditions = Array.isArray(allowed) ? (allowed as readonly PeopleCondition[]) : [allowed]
   return conditions.map((condition) => {

@@ -5,23 +5,37 @@ import type { Database } from '../storage/database.ts'
 import type { GuardedHost } from './hosts.ts'
 import type { Person } from './people.ts'
 
-/** The headers that name the person to the application. */
-export const identityHeaders = ['Remote-User', 'Remote-Email', 'Remote-Name', 'Remote-Groups'] as const
+/** The headers that name the person and the program to the application. */
+export const identityHeaders = [
+  'Remote-User',
+  'Remote-Email',
+  'Remote-Name',
+  'Remote-Groups',
+  'Remote-Client',
+  'Remote-Scope',
+] as const
 
-interface Named {
+/** Who sends a request. */
+export interface Named {
+  /** The user's ID; of a program without a user, `app:…` or `key:…`. */
   readonly userId: string
   readonly email: string | undefined
   readonly name: string | undefined
   readonly groups: readonly string[]
+  /** Only of a program: the client ID of the app, or `key:…`. */
+  readonly client?: string
+  /** Only of a program: its scopes, separated by spaces. */
+  readonly scope?: string
 }
 
 /**
- * The headers of a person, as names and values in turn. All are always sent, empty if there is no value: the proxy then replaces
+ * The headers of a person or program, as names and values in turn. All are always sent, empty if there is no value: the proxy then replaces
  * what the client sent under these names.
  */
-export function headersOf(person: Named | undefined): readonly string[] {
-  const { userId = '', email = '', name = '', groups = [] } = person ?? {}
-  const values = [userId, encode(email), encode(name), groups.map(encodeGroup).join(',')]
+export function headersOf(named: Named | undefined): readonly string[] {
+  const { userId = '', email = '', name = '', groups = [], client = '', scope = '' } = named ?? {}
+  const values = [encode(userId), encode(email), encode(name), groups.map(encodeGroup).join(',')]
+  values.push(encode(client), encode(scope))
   return identityHeaders.flatMap((header, index) => [header, values[index]!])
 }
 
@@ -88,15 +102,16 @@ export class IdentityTokens {
     const signed = this.#signed.get(key)
     // A person that was read again may have changed.
     if (signed?.person === person && signed.until > now && signed.until <= now + reusedFor) return signed
-    const token = this.#sign(host, person, now)
+    const token = this.sign(host, person)
     const fresh = { token, person, until: now + reusedFor }
     this.#signed.set(key, fresh)
     token.catch(() => this.#signed.set(key, { token, person, until: 0 }))
     return fresh
   }
 
-  #sign(host: GuardedHost, { userId, email, name, groups }: Person, now: number): Promise<string> {
-    const iat = Math.floor(now / 1000)
+  /** A token that is valid for a minute. */
+  sign(host: GuardedHost, { userId, email, name, groups, client, scope }: Named): Promise<string> {
+    const iat = Math.floor(this.#clock.now() / 1000)
     const claims = {
       iss: this.#baseUrl(),
       aud: host.origin,
@@ -106,6 +121,7 @@ export class IdentityTokens {
       ...(email !== undefined && { email, email_verified: true }),
       ...(name !== undefined && { name }),
       groups: [...groups],
+      ...(client !== undefined && { client_id: client, scope }),
     }
     return this.#keys.sign(claims, { typ: type })
   }

@@ -12,6 +12,7 @@ import { compileHosts, type GuardedHost, namesIdentities, resourcePathsOf } from
 import { IdentityTokens, identityHeaders } from './identity-headers.ts'
 import { type Outcome, Passes } from './passes.ts'
 import { People } from './people.ts'
+import { Programs } from './programs.ts'
 import { TokenLookups } from './token-lookups.ts'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
@@ -46,12 +47,16 @@ export function createForwardAuth(
     (outcome === 'allowed' ? allowed.get(host) : undefined) ?? counter.labels({ host, outcome })
   const count = (host: string, outcome: Outcome): void => labelled(host, outcome).inc()
   const basis = { ...accounts, hosts, hostCookie, count }
-  const gate = new Gate({
+  const shared = {
     ...basis,
-    passes: new Passes(basis),
     people: new People({ database, clock, users: accounts.users, withIdentities: namesIdentities(config) }),
-    tokens: new IdentityTokens(accounts),
     lookups: new TokenLookups(clock, configuration.rateLimit),
+  }
+  const gate = new Gate({
+    ...shared,
+    passes: new Passes(basis),
+    programs: new Programs(shared),
+    tokens: new IdentityTokens(accounts),
   })
   return {
     routes(app) {
@@ -81,22 +86,26 @@ function compiledOnce(
   }
 }
 
+const ofCors = ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Vary'] as const
+
 const Page = { content: { 'text/html': { schema: Type.String() } } }
 
 /** GET /auth/forward, where proxies ask whether a request may pass. They may use all methods, and paths below. */
 function forwardRoute(app: App, gate: Gate): void {
   app.raw.addTree({
     path: forwardPath,
-    sends: { sometimes: ['Location', ...identityHeaders, 'Remote-Token', 'Cookie'] },
+    sends: {
+      sometimes: ['Location', ...identityHeaders, 'Remote-Token', 'Cookie', 'Authorization', ...ofCors],
+    },
     // token-lookups.ts has the limit.
     uncounted: true,
     schema: {
       tags: ['sign-in'],
       summary: 'For reverse proxies: decide if a request can reach an application',
       description:
-        'The proxy passes on the method, host and path of the request as `X-Forwarded-Method`, `-Host` and `-Uri`, with its cookies and `Accept`. 204 has the headers for the application: `Remote-User`, `Remote-Email`, `Remote-Name`, `Remote-Groups`, `Remote-Token`, empty unless it is configured, and `Cookie` without the cookies of this service. If the request has no other cookies, it is `postern=removed`. With `?for=nginx`, a redirect is sent as 401 with `Location`. Envoy asks with the path of the request behind this one, and gets 200.',
+        'The proxy passes on the method, host and path of the request as `X-Forwarded-Method`, `-Host` and `-Uri`, with its cookies and `Accept`. 204 has the headers for the application: `Remote-User`, `Remote-Email`, `Remote-Name`, `Remote-Groups`, `Remote-Client`, `Remote-Scope`, `Remote-Token`, empty unless it is configured, `Cookie` without the cookies of this service, and `Authorization` without the credential of a program. If the request has no other cookies, `Cookie` is `postern=removed`. With `?for=nginx`, a redirect is sent as 401 with `Location`. Envoy asks with the path of the request behind this one, and gets 200. A proxy may send CORS preflights in the same way: 204 with the headers for the browser.',
       response: {
-        204: { description: 'The request may pass.', type: 'null' },
+        204: { description: 'The request may pass, or the answer to a preflight.', type: 'null' },
         302: { description: 'A page for a person who has to sign in first.', type: 'null' },
         401: {
           description: 'Another request without a session; for a form a page that explains it.',

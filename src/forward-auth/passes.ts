@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import type { RawAnswer, RawCall } from '../http/raw/call.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-import { forwardPath, pathOf, single } from './forwarded-request.ts'
+import { forwardPath, methodsOf, pathOf, single } from './forwarded-request.ts'
 import type { GuardedHost, Rule } from './hosts.ts'
 import { cacheTime, lets, type Person } from './people.ts'
 import type { AccountServices } from '../accounts/services.ts'
@@ -63,15 +64,18 @@ export class Passes {
   /** The answer to a request with a pass; `undefined` for all that need to be looked at. */
   answerTo(call: RawCall): RawAnswer | undefined {
     const { url = '', headers } = call.request
-    const { cookie, 'x-forwarded-host': host, 'x-forwarded-uri': given } = headers
+    const { cookie, authorization, 'x-forwarded-host': host } = headers
     // Envoy asks for paths below.
     if (cookie === undefined || typeof host !== 'string' || url[forwardPath.length] === '/') return undefined
+    // A program's request, or a preflight, which has no user.
+    if (authorization !== undefined || headers['access-control-request-method'] !== undefined)
+      return undefined
     const pass = this.#byHost.get(host)?.get(cookie)
     if (!pass || !call.isFromProxy) return undefined
     const guarded = this.#parts.hosts().get(host)
     if (!guarded || !this.#isCurrent(guarded, pass)) return undefined
-    const rule = ruleFor(guarded, single(given))
-    if (rule === undefined || !lets(rule, pass.role, pass.person)) return undefined
+    const rule = ruleFor(guarded, headers)
+    if (rule === undefined || !lets(rule.allow, pass.role, pass.person)) return undefined
     this.#parts.count(host, 'allowed')
     return pass.answer
   }
@@ -83,7 +87,14 @@ export class Passes {
   }
 }
 
-function ruleFor(guarded: GuardedHost, uri: string | undefined): Rule | undefined {
+function ruleFor(guarded: GuardedHost, headers: IncomingHttpHeaders): Rule | undefined {
+  const uri = single(headers['x-forwarded-uri'])
   const path = uri === undefined ? undefined : pathOf(uri)
-  return path === undefined ? undefined : guarded.plainRuleFor(path)
+  if (uri === undefined || path === undefined) return undefined
+  if (!guarded.namesMethods) return guarded.plainRuleFor(path, anyMethod)
+  const [method, ...others] = methodsOf(single(headers['x-forwarded-method']), uri, headers)
+  return others.length > 0 ? undefined : guarded.plainRuleFor(path, method ?? anyMethod)
 }
+
+/** For hosts whose rules name no methods. */
+const anyMethod = 'GET'

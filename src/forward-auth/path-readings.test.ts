@@ -133,8 +133,8 @@ const host = new GuardedHost(
 )
 const names = (path: string): string[] =>
   host
-    .rulesFor(path)
-    .map((rule) => (typeof rule === 'string' ? rule : 'admin'))
+    .rulesFor(path, ['GET'])
+    .map(({ allow }) => (typeof allow === 'string' ? allow : 'admin'))
     .toSorted()
 
 test('each rule of each reading must hold', () => {
@@ -155,7 +155,7 @@ test('a path around a rule, or around an exception for everyone, does not escape
 })
 
 test('nobody passes with a path that has too many readings', () => {
-  assert.deepEqual(host.rulesFor(`/public/%25${'25'.repeat(300)}`), [[]])
+  assert.deepEqual(host.rulesFor(`/public/%25${'25'.repeat(300)}`, ['GET']), [{ allow: [] }])
 })
 
 test('a path counts in both ways that applications treat case', () => {
@@ -165,5 +165,6 @@ test('a path counts in both ways that applications treat case', () => {
     assert.ok(names(path).includes('admin'), `${path}: ${names(path).join()}`)
   assert.deepEqual(names('/Public/x'), ['everyone', 'signed-in'])
   assert.deepEqual(names('/Pages/One'), ['signed-in'])
-  assert.deepEqual([host.plainRuleFor('/Admin'), host.plainRuleFor('/Pages/One')], [undefined, 'signed-in'])
+  const plain = ['/Admin', '/Pages/One'].map((path) => host.plainRuleFor(path, 'GET')?.allow)
+  assert.deepEqual(plain, [undefined, 'signed-in'])
 })

@@ -4,7 +4,7 @@ import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { headersOf } from './identity-headers.ts'
-import type { Condition, Rule } from './hosts.ts'
+import type { Condition, PeopleRule } from './hosts.ts'
 
 /** What rules and headers need to know about a user who signed in with a provider, besides the session. */
 export interface Person {
@@ -110,7 +110,7 @@ function keyOf({ userId, provider }: SignIn): string {
 }
 
 /** Whether a rule lets a signed-in person pass. @param role the one that counts now */
-export function lets(rule: Rule, role: Session['role'], person: Person): boolean {
+export function lets(rule: PeopleRule, role: Session['role'], person: Person): boolean {
   if (typeof rule === 'string') return true
   return rule.some((condition) => holds(condition, role, person))
 }

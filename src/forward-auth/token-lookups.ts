@@ -1,3 +1,4 @@
+import { Problem } from '../errors.ts'
 import { RateLimiter } from '../http/limits/rate-limiter.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -7,7 +8,7 @@ const mostUnknown = 600
 /** Milliseconds that a refused token is not looked up again. It never becomes valid, unless an operator restores a database. */
 const remembered = 60_000
 /** Milliseconds that a network beyond the limit waits. */
-export const waiting = 10_000
+const waiting = 10_000
 const capacity = 10_000
 
 /**
@@ -58,4 +59,13 @@ export class TokenLookups {
     const passed = this.#clock.now() - since
     return passed >= 0 && passed < duration
   }
+}
+
+/** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */
+export function tooManyUnknown(what: 'cookies' | 'credentials'): Problem {
+  return new Problem('not-signed-in', {
+    detail: `The address has sent too many invalid ${what}.`,
+    advice: 'Wait for the time in Retry-After.',
+    retryAfter: waiting / 1000,
+  })
 }

@@ -19,6 +19,23 @@ test('a complete configuration has no faults', () => {
         resource: { path: '/health', scopes: ['mcp:tools'], name: 'Health' },
       },
       'app.example.com:8443': { allow: 'signed-in' },
+      'api.example.com': {
+        allow: 'signed-in',
+        programs: { scopes: ['orders:read'] },
+        cors: { origins: ['https://spa.example.com', 'http://localhost:5173'], credentials: true },
+        paths: {
+          '/mcp': {
+            allow: { roles: ['admin'] },
+            programs: { scopes: ['mcp:tools'] },
+            cors: { origins: ['*'] },
+          },
+          '/orders/*': [
+            { methods: ['GET', 'M-SEARCH'], allow: 'everyone' },
+            { allow: 'signed-in', cors: 'application' },
+          ],
+        },
+        resource: { path: '/mcp' },
+      },
       'localhost:3001': { allow: 'everyone' },
       '[::1]:3001': { allow: 'everyone' },
     }),
@@ -57,6 +74,33 @@ test('every mistake is named', () => {
     [{ 'app.example.com': { allow: 'everyone', resource: { scopes: ['a b'] } } }, /list of scopes/],
     [{ 'app.example.com': { allow: 'everyone', resource: { scope: 'a' } } }, /scope is unknown/],
     [{ 'app.example.com': { allow: 'everyone', resource: true } }, /must be an object with path/],
+    [{ 'app.example.com': { allow: 'signed-in', methods: ['GET'] } }, /methods is unknown/],
+    [{ 'app.example.com': { allow: 'everyone', programs: { scopes: ['a'] } } }, /programs has no effect/],
+    ...[true, {}, { scopes: [] }, { scopes: 'a' }, { scopes: ['a b'] }, { scopes: ['"'] }].map(
+      (programs) =>
+        [
+          { 'app.example.com': { allow: 'signed-in', programs } },
+          /programs must be an object with scopes/,
+        ] as const,
+    ),
+    ...[
+      [{ methods: ['GET'] }, /allow is missing/],
+      [[{ allow: 'everyone' }, { allow: 'everyone', roles: ['admin'] }], /roles is unknown/],
+      [[{ allow: 'everyone' }, 'signed-in'], /must be a list of rules/],
+      [{ allow: 'everyone', methods: ['get'] }, /methods must be a list/],
+      [{ allow: 'everyone', methods: ['HEAD'] }, /methods must be a list/],
+      [{ allow: 'everyone', methods: [] }, /methods must be a list/],
+      [{ allow: 'everyone', token: true }, /token is unknown/],
+      [{ allow: 'everyone', cors: 'any' }, /must be 'application'/],
+      [{ allow: 'everyone', cors: { origins: ['null'] } }, /must be 'application'/],
+      [{ allow: 'everyone', cors: { origins: ['https://a.example/'] } }, /must be 'application'/],
+      [{ allow: 'everyone', cors: { origins: ['https://*.a.example'] } }, /must be 'application'/],
+      [{ allow: 'everyone', cors: { origins: ['*'], credentials: true } }, /needs origins without \*/],
+      [{ allow: 'everyone', cors: { origins: ['*'], methods: ['GET'] } }, /methods is unknown/],
+    ].map(
+      ([rule, message]) =>
+        [{ 'app.example.com': { allow: 'signed-in', paths: { '/a': rule } } }, message as RegExp] as const,
+    ),
     ...['admin', '/a*', '/*/a', '/a?b', '/a%20b', '/a//b', '/a/../b'].map(
       (path) =>
         [

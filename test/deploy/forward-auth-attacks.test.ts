@@ -18,9 +18,13 @@ for (const kind of guardKinds)
         'remote-groups': 'admin',
         'remote-token': 'x',
         'remote-name': 'x',
+        'remote-client': 'key:1',
+        'remote-scope': 'api:write',
         // The same names to frameworks that read headers as variables.
         remote_user: 'admin',
         remote_token: 'x',
+        remote_client: 'key:1',
+        remote_scope: 'api:write',
       }
       for (const [, base] of places) {
         await client.open(`${base}/`)

@@ -65,6 +65,41 @@ for (const kind of guardKinds)
       assert.equal(payload.sub, headers['remote-user'])
     })
 
+    test('a program with a key reaches what its scopes allow, and the application does not get the key', async (t) => {
+      const client = site.visitor(t)
+      const headers = { authorization: `Bearer ${await site.newKey(client, 'api:read')}` }
+      const { status, body } = await client.ask(`https://${subdomain}/api/x?a=1`, { headers })
+      assert.equal(status, 200)
+      const seen = (JSON.parse(body) as Seen).headers
+      assert.match(String(seen['remote-user']), /^key:/)
+      assert.deepEqual([seen['remote-client'], seen['remote-scope']], [seen['remote-user'], 'api:read'])
+      assert.doesNotMatch(seen.authorization ?? '', /pk_/)
+      const write = await client.ask(`https://${subdomain}/api/x`, { method: 'POST', headers })
+      assert.equal(write.status, 403)
+      for (const refused of [write, await client.ask(`https://${subdomain}/api/x`)])
+        assert.match(refused.headers['www-authenticate'] ?? '', /^Bearer [^B]*scope="api:(?:read|write)"$/)
+      // Elsewhere the header is the application's own.
+      const { headers: open } = JSON.parse(
+        (await client.ask(`https://${subdomain}/public/x`, { headers: { authorization: 'Basic YTpi' } }))
+          .body,
+      ) as Seen
+      assert.deepEqual([open.authorization, open['remote-client'] ?? ''], ['Basic YTpi', ''])
+      const without = JSON.parse((await client.ask(`https://${subdomain}/public/x`)).body) as Seen
+      assert.equal(without.headers.authorization, undefined)
+    })
+
+    test('a preflight reaches the application where the rule says so', async (t) => {
+      const client = site.visitor(t)
+      const ask = (path: string, asked = 'PUT') => {
+        const headers = { origin: 'https://spa.example', 'access-control-request-method': asked }
+        return client.ask(`https://${subdomain}${path}`, { method: 'OPTIONS', headers })
+      }
+      assert.equal((await ask('/cors/x')).status, 200)
+      for (const path of ['/', '/api/x']) assert.equal((await ask(path)).status, 401)
+      // Only Envoy sends the client what Postern answers with a success.
+      assert.equal((await ask('/api/x', 'GET')).status, kind.name === 'envoy' ? 204 : 403)
+    })
+
     test('a page with 200 assets, again and again, with a session and without', async (t) => {
       const client = await site.signedIn(t, 'assets')
       const stranger = site.visitor(t)
@@ -133,4 +168,35 @@ for (const kind of guardKinds)
         assert.equal((JSON.parse(again.body) as Seen).bytes, 'text=important'.length)
       })
     }
+  })
+
+for (const kind of guardKinds)
+  describe(`preflights that Postern answers behind ${kind.name}`, { skip: kind.missing }, () => {
+    const site = new GuardedApplication(kind, { answersPreflights: true })
+
+    test('by the rule for the path and the asked method, and without the application', async (t) => {
+      const client = await site.signedIn(t, 'preflights')
+      const preflight = (path: string, asked: string, origin = 'https://spa.example') => {
+        const headers = { origin, 'access-control-request-method': asked, authorization: 'Bearer x' }
+        return client.ask(`https://${subdomain}${path}`, { method: 'OPTIONS', headers })
+      }
+      const before = site.seen.length
+      const { status, headers } = await preflight('/api/x?a=%20b', 'GET')
+      assert.equal(status, 204)
+      assert.equal(headers['access-control-allow-origin'], 'https://spa.example')
+      assert.equal(headers['access-control-allow-methods'], 'GET')
+      for (const answer of [
+        await preflight('/api/x', 'POST'),
+        await preflight('/api/x', 'GET', 'https://evil.example'),
+        await preflight('/api/../admin/x', 'GET'),
+        await preflight('/', 'GET'),
+      ]) {
+        assert.ok([400, 401, 403].includes(answer.status), `${answer.status}`)
+        for (const name of ['access-control-allow-methods', 'remote-user', 'remote-token'])
+          assert.equal(answer.headers[name] ?? '', '')
+      }
+      assert.equal(site.seen.length, before)
+      assert.equal((await client.ask(`https://${subdomain}/api/x`)).status, 200)
+      assert.equal((await client.ask(`https://${subdomain}/api/x`, { method: 'OPTIONS' })).status, 403)
+    })
   })

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, type TestContext } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { eventually } from '../receiving/harness.ts'
 import { domain, own, startGuard, subdomain, type Guard, type GuardKind } from './guards.ts'
 import { ProxiedClient, type Answer } from './proxied-client.ts'
@@ -34,7 +34,7 @@ export class GuardedApplication {
   #provider!: OAuthProvider
   #guard!: Guard
 
-  constructor(kind: GuardKind) {
+  constructor(kind: GuardKind, { answersPreflights = false } = {}) {
     let application: Server
     let service: TestService
     before(async () => {
@@ -42,8 +42,17 @@ export class GuardedApplication {
       application.listen(0, '127.0.0.1')
       await once(application, 'listening')
       this.#provider = await startOAuthProvider()
-      const allow = 'signed-in'
-      const paths = { '/public/*': 'everyone', '/admin/*': { roles: ['admin'] } } as const
+      const allow = 'signed-in' as const
+      const programs = { scopes: ['api:read'] }
+      const paths = {
+        '/public/*': 'everyone',
+        '/admin/*': { roles: ['admin'] },
+        '/api/*': [
+          { methods: ['GET'], allow, programs, cors: { origins: ['https://spa.example'] } },
+          { methods: ['POST'], allow, programs: { scopes: ['api:write'] } },
+        ],
+        '/cors/*': { allow, cors: 'application' },
+      } as const
       service = await startTestService(engines[0]!, {
         env: {
           ...this.#provider.env('ACME'),
@@ -67,6 +76,7 @@ export class GuardedApplication {
       this.#guard = await startGuard(kind, {
         postern: addressOf(service.app.server),
         application: addressOf(application),
+        answersPreflights,
       })
       const client = new ProxiedClient(this.#guard)
       await eventually(async () => (await client.ask(`https://${own}/readyz`)).status === 200, 'it is ready')
@@ -102,6 +112,15 @@ export class GuardedApplication {
     const { status } = await this.signIn(client, id, await client.open(`${at}/`))
     assert.equal(status, 200)
     return client
+  }
+
+  /** An API key with these scopes. */
+  async newKey(client: ProxiedClient, ...scopes: string[]): Promise<string> {
+    const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'program', scopes })
+    const answer = await client.ask(`https://${own}/keys`, { method: 'POST', headers, body })
+    assert.equal(answer.status, 201, answer.body)
+    return (JSON.parse(answer.body) as { key: string }).key
   }
 
   async signOut(client: ProxiedClient): Promise<void> {

@@ -16,6 +16,8 @@ export const domain = 'shop.example.org'
 
 interface Places {
   folder: string
+  /** Whether Postern answers preflights: the lines for that are comments in the files. */
+  answersPreflights: boolean
   port: number
   /** `host:port` */
   postern: string
@@ -49,7 +51,7 @@ function missing(name: string, version: string): string | false {
 const nginx: GuardKind = {
   name: 'nginx',
   missing: missing('nginx', '-v'),
-  prepare({ folder, port, postern, application }) {
+  prepare({ folder, port, postern, application, answersPreflights }) {
     for (const file of ['postern-guard.conf', 'postern-locations.conf'])
       writeFileSync(join(folder, file), read(`nginx/${file}`))
     const sites = replaceAll(read('nginx/forward-auth.conf'), [
@@ -57,6 +59,7 @@ const nginx: GuardKind = {
       ['/etc/nginx/tls/fullchain.pem', `${folder}/cert.pem`],
       ['/etc/nginx/tls/privkey.pem', `${folder}/key.pem`],
       ['/etc/nginx/', `${folder}/`],
+      ...(answersPreflights ? [['# if ($postern_preflight)', 'if ($postern_preflight)'] as const] : []),
       ['127.0.0.1:3000', postern],
       ['127.0.0.1:8080', application],
     ])
@@ -76,13 +79,14 @@ const nginx: GuardKind = {
 const caddy = (program: 'caddy' | 'caddy-2.10.2'): GuardKind => ({
   name: program,
   missing: missing(program, 'version'),
-  prepare({ folder, port, postern, application }) {
+  prepare({ folder, port, postern, application, answersPreflights }) {
     const certificate = `\n\ttls ${folder}/cert.pem ${folder}/key.pem\n`
     const sites = replaceAll(read('caddy/forward-auth.Caddyfile'), [
       [`\n${own} {\n`, `\n${own} {${certificate}`],
       [`\n${subdomain}, ${domain} {\n`, `\n${subdomain}, ${domain} {${certificate}`],
       ['127.0.0.1:3000', postern],
       ['127.0.0.1:8080', application],
+      ...(answersPreflights ? [['# import preflights', 'import preflights'] as const] : []),
     ])
     const file = join(folder, 'Caddyfile')
     const options = `https_port ${port}\n auto_https disable_redirects\n default_bind 127.0.0.1\n admin off`
@@ -94,7 +98,7 @@ const caddy = (program: 'caddy' | 'caddy-2.10.2'): GuardKind => ({
 const traefik: GuardKind = {
   name: 'traefik',
   missing: missing('traefik', 'version'),
-  prepare({ folder, port, postern, application }) {
+  prepare({ folder, port, postern, application, answersPreflights }) {
     const file = join(folder, 'forward-auth.yaml')
     writeFileSync(
       file,
@@ -103,6 +107,12 @@ const traefik: GuardKind = {
         ['/etc/traefik/tls/privkey.pem', `${folder}/key.pem`],
         ['127.0.0.1:3000', postern],
         ['127.0.0.1:8080', application],
+        ...(answersPreflights
+          ? [
+              ['    # application-preflights:', '    application-preflights:'] as const,
+              ['    #   ', '      '] as const,
+            ]
+          : []),
       ]),
     )
     return [
@@ -148,7 +158,7 @@ export interface Guard {
 /** Starts the proxy; resolves when it listens. */
 export async function startGuard(
   kind: GuardKind,
-  to: Pick<Places, 'postern' | 'application'>,
+  to: Pick<Places, 'postern' | 'application' | 'answersPreflights'>,
 ): Promise<Guard> {
   const folder = temporaryFolder()
   const port = await freePort()

@@ -7,6 +7,7 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { rowsOf } from '#test/harness/rows.ts'
 import type { ForwardAuthConfig } from '../../src/forward-auth/config.ts'
+import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { signIn } from '../login/harness.ts'
 
@@ -81,6 +82,7 @@ export class GuardedSite {
     engine: Engine,
     config: (ownHost: string) => ForwardAuthConfig,
     env: Record<string, string> = {},
+    clients: readonly ClientConfig[] = [],
   ) {
     before(async () => {
       this.provider = await startOAuthProvider()
@@ -94,7 +96,7 @@ export class GuardedSite {
           TRUSTED_PROXIES: '127.0.0.1',
           ...env,
         },
-        config: { forwardAuth: config(this.ownHost) },
+        config: { forwardAuth: config(this.ownHost), login: { clients } },
         parts: { clock: { ...systemClock, now: () => (this.stoppedAt ?? Date.now()) + this.shift } },
       })
     })

@@ -15,6 +15,24 @@ const defaultLifetime = 15 * 60
 
 const type = 'at+jwt'
 
+const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
+/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
+const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** The credential in an Authorization header. @throws Problem `not-signed-in` for another form than `Bearer <credential>` */
+export function readBearer(authorization: string): string {
+  const token = bearer.exec(authorization)?.[1]
+  if (token) return token
+  throw new Problem('not-signed-in', {
+    detail: 'The Authorization header is not of the form `Bearer <credential>`.',
+  })
+}
+
+/** Whether it is of the form of an access token, unlike API keys and refresh tokens. */
+export function isJwt(token: string): boolean {
+  return jwt.test(token)
+}
+
 interface AccessTokensParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
   keys: SigningKeys
   tokenFamilies: TokenFamilies
@@ -116,13 +134,21 @@ export class AccessTokens {
     return `${this.#parts.baseUrl()}/oauth2/userinfo`
   }
 
-  /** The principal of a token. @throws Problem `not-signed-in` when it is invalid, expired or revoked. */
-  async authenticate(token: string): Promise<Principal> {
-    const claims = await this.verify(token, [this.#parts.baseUrl()])
+  /**
+   * A token for one of these audiences, with its app, and its sign-in if it has a user.
+   * @throws Problem `not-signed-in` when it is invalid, expired, revoked or for others
+   */
+  async accept(token: string, audience: readonly string[]) {
+    const claims = await this.verify(token, audience)
     const app = await this.#parts.findApp(claims.client_id)
     if (!app) throw invalid()
+    return { claims, app, live: await this.#findLive(claims) }
+  }
+
+  /** The principal of a token. @throws Problem `not-signed-in` when it is invalid, expired or revoked. */
+  async authenticate(token: string): Promise<Principal> {
+    const { claims, app, live } = await this.accept(token, [this.#parts.baseUrl()])
     const scopes = claims.scope?.split(' ').filter(isScope) ?? []
-    const live = await this.#findLive(claims)
     if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes }
     // A sign-in at GET /auth/{provider} has no scopes and acts as its user. A token without scopes can reach nothing that needs one.
     return this.#principalOf(claims, live, { app, scopes: live.scope === null ? undefined : scopes })

@@ -32,8 +32,8 @@ export class RefusedKey extends Error {
 
 export interface NewKey {
   name: string
-  /** At least one. */
-  scopes: readonly Scope[]
+  /** At least one: those of this service, and those that applications behind a proxy need. */
+  scopes: readonly string[]
   /** Milliseconds since 1970. */
   expiresAt?: number | undefined
 }
@@ -82,8 +82,14 @@ export class ApiKeys {
 
   /** The principal of a key. @throws Problem `not-signed-in` when it is unknown, expired or revoked. */
   async authenticate(key: string): Promise<Principal> {
+    const { id, scopes } = await this.find(key)
+    return principalOf(id, parseScopes(scopes))
+  }
+
+  /** A key's id and scopes, separated by spaces. @throws Problem as `authenticate` */
+  async find(key: string): Promise<Pick<KeyRow, 'id' | 'scopes'>> {
     const hash = hashToken(key)
-    if (this.#adminHash && equalBytes(hash, this.#adminHash)) return principalOf('ADMIN_API_KEY', ['admin'])
+    if (this.#adminHash && equalBytes(hash, this.#adminHash)) return { id: 'ADMIN_API_KEY', scopes: 'admin' }
     const now = this.#clock.now()
     const row = await this.#database.reader
       .selectFrom('api_keys')
@@ -94,7 +100,7 @@ export class ApiKeys {
     if (row.revoked_at !== null) throw refused('revoked-key', row.id)
     if (row.expires_at !== null && row.expires_at <= now) throw refused('expired-key', row.id)
     if ((row.last_used_at ?? 0) < now - useResolution) this.#updateLastUse(row.id, now)
-    return principalOf(row.id, parseScopes(row.scopes))
+    return row
   }
 
   /**
@@ -190,7 +196,7 @@ function principalOf(keyId: string, scopes: readonly Scope[]): Principal {
   return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
 }
 
-/** Ignores unknown scopes: a newer version may have created the key. */
+/** Ignores other scopes: those of applications, and those of a newer version. */
 function parseScopes(scopes: string): Scope[] {
   return scopes.split(' ').filter(isScope)
 }

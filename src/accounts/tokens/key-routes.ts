@@ -28,9 +28,6 @@ import { jwksMaxAge, type SigningKeys } from './signing-keys.ts'
 const tags = ['sign-in']
 const access = { scope: 'admin' } as const
 
-const everyScope = Object.keys(scopes) as Scope[]
-const ScopeList = Type.Array(Type.Enum(everyScope), { minItems: 1, maxItems: everyScope.length })
-
 const Key = closedObject({
   id: Type.String(),
   name: Type.String(),
@@ -46,11 +43,6 @@ const Key = closedObject({
 const NewKey = closedObject({
   ...Key.properties,
   key: Type.String({ description: 'The key itself. No other answer contains it.' }),
-})
-const Body = closedObject({
-  name: DisplayName,
-  scopes: ScopeList,
-  expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
 })
 
 /** GET and POST /keys, DELETE /keys/{id}: API keys, for admins. */
@@ -83,7 +75,14 @@ function listRoute(app: App, { keys, database, cursors }: AccountServices): void
   )
 }
 
-function createRoute(app: App, { keys, database, recentSignIn, clock }: AccountServices): void {
+function createRoute(app: App, services: AccountServices): void {
+  const { keys, database, recentSignIn, clock, applicationScopes } = services
+  const every = [...new Set([...Object.keys(scopes), ...applicationScopes()])] as Scope[]
+  const Body = closedObject({
+    name: DisplayName,
+    scopes: Type.Array(Type.Enum(every), { minItems: 1, maxItems: every.length }),
+    expiresAt: Type.Optional(nullable(DateTime, 'Null or absent: never')),
+  })
   app.post(
     '/keys',
     {

@@ -112,6 +112,11 @@ export class RawCall {
     })
   }
 
+  /** Adds a header to the answer, also to that of an error. */
+  setHeader(name: string, value: string): void {
+    this.#response.setHeader(name, value)
+  }
+
   /** Makes the answer the last one on its connection. */
   closeConnection(): void {
     this.#response.setHeader('connection', 'close')

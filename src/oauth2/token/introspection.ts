@@ -4,6 +4,7 @@ import {
   type AccessTokenClaims,
   type AccessTokens,
   allowedScopes,
+  isJwt,
 } from '../../accounts/tokens/access-tokens.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
@@ -97,9 +98,6 @@ function publicClient({ id }: Client): RefusedClient {
   })
 }
 
-/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
-const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
-
 /** A token that this service issued: whom it belongs to, and whether it is valid now. */
 export type KnownToken =
   | { kind: 'access'; claims: AccessTokenClaims; active: boolean }
@@ -117,7 +115,7 @@ export class TokenStatus {
 
   /** `undefined` for an unknown token, and for an access token that has expired. */
   async find(token: string): Promise<KnownToken | undefined> {
-    if (!jwt.test(token)) {
+    if (!isJwt(token)) {
       const described = await this.#refreshTokens.describe(token)
       return described && { kind: 'refresh', ...described }
     }
