@@ -22,6 +22,9 @@ export type FilterKind =
 /** Who may read a list: everyone, signed-in users, or admins. API keys with the list's scope may read all. */
 type ListAccess = 'public' | 'user' | 'admin'
 
+/** Where rows without a value come in an order. */
+export type NullsPlace = 'first' | 'last'
+
 /** How a list is paged. */
 export type PageStyle = 'cursor' | 'offset' | 'keyset'
 
@@ -109,8 +112,11 @@ export interface ListOptions<Name extends string = string> {
    * filters it must pass each.
    */
   or?: Readonly<Record<string, readonly string[]>>
-  /** Fields that clients may sort by. */
-  sort?: readonly NoInfer<Name>[]
+  /**
+   * Fields that clients may sort by. With `nulls`, rows without a value come first or last in both directions, also in the default order.
+   * Without it, null is above all values on PostgreSQL, and below them on SQLite.
+   */
+  sort?: readonly (NoInfer<Name> | { readonly field: NoInfer<Name>; readonly nulls: NullsPlace })[]
   /** The default order, descending with a leading `-`. Default: the key. */
   order?: readonly (NoInfer<Name> | `-${NoInfer<Name>}`)[]
   /** The page styles. The parameters of a request select one; by default it is the first. Default `['cursor']`. */

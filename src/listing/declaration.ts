@@ -30,7 +30,7 @@ function repeated(values: readonly string[]): Set<string> {
 
 /** Fills in the defaults. @param options without faults */
 export function completeList(options: List): ListDeclaration {
-  const { path, table, name = path, summary = `Rows of ${table}`, key, sort = [], access = 'admin' } = options
+  const { path, table, name = path, summary = `Rows of ${table}`, key, access = 'admin' } = options
   return {
     name,
     path,
@@ -39,7 +39,10 @@ export function completeList(options: List): ListDeclaration {
     fields: fieldsOf(options.fields),
     key,
     filters: filtersOf(options),
-    sort,
+    sort: sortNames(options),
+    nulls: Object.fromEntries(
+      (options.sort ?? []).flatMap((one) => (typeof one === 'string' ? [] : [[one.field, one.nulls]])),
+    ),
     order: options.order ?? [key],
     pages: options.pages ?? ['cursor'],
     limit: pageLimit(options.limit ?? {}),
@@ -54,6 +57,10 @@ export function completeList(options: List): ListDeclaration {
     openInDemo: false,
     ...(options.where && { where: options.where }),
   }
+}
+
+function sortNames({ sort = [] }: Pick<List, 'sort'>): string[] {
+  return sort.map((one) => (typeof one === 'string' ? one : one.field))
 }
 
 function fieldsOf(fields: Readonly<Record<string, FieldOptions>>): Record<string, Field> {
@@ -144,15 +151,22 @@ function validateOrder({ fields, key, sort = [], order = [key] }: List): string[
     return [
       '`key` must be the name of one field. For a key of several columns, list a view that joins them into one',
     ]
-  if (!areTexts(sort)) return ['`sort` must be an array of field names']
+  if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isPlacing(one)))
+    return ["`sort` must be an array of field names, or of { field, nulls: 'first' or 'last' }"]
   if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
     ...validateSortField(fields, key, 'key'),
-    ...sort.flatMap((name) => validateSortField(fields, name, 'sort')),
+    ...sortNames({ sort }).flatMap((name) => validateSortField(fields, name, 'sort')),
     ...order.flatMap((name) => validateSortField(fields, name.replace(/^-/, ''), 'order')),
   ]
   if (Object.hasOwn(fields, key) && fields[key]!.nullable) faults.push(`the key ${key} must not be nullable`)
   return faults
+}
+
+function isPlacing(given: unknown): boolean {
+  if (typeof given !== 'object' || given === null) return false
+  const { field, nulls } = given as { field?: unknown; nulls?: unknown }
+  return typeof field === 'string' && (nulls === 'first' || nulls === 'last')
 }
 
 function validateSortField(fields: List['fields'], name: string, option: string): string[] {
@@ -240,7 +254,7 @@ function validatePages(options: List): string[] {
 }
 
 function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: readonly string[]): string[] {
-  if (typeof key !== 'string' || !areTexts(order) || !areTexts(sort)) return []
+  if (typeof key !== 'string' || !areTexts(order) || !Array.isArray(sort)) return []
   const faults: string[] = []
   if (sort.length > 0 || order.length !== 1 || order[0]!.replace(/^-/, '') !== key)
     faults.push('pages by keyset need the order of the key alone: their cursor is the key')

@@ -3,7 +3,14 @@ import type { Engine } from '../storage/query-runner.ts'
 import { quote } from '../storage/sql-text.ts'
 import type { Scope } from '../http/access/principal.ts'
 import type { TimeForm } from './stored-times.ts'
-import type { ExpandOptions, FieldOptions, FilterOptions, ListOptions, RowAccess } from './config.ts'
+import type {
+  ExpandOptions,
+  FieldOptions,
+  FilterOptions,
+  ListOptions,
+  NullsPlace,
+  RowAccess,
+} from './config.ts'
 
 /** A field of a list, complete. */
 export interface Field extends FieldOptions {
@@ -88,11 +95,14 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'filters' | 'or' | 'expand' | 'keep' | 'where'>
+  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where'>
 > {
   fields: Readonly<Record<string, Field>>
   filters: readonly Filter[]
   expand: readonly Expansion[]
+  sort: readonly string[]
+  /** By field: where rows without a value come. */
+  nulls: Readonly<Record<string, NullsPlace>>
   limit: { default: number; max: number }
   /** Whether triggers maintain the total and the row positions of the default order (counts/). */
   maintainCounts: boolean
@@ -123,13 +133,30 @@ export interface SortKey {
   name: string
   field: Field
   descending: boolean
+  /** Where rows without a value come; without it, where the engine has them. */
+  nulls?: NullsPlace
+}
+
+/** Whether rows without a value come after all others. */
+export function nullsComeAfter({ nulls, descending }: SortKey, engine: Engine): boolean {
+  return nulls === undefined ? (engine === 'postgres') !== descending : nulls === 'last'
+}
+
+/** Whether rows without a value are at the other end than in an index of the engine, whose declaration does not place them. */
+export function isOpposed(key: SortKey, engine: Engine): boolean {
+  const { nulls: _, ...natural } = key
+  return key.field.nullable === true && nullsComeAfter(key, engine) !== nullsComeAfter(natural, engine)
 }
 
 /** Reads a key of an order: a field, descending with a leading `-`. @throws Error when there is no such field. */
-export function sortKeyOf(list: Pick<ListDeclaration, 'name' | 'fields'>, text: string): SortKey {
+export function sortKeyOf(
+  list: Pick<ListDeclaration, 'name' | 'fields'> & { nulls?: ListDeclaration['nulls'] },
+  text: string,
+): SortKey {
   const descending = text.startsWith('-')
   const name = descending ? text.slice(1) : text
-  return { name, field: fieldOf(list, name), descending }
+  const nulls = list.nulls && Object.hasOwn(list.nulls, name) ? list.nulls[name] : undefined
+  return { name, field: fieldOf(list, name), descending, ...(nulls && { nulls }) }
 }
 
 /** Returns a field by its name. @throws Error when the list does not declare it. */

@@ -33,14 +33,21 @@ function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonl
   return [...keys, sortKeyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
-/** The order as field names, descending with a leading `-`. Cursors are bound to it. */
+/** The order as field names, descending with a leading `-`, and where nulls come. Cursors are bound to it. */
 export function writeOrder(order: readonly SortKey[]): string[] {
-  return order.map(({ name, descending }) => (descending ? `-${name}` : name))
+  return order.map(
+    ({ name, descending, nulls }) => `${descending ? '-' : ''}${name}${nulls ? ` nulls ${nulls}` : ''}`,
+  )
 }
 
 /** The order with all directions reversed. */
 export function reversed(order: readonly SortKey[]): SortKey[] {
-  return order.map((key) => ({ ...key, descending: !key.descending }))
+  return order.map(({ name, field, descending, nulls }) => ({
+    name,
+    field,
+    descending: !descending,
+    ...(nulls && { nulls: nulls === 'first' ? ('last' as const) : ('first' as const) }),
+  }))
 }
 
 function readKeys(list: ListDeclaration, sort: string): SortKey[] {

@@ -7,7 +7,9 @@ import {
   comparison,
   type Field,
   fieldOf,
+  isOpposed,
   type ListDeclaration,
+  nullsComeAfter,
   shownFields,
   type SortKey,
 } from './list.ts'
@@ -57,7 +59,7 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
     readColumn(fieldOf(list, name), engine),
   )
   if (shape.total !== undefined) columns.push(`(${shape.total}) as ${internalName('total')}`)
-  const byColumns = order.map(({ field, descending }) => orderTerm(quote(field.column), descending))
+  const byColumns = order.map((key) => orderTerm(quote(key.field.column), key, engine))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)
     if (range) conditions.push(...rangeConditions(range, shape, afterFilters, statement))
@@ -80,7 +82,7 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   if (selects.length === 0) selects.push(`from ${quoteTable(list.table)} where 1 = 0`)
   return selects.length === 1
     ? statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
-    : statement.plan(mergeRanges(selects, columns, shape))
+    : statement.plan(mergeRanges(selects, columns, shape, engine))
 }
 
 /** Merges the rows of several ranges. A column may sort in another way than its converted value, so each range reads both. */
@@ -88,6 +90,7 @@ function mergeRanges(
   selects: readonly string[],
   columns: readonly string[],
   { order, rows }: QueryShape,
+  engine: Engine,
 ): string {
   const named = columns.map((column, index) => `${column} as ${internalName(`c${index}`)}`)
   const keys = order.map(({ field }, index) => `${quote(field.column)} as ${internalName(`k${index}`)}`)
@@ -96,7 +99,7 @@ function mergeRanges(
       `select * from (select ${[...named, ...keys].join(', ')} ${sql}) as ${internalName(`range${index}`)}`,
   )
   const shown = columns.map((_, index) => internalName(`c${index}`))
-  const byKeys = order.map(({ descending }, index) => orderTerm(internalName(`k${index}`), descending))
+  const byKeys = order.map((key, index) => orderTerm(internalName(`k${index}`), key, engine))
   return `select ${shown.join(', ')} from (${ranges.join(' union all ')}) as ${internalName('page')}${limited(byKeys, rows)}`
 }
 
@@ -210,8 +213,8 @@ function where(conditions: readonly string[]): string {
   return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
 }
 
-function orderTerm(column: string, descending: boolean): string {
-  return `${column}${descending ? ' desc' : ''}`
+function orderTerm(column: string, key: SortKey, engine: Engine): string {
+  return `${column}${key.descending ? ' desc' : ''}${isOpposed(key, engine) ? ` nulls ${key.nulls!}` : ''}`
 }
 
 /** Rows that equal a position in the first keys and come after it in the next ones. */
@@ -226,7 +229,7 @@ interface Range {
  * The rows after a position, as ranges of an index in this order, nearest first. Each change of direction adds a range, and so
  * does each key that may be null.
  *
- * Nulls sort as in the engine's indexes: above all values on PostgreSQL, below all values on SQLite.
+ * Unless the order places them, nulls sort as in the engine's indexes: above all values on PostgreSQL, below all values on SQLite.
  * @param nulls which of the position's values are null.
  */
 function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engine: Engine): Range[] {
@@ -234,9 +237,9 @@ function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engin
   let start = 0
   while (start < order.length) {
     const first = order[start]!
-    const nullsComeAfter = (engine === 'postgres') !== first.descending
+    const isBeforeNulls = nullsComeAfter(first, engine)
     if (nulls[start]) {
-      if (!nullsComeAfter) ranges.push({ equal: start, next: { kind: 'not null' } })
+      if (!isBeforeNulls) ranges.push({ equal: start, next: { kind: 'not null' } })
       start += 1
       continue
     }
@@ -248,7 +251,7 @@ function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engin
     const joins = (index: number): boolean =>
       order[index]!.descending === first.descending && !mayBeNull(index) && !isAlone(index)
     if (!isAlone(start)) while (end < order.length && joins(end)) end += 1
-    if (first.field.nullable && nullsComeAfter) ranges.push({ equal: start, next: { kind: 'null' } })
+    if (first.field.nullable && isBeforeNulls) ranges.push({ equal: start, next: { kind: 'null' } })
     ranges.push({ equal: start, next: { kind: 'after', keys: end - start } })
     start = end
   }

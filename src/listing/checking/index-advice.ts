@@ -1,4 +1,4 @@
-import { fieldOf, type Filter, type ListDeclaration, type SortKey } from '../list.ts'
+import { fieldOf, type Filter, isOpposed, type ListDeclaration, type SortKey } from '../list.ts'
 import { areConditions } from '../items.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -46,10 +46,10 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
   const advised: { index: Index; queries: string[] }[] = []
   const advise = (query: DeclaredQuery): void => {
     const wanted = wantedIndex(list, rows, query)
-    if (!wanted || table.indexes.some((index) => serves(index, wanted))) return
-    const serving = advised.find(({ index }) => serves(index, wanted))
+    if (!wanted || table.indexes.some((index) => serves(index, wanted, engine))) return
+    const serving = advised.find(({ index }) => serves(index, wanted, engine))
     if (serving) serving.queries.push(wanted.query)
-    else advised.push({ index: indexFor(wanted), queries: [wanted.query] })
+    else advised.push({ index: indexFor(wanted, engine), queries: [wanted.query] })
   }
   single.forEach(advise)
   const ofSingle = advised.length
@@ -68,12 +68,12 @@ export function missingIndex(
   indexes: readonly Index[],
   engine: Engine,
 ): MissingIndex[] {
-  if (indexes.some((index) => serves(index, wanted))) return []
-  return [{ queries: [wanted.query], statement: createIndex(table, indexFor(wanted), engine) }]
+  if (indexes.some((index) => serves(index, wanted, engine))) return []
+  return [{ queries: [wanted.query], statement: createIndex(table, indexFor(wanted, engine), engine) }]
 }
 
 /** Whether the index, read forward or backward, gives the rows in their order. */
-function serves({ unique, columns }: Index, { equal, order }: WantedIndex): boolean {
+function serves({ unique, columns }: Index, { equal, order }: WantedIndex, engine: Engine): boolean {
   // A single row needs no order.
   if (unique && columns.every(({ column }) => equal.includes(column))) return true
   const open = new Set(equal)
@@ -84,25 +84,42 @@ function serves({ unique, columns }: Index, { equal, order }: WantedIndex): bool
   const rest = columns.slice(position, position + keys.length)
   if (rest.length < keys.length) return false
   const turned = rest.map(({ descending }, index) => descending !== keys[index]!.descending)
-  return rest.every(({ column }, index) => column === keys[index]!.field.column) && new Set(turned).size <= 1
+  const isSame = ({ column, opposed = false }: Index['columns'][number], key: SortKey): boolean =>
+    column === key.field.column && opposed === isOpposedInIndex(key, engine)
+  return rest.every((part, index) => isSame(part, keys[index]!)) && new Set(turned).size <= 1
 }
 
-function indexFor({ equal, order }: WantedIndex): Index {
+/** SQLite reads an index in two parts for nulls at the other end; PostgreSQL needs an index that has them there. */
+function isOpposedInIndex(key: SortKey, engine: Engine): boolean {
+  return engine === 'postgres' && isOpposed(key, engine)
+}
+
+function indexFor({ equal, order }: WantedIndex, engine: Engine): Index {
   const keys = order.filter(({ field }) => !equal.includes(field.column))
-  const columns = [
+  const columns: Index['columns'] = [
     ...equal.map((column) => ({ column, descending: false })),
-    ...keys.map(({ field, descending }) => ({ column: field.column, descending })),
+    ...keys.map((key) => ({
+      column: key.field.column,
+      descending: key.descending,
+      ...(isOpposedInIndex(key, engine) && { opposed: true }),
+    })),
   ]
   // Orders of the same columns with other directions need an index each, unless one is the reverse of the other.
   const mixed = new Set(keys.map(({ descending }) => descending)).size > 1
-  const parts = columns.map(({ column, descending }) => (mixed && descending ? `${column}_desc` : column))
+  const parts = columns.map(({ column, descending, opposed }) => {
+    const end = descending ? `${column}_desc_nulls_last` : `${column}_nulls_first`
+    return opposed ? end : mixed && descending ? `${column}_desc` : column
+  })
   return { name: parts.join('_'), unique: false, columns }
 }
 
 function createIndex(table: string, { name, columns }: Index, engine: Engine): string {
   // Without CONCURRENTLY, PostgreSQL locks out writers while it creates the index.
   const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
-  const parts = columns.map(({ column, descending }) => `${quote(column)}${descending ? ' desc' : ''}`)
+  const parts = columns.map(
+    ({ column, descending, opposed }) =>
+      `${quote(column)}${descending ? ' desc' : ''}${opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''}`,
+  )
   return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`
 }
 
@@ -129,7 +146,9 @@ interface DeclaredQueries {
 /** The queries that a declaration allows. The reverse of a sort is not among them: it reads the same index backward. */
 export function declaredQueries(list: ListDeclaration): DeclaredQueries {
   const byDefault = defaultOrder(list)
-  const sorts = list.sort.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
+  // The reverse of an order with nulls at a fixed end is another index.
+  const names = list.sort.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
+  const sorts = names.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
   const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: byDefault }))
   const pairs = filters.flatMap(({ query, filter }) =>
     sorts.map((sort) => ({ query: `${query}&${sort.query}`, filter, order: sort.order })),

@@ -20,7 +20,7 @@ const columnsOf = `
   join pg_namespace n on n.oid = coalesce(base.typnamespace, t.typnamespace)
   where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
-// An index serves an order, or its reverse, if its nulls are above all values: indoption 0 (asc nulls last) and 3 (desc nulls first).
+// indoption: 0 asc nulls last, 1 desc nulls last, 2 asc nulls first, 3 desc nulls first.
 const indexesOf = `
   select i.indexrelid::regclass::text as name, i.indisunique as is_unique, pg_get_indexdef(i.indexrelid) as definition,
     i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree' as plain,
@@ -68,7 +68,7 @@ export async function inspectPostgresTable(
     kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
     materialized: found.kind === 'm',
     columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
-    indexes: indexes.filter(isInNaturalOrder).map(describeIndex),
+    indexes: indexes.filter(isByColumns).map(describeIndex),
     forbidden: !found.readable,
     rowids: false,
     definitions: indexes.map(({ definition }) => definition),
@@ -85,15 +85,19 @@ function describeColumn({ not_null, kind, type, labels, loose, operators }: Colu
   }
 }
 
-function isInNaturalOrder({ plain, columns }: IndexRow): boolean {
-  return plain && columns.every(({ option, collated }) => collated && (option === 0 || option === 3))
+function isByColumns({ plain, columns }: IndexRow): boolean {
+  return plain && columns.every(({ collated }) => collated)
 }
 
 function describeIndex({ name, is_unique, columns }: IndexRow): Index {
   return {
     name,
     unique: is_unique,
-    columns: columns.map(({ column, option }) => ({ column, descending: option === 3 })),
+    columns: columns.map(({ column, option }) => ({
+      column,
+      descending: (option & 1) === 1,
+      ...((option === 1 || option === 2) && { opposed: true }),
+    })),
   }
 }
 

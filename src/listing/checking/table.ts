@@ -22,7 +22,14 @@ export interface TableColumn {
 export interface Index {
   name: string
   unique: boolean
-  columns: readonly { column: string; descending: boolean }[]
+  columns: readonly IndexedColumn[]
+}
+
+interface IndexedColumn {
+  column: string
+  descending: boolean
+  /** On PostgreSQL: whether its nulls are not above all values, as they are by default. */
+  opposed?: boolean
 }
 
 export interface Table {
