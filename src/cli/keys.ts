@@ -18,7 +18,10 @@ export async function createKey(name: string, options: CreateOptions): Promise<v
   await withServices(async ({ keys, applicationScopes }) => {
     const known = granted.every(isScope) ? [] : await applicationScopes()
     const unknown = granted.find((scope) => !isScope(scope) && !known.includes(scope))
-    if (unknown !== undefined) throw new UsageFailure(`${unknown} is not a scope. ${advice}`)
+    if (unknown !== undefined)
+      throw new UsageFailure(
+        `${unknown} is not a scope. ${advice} In rules of forwardAuth: ${known.join(', ') || 'none'}.`,
+      )
     const { id, key } = await keys.create({ name, scopes: granted, expiresAt }, { actor: 'cli' })
     print({ id, key, scopes: granted }, `${key}\n`)
     if (!isJson())

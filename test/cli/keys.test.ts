@@ -1,5 +1,7 @@
 // `postern keys`: what a key is given, what the list shows, what ends.
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
@@ -32,6 +34,22 @@ onEachEngine('postern keys', (engine) => {
     assert.equal((await run('keys', 'revoke', id)).code, 0)
     assert.equal(await status(key, '/subscribers'), 401)
     assert.match((await run('keys', 'list')).stdout, new RegExp(`^${id}.*revoked$`, 'm'))
+  })
+
+  test('a key can have the scopes that rules of forward authentication name, and no made-up one', async () => {
+    const POSTERN_CONFIG = join(home, 'rules.config.mjs')
+    const programs = { scopes: ['orders:read'] }
+    const forwardAuth = { hosts: { 'api.example.com': { allow: 'signed-in', programs } } }
+    writeFileSync(POSTERN_CONFIG, `export default ${JSON.stringify({ forwardAuth })}`)
+    const env = { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32), POSTERN_CONFIG }
+    const make = (scope: string) => postern(home, ['keys', 'create', 'program', '--scope', scope], env)
+    const { stdout, stderr } = await make('orders:read,operate')
+    assert.match(stderr, /with the scopes orders:read operate\./)
+    assert.equal(await status(stdout.trim(), '/metrics'), 200)
+    assert.equal(await status(stdout.trim(), '/audit'), 403)
+    const wrong = await make('orders:write')
+    assert.equal(wrong.code, 2)
+    assert.match(wrong.stderr, /orders:write is not a scope.* rules of forwardAuth: orders:read/s)
   })
 
   test('the role admin is the scope admin', async () => {
