@@ -20,4 +20,5 @@ export default defineConfig({
     },
     undeclaredTypes: 'refuse',
   },
+  login: { sameAddress: 'offer' },
 })

@@ -200,6 +200,13 @@ export const sealedColumns = {
     shortLived: true,
     context: ({ state_hash: hash }) => `flows:${Buffer.from(hash).toString('hex')}`,
   }),
+  flowPending: sealed({
+    table: 'flows',
+    column: 'pending',
+    key: ['state_hash'],
+    shortLived: true,
+    context: ({ state_hash: hash }) => `flows.pending:${Buffer.from(hash).toString('hex')}`,
+  }),
 } as const
 
 export const allSealedColumns: readonly SealedColumn[] = Object.values(sealedColumns)

@@ -78,6 +78,12 @@ export interface LoginConfig<DB = HookTables> {
    */
   updateProfile?: boolean
   /**
+   * What happens when the verified address of a new identity is that of a user who signs in with another provider. `offer`: a page asks
+   * the person to sign in with that provider, which links the identity, or to continue as a new user. `separate`, the default: the identity
+   * gets a user of its own. Neither links anything by the address alone.
+   */
+  sameAddress?: 'separate' | 'offer'
+  /**
    * The events about accounts that are emitted: `true` for user.created, user.signed_in, identity.linked and
    * identity.unlinked, or a list of them. Default: no events.
    */
@@ -129,6 +135,12 @@ function validateTokenStorage(stored: StoredTokenScopes, configured: readonly st
     .map((name) => `login.providers.${name}: keepTokens is set, but there is no such provider`)
 }
 
+function validateSameAddress({ sameAddress }: LoginConfig): string[] {
+  return sameAddress === undefined || ['separate', 'offer'].includes(sameAddress)
+    ? []
+    : ["login.sameAddress must be 'separate' or 'offer'"]
+}
+
 /** The groups whose members are admins. Faults are reported by `resolveLoginConfig`. */
 export function adminGroupsOf(
   config: LoginConfig,
@@ -148,7 +160,7 @@ export function resolveLoginConfig(
   environment: readonly ProviderSettings[],
   builtIn?: string,
 ): { providers: ResolvedProvider[]; stored: StoredTokenScopes; faults: string[] } {
-  const faults = validateHooks(config)
+  const faults = [...validateHooks(config), ...validateSameAddress(config)]
   const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
   const names = builtIn === undefined ? [] : [builtIn]

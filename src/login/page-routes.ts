@@ -4,6 +4,7 @@ import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
 import { type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
+import { earlierProviders, offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
@@ -15,6 +16,7 @@ const LoginQuery = Type.Object({
   error: optionalText('The failure code of the last sign-in'),
   id: optionalText('The reference ID of this failure'),
   provider: optionalText('The provider of the failed sign-in'),
+  offer: optionalText('The sign-in whose identity can be linked to an earlier user'),
   message: optionalText('The message of a hook that rejected the sign-in'),
   proof: optionalText('The signature of the message'),
   return_to: Type.Optional(Type.String()),
@@ -32,6 +34,7 @@ export async function pageRoutes(app: App, parts: LoginServices): Promise<void> 
     providersRoute(routes, parts)
     loginPageRoute(routes, parts)
   })
+  await offerRoute(app, parts)
 }
 
 function providersRoute(routes: App, { providers }: LoginServices): void {
@@ -81,10 +84,14 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       const token = sessionCookie.read(request)
       const session = token === undefined ? undefined : await sessions.find(token)
       const user = session && (await users.find(database.reader, session.userId))
-      const html = loginPage({
+      const browser = parts.binding.of(request, reply)
+      const hash = query.offer && Buffer.from(query.offer, 'base64url')
+      const offer = hash ? await parts.flows.findOffer(hash, browser) : undefined
+      const page: LoginPage = {
         providers: buttons,
         signedInAs: user && (user.name ?? user.email ?? user.id),
-        error,
+        // The offer was used, or has expired.
+        error: error ?? (offer && !offer.verified ? 'sign-in-expired' : undefined),
         referenceId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
@@ -94,9 +101,17 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
         view: pageView(reply),
         usedLast: lastProvider.read(request),
         demo,
-      })
+      }
       rememberLocales(reply, query['ui_locales'])
-      return sendPage(reply, html)
+      const { row, verified } = offer ?? {}
+      if (!row || !verified) return sendPage(reply, loginPage(page))
+      const earlier = await earlierProviders(parts, { row, verified })
+      const message = error === undefined ? '' : failureMessage(error, page)
+      const { label } = providers.get(row.provider)?.provider ?? { label: row.provider }
+      return sendPage(
+        reply,
+        offerPage({ view: page.view, offer: { row, verified }, earlier, label, message }),
+      )
     },
   )
 }

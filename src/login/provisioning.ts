@@ -16,7 +16,7 @@ interface ProvisionedUser {
 }
 
 /** What the audit log and hooks are told about the sign-in. */
-interface SignInContext {
+export interface SignInContext {
   origin: AuditOrigin
   /** The client id of the app; `undefined` for a browser. */
   client: string | undefined
@@ -39,6 +39,8 @@ interface ProvisioningStep extends ProvisionedUser {
 type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'audit' | 'events'> & {
   hooks: Hooks
   tokens: ProviderTokens
+  /** The configured providers, with `login.sameAddress: 'offer'`. */
+  linkable: { has: (provider: string) => boolean } | undefined
 }
 
 /**
@@ -69,8 +71,10 @@ export class Provisioning {
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
-    if (created) await this.#admit(tx, userId, { verified, origin, entry })
-    else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
+    if (created) {
+      await this.#admit(tx, userId, { verified, origin, entry })
+      if (!entry.newUser) await this.#refuseKnownAddress(tx, identity)
+    } else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
     return { userId, created }
   }
 
@@ -80,6 +84,18 @@ export class Provisioning {
    * @throws SignInFailure
    */
   async #admit(_tx: Tx, _userId: string, _newcomer: Newcomer): Promise<void> {}
+
+  /**
+   * With `login.sameAddress: 'offer'`: the person chooses whether the new identity belongs to the user who has its address already. The
+   * address alone links nothing. @throws SignInFailure `account-exists`
+   */
+  async #refuseKnownAddress(tx: Tx, identity: ProviderIdentity): Promise<void> {
+    const { users, linkable } = this.#parts
+    if (!linkable || !identity.emailVerified) return
+    const known = await users.ofAddress(tx, identity)
+    if (known.some(({ provider }) => linkable.has(provider)))
+      throw new SignInFailure('account-exists', undefined, { providerId: identity.providerId })
+  }
 
   async #updateProfile(
     tx: Tx,

@@ -50,7 +50,9 @@ export function createLoginServices(parts: LoginParts) {
   const { providers, stored } = createProviders(parts, calls)
   const providerTokens = new ProviderTokens({ ...parts, providers, stored })
   const hooks = new Hooks(parts)
-  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens })
+  const flows = new Flows(parts)
+  const linkable = parts.config.sameAddress === 'offer' ? providers : undefined
+  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens, linkable })
   const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
     'provider',
     'outcome',
@@ -62,8 +64,8 @@ export function createLoginServices(parts: LoginParts) {
     providers,
     stored,
     providerTokens,
-    flows: new Flows(parts),
-    signIn: new SignIn({ ...parts, ...accounts, provisioning }),
+    flows,
+    signIn: new SignIn({ ...parts, ...accounts, provisioning, flows }),
     binding: new BrowserBinding(baseUrl),
     lastProvider: lastProviderCookie(baseUrl),
     refusals: new RefusalMessages(keyring),

@@ -1,3 +1,4 @@
+import { basePathOf } from '../http/requests/base-path.ts'
 import { withQuery } from '../http/requests/parameters.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Accounts } from '../accounts/index.ts'
@@ -5,9 +6,10 @@ import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import { entryOf, type FlowOutcome } from './flow/flows.ts'
+import { entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
-import type { Provisioning } from './provisioning.ts'
+import { defaultTarget } from './flow/return-to.ts'
+import type { Provisioning, SignInContext } from './provisioning.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 export interface Browser {
@@ -22,6 +24,8 @@ export type SignedIn =
   /** Without a token, the browser has the session already. */
   | { kind: 'session'; token: string | undefined; maxAge: number; redirect: string }
   | { kind: 'app'; redirect: string }
+  /** Nobody is signed in yet: the page asks whether to link the identity. */
+  | { kind: 'offer'; redirect: string }
   /** The app has used its code. */
   | { kind: 'finished'; app: AppLink | undefined }
 
@@ -31,10 +35,17 @@ interface Completion {
   token: string
   /** Stores the outcome, in the transaction of the sign-in. */
   settle: (tx: Tx, outcome: FlowOutcome) => Promise<void>
+  /** Runs first in the transaction of the sign-in. */
+  before?: ((tx: Tx) => Promise<void>) | undefined
+  /** The identity of an earlier sign-in that this one links. */
+  offer?: Offer | undefined
 }
 
 type SignInNeeds = Pick<LoginParts, 'database' | 'clock' | 'apps' | 'baseUrl'> &
-  Pick<Accounts, 'sessions' | 'roleChanges'> & { provisioning: Provisioning }
+  Pick<Accounts, 'sessions' | 'roleChanges' | 'users' | 'recentSignIn'> & {
+    provisioning: Provisioning
+    flows: Flows
+  }
 
 /** Completes a sign-in with a verified identity: a session for a browser, a code for an app, or a linked identity. */
 export class SignIn {
@@ -46,6 +57,17 @@ export class SignIn {
 
   /** @throws SignInFailure when the identity may not be used for this flow. */
   async complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
+    try {
+      return await this.#complete(flow, verified, completion)
+    } catch (error) {
+      if (!(error instanceof SignInFailure && error.code === 'account-exists')) throw error
+      const redirect = offerPath(flow, this.#parts.baseUrl())
+      await this.#parts.flows.offer(flow, verified, redirect)
+      return { kind: 'offer', redirect }
+    }
+  }
+
+  async #complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
     if (flow.purpose === 'link') return this.#link(flow, verified, completion)
     const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
     if (clientId !== null && redirectUri !== null && challenge !== null)
@@ -83,10 +105,11 @@ export class SignIn {
   async #signInBrowser(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    { browser: { sessionToken, origin }, token, settle }: Completion,
+    { browser: { sessionToken, origin }, token, settle, before, offer }: Completion,
   ): Promise<SignedIn> {
     const { sessions, provisioning } = this.#parts
     const session = await this.#transaction(async (tx) => {
+      await before?.(tx)
       const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
       const created = await sessions.create(
         tx,
@@ -95,7 +118,10 @@ export class SignIn {
       )
       await settle(tx, { kind: 'session', sessionId: created.id })
       const context = { origin, client: undefined, target: `session:${created.id}` }
-      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: created }
+      const emitted = await provisioning.onSignIn(tx, user, verified, context)
+      const session = { sessionId: created.id, token }
+      const linked = offer && (await this.#linkOffered(tx, user, verified, offer, { context, session }))
+      return { emitted: emitted || linked === true, result: created }
     })
     return { kind: 'session', token: session.token, maxAge: session.maxAge, redirect: flow.return_to }
   }
@@ -105,17 +131,48 @@ export class SignIn {
     flow: FlowsTable,
     verified: VerifiedIdentity,
     app: { clientId: string; redirectUri: string; challenge: string },
-    { browser: { origin }, token: code, settle }: Completion,
+    { browser: { origin }, token: code, settle, before, offer }: Completion,
   ): Promise<SignedIn> {
     const { provisioning, apps, baseUrl } = this.#parts
     await this.#transaction(async (tx) => {
+      await before?.(tx)
       const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
+      const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
+      // Before the code: a change of the role ends the user's codes.
+      const linked = offer && (await this.#linkOffered(tx, user, verified, offer, { context }))
       await apps.issueCode(tx, { ...app, code }, signedInUser(user.userId, verified, origin))
       await settle(tx, { kind: 'app' })
-      const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
-      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result: undefined }
+      const emitted = await provisioning.onSignIn(tx, user, verified, context)
+      return { emitted: emitted || linked === true, result: undefined }
     })
     return { kind: 'app', redirect: appRedirect(app.redirectUri, flow.client_state, baseUrl(), { code }) }
+  }
+
+  /**
+   * Links an identity that waits for it, if this is the user with its address. As for any link, the sign-in must be recent by the time of
+   * the authentication. Gives whether events were emitted.
+   * @throws SignInFailure `other-account`, `reauthentication-unproven`, `sign-in-expired`, or as `Provisioning.link`
+   */
+  async #linkOffered(
+    tx: Tx,
+    { userId, created }: { userId: string; created: boolean },
+    { authentication, identity }: VerifiedIdentity,
+    offer: Offer,
+    { context, session }: { context: SignInContext; session?: { sessionId: string; token: string } },
+  ): Promise<boolean> {
+    const { users, recentSignIn, flows, roleChanges, provisioning } = this.#parts
+    const known = created ? [] : await users.ofAddress(tx, offer.verified.identity)
+    const who = { providerId: identity.providerId, ...(!created && { userId }) }
+    if (!known.some((other) => other.userId === userId))
+      throw new SignInFailure('other-account', undefined, who)
+    if (!recentSignIn.isRecent(authentication))
+      throw new SignInFailure('reauthentication-unproven', undefined, who)
+    await flows.useOffer(tx, offer.row)
+    const change = { userId, origin: context.origin, ...session }
+    const { result } = await roleChanges.apply(tx, change, () =>
+      provisioning.link(tx, userId, offer.verified, context),
+    )
+    return result
   }
 
   /** The session that started the link must still be the session of this browser. */
@@ -154,6 +211,15 @@ export class SignIn {
     }
     return result
   }
+}
+
+/** The page that asks whether to link the identity of a flow. */
+function offerPath(row: FlowsTable, baseUrl: string): string {
+  const query = new URLSearchParams({
+    offer: offerId({ row }),
+    ...(row.return_to !== defaultTarget(baseUrl) && { return_to: row.return_to }),
+  })
+  return `${basePathOf(baseUrl)}/login?${query.toString()}`
 }
 
 function signedInUser(

@@ -18,6 +18,7 @@ const rows: Record<keyof typeof sealedColumns, string | undefined> = {
   providerAccessToken: 'provider tokens',
   providerRefreshToken: 'provider tokens',
   flowVerifier: undefined,
+  flowPending: undefined,
   idempotentResponse: undefined,
 }
 

@@ -218,6 +218,8 @@ onEachEngine('resealing', (engine) => {
       'device_codes.user_code_hash',
       'events.payload',
       'flows.browser_hash',
+      'flows.invitation',
+      'flows.offer_hash',
       'flows.state_hash',
       'host_codes.browser_hash',
       'host_codes.code_hash',

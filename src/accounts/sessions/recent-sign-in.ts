@@ -56,7 +56,8 @@ export class RecentSignIn {
   ): Promise<Problem | undefined> {
     const { userId, kind } = request.principal ?? {}
     const session = await this.#sessionOf(request)
-    if (session && this.#isRecent(session)) return undefined
+    if (session && this.isRecent({ at: session.authenticatedAt, proof: session.authenticationProof }))
+      return undefined
     const code = kind === 'session' ? 'reauthentication-needed' : 'forbidden'
     if (userId !== undefined && this.#limiter.take(userId, mostEntries).allowed)
       await this.#parts.audit.note({ ...auditOrigin(request), action, userId, provider, code })
@@ -74,11 +75,11 @@ export class RecentSignIn {
     return session?.id === principal.sessionId ? session : undefined
   }
 
-  #isRecent({ authenticatedAt, authenticationProof }: Session): boolean {
+  /** Whether an authentication is recent, and proven as far as the settings demand. */
+  isRecent({ at, proof: given }: { at: number; proof: Session['authenticationProof'] }): boolean {
     const { clock, within, proof } = this.#parts
-    const isProven =
-      authenticationProof === 'verified' || (authenticationProof === 'asserted' && proof === 'when-supported')
-    return isProven && authenticatedAt > clock.now() - within
+    const isProven = given === 'verified' || (given === 'asserted' && proof === 'when-supported')
+    return isProven && at > clock.now() - within
   }
 
   #instructionFor({ provider, authenticationProof }: Session): string {

@@ -42,6 +42,12 @@ export interface StoredIdentity extends ProviderIdentity {
   lastUsedAt: number
 }
 
+/** A user whose identity at this provider has the address in question. */
+export interface KnownAddress {
+  userId: string
+  provider: string
+}
+
 export interface FoundUser {
   userId: string
   created: boolean
@@ -65,6 +71,28 @@ export class Identities {
       .where('provider_id', '=', providerId)
       .executeTakeFirst()
     return row?.user_id
+  }
+
+  /**
+   * The users with an identity of the same verified address at another provider, and these providers; 100 at most. Blocked users are left
+   * out: their state is nobody else's business. Case is ignored as the engine's `lower` does.
+   */
+  async ofAddress(db: Queryable, { provider, email }: ProviderIdentity): Promise<KnownAddress[]> {
+    return (
+      db
+        .selectFrom('identities')
+        .innerJoin('users', 'users.id', 'identities.user_id')
+        .select(['identities.user_id as userId', 'identities.provider'])
+        .where(sql`lower(identities.email)`, '=', sql`lower(${email})`)
+        // A literal: SQLite uses the partial index only then.
+        .where(sql<boolean>`identities.email_verified = 1`)
+        .where('identities.provider', '<>', provider)
+        .where('users.blocked_at', 'is', null)
+        .orderBy('identities.provider')
+        .orderBy('identities.user_id')
+        .limit(100)
+        .execute()
+    )
   }
 
   /** The user's identities, oldest first. */

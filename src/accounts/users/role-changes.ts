@@ -9,8 +9,8 @@ import { lockUser, type Roles, type Users } from './users.ts'
 
 export interface IdentityChange {
   userId: string
-  /** The session that makes the change; it stays. */
-  sessionId: string
+  /** The session that makes the change; it stays. None for a sign-in of an app. */
+  sessionId?: string | undefined
   origin: AuditOrigin
   /** The session's next token; default: a new one. */
   token?: string
@@ -57,7 +57,10 @@ export class RoleChanges {
     const actor = `user:${userId}`
     await record(tx, { ...origin, actor, action: 'user.role_changed', userId, detail })
     await devices.revokeAll(tx, userId, sessionId)
-    return { result, renewed: await sessions.renewToken(tx, sessionId, token) }
+    return {
+      result,
+      renewed: sessionId === undefined ? undefined : await sessions.renewToken(tx, sessionId, token),
+    }
   }
 
   /**

@@ -2,7 +2,13 @@ import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
-import { Identities, type FoundUser, type ProviderIdentity, type StoredIdentity } from './identities.ts'
+import {
+  Identities,
+  type FoundUser,
+  type KnownAddress,
+  type ProviderIdentity,
+  type StoredIdentity,
+} from './identities.ts'
 import { userProfileReader, type ReadProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
 
@@ -63,6 +69,11 @@ export class Users {
   /** The user that an identity links to. */
   ownerOf(db: Queryable, key: IdentityKey): Promise<string | undefined> {
     return this.#identities.ownerOf(db, key)
+  }
+
+  /** See Identities.ofAddress. */
+  ofAddress(db: Queryable, identity: ProviderIdentity): Promise<KnownAddress[]> {
+    return this.#identities.ofAddress(db, identity)
   }
 
   /** What makes a user an admin beside the assigned role, for the audit log. */

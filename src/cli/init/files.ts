@@ -102,6 +102,8 @@ export default defineConfig({
     ],
   },
   login: {
+    // A person who signs in with another provider but the same address is asked whether to link the two.
+    sameAddress: 'offer',
     // Your application. It signs people in with /auth/{provider}?client_id=web and PKCE.
     clients: [{ id: 'web', redirectUris: ['http://localhost:5173/callback'] }],
   },
@@ -112,6 +114,10 @@ const emptyConfiguration = `import { defineConfig } from 'postern'
 
 export default defineConfig({
   receiving: {},
+  login: {
+    // A person who signs in with another provider but the same address is asked whether to link the two.
+    sameAddress: 'offer',
+  },
 })
 `
 

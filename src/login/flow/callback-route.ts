@@ -17,7 +17,7 @@ import { appRedirect, type Browser, type SignedIn } from '../sign-in.ts'
 import { findProvider, limitPerIp, ProviderParams } from './start-route.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
-import type { FlowOutcome } from './flows.ts'
+import { type FlowOutcome, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import {
@@ -66,10 +66,11 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
       const { sessionCookie, binding, database, flows } = parts
       const providerClient = findProvider(parts.providers, request.params.provider)
       const origin = { ...auditOrigin(request), address: clientIp(request) }
+      const bound = binding.of(request, reply)
       const outcome = await finishSignIn(parts, {
         providerClient,
         query: rawQuery(request.url),
-        bound: binding.of(request, reply),
+        bound,
         browser: { origin, sessionToken: sessionCookie.read(request) },
       })
       if (!outcome.ok && 'again' in outcome) return reply.redirect(outcome.again, 303)
@@ -78,26 +79,41 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
         const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
         const returnTo = flow?.return_to
-        const location = redirect ?? failurePath(parts, request, { providerClient, failure, returnTo })
+        const hasStorage = !(failure.cause instanceof StorageUnavailable)
+        // With an offer, the person may choose again.
+        const offer = flow && isFirst && hasStorage ? await flows.offerOf(flow, bound) : undefined
+        const id = offer && offerId(offer)
+        const page = failurePath(parts, request, { providerClient, failure, returnTo, offer: id })
+        const location = offer ? page : (redirect ?? page)
         // An unavailable database cannot store the outcome. The failure is logged.
-        if (flow && isFirst && !(failure.cause instanceof StorageUnavailable))
+        if (flow && isFirst && hasStorage)
           await database.transaction((tx) => flows.settle(tx, flow, { kind: 'failed', location }))
         return reply.redirect(location, 303)
       }
       const { signedIn, isNewSignIn } = outcome
-      if (isNewSignIn) parts.count(providerClient.provider.name, 'ok')
+      const { name } = providerClient.provider
+      if (isNewSignIn) parts.count(name, signedIn.kind === 'offer' ? 'account-exists' : 'ok')
       if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
-      if (signedIn.kind === 'session' && signedIn.token !== undefined) {
-        sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
-        parts.lastProvider.set(reply, providerClient.provider.name, remembered)
-      }
+      rememberSignIn(parts, reply, name, signedIn)
       return reply.redirect(signedIn.redirect, 303)
     },
   )
 }
 
+/** Sets the cookies of a new session. */
+export function rememberSignIn(
+  { sessionCookie, lastProvider }: LoginServices,
+  reply: FastifyReply,
+  provider: string,
+  signedIn: SignedIn,
+): void {
+  if (signedIn.kind !== 'session' || signedIn.token === undefined) return
+  sessionCookie.set(reply, signedIn.token, signedIn.maxAge)
+  lastProvider.set(reply, provider, remembered)
+}
+
 /** The app has exchanged its code, so there is nothing left to send there. */
-function sendFinished(reply: FastifyReply, app: AppLink | undefined): FastifyReply {
+export function sendFinished(reply: FastifyReply, app: AppLink | undefined): FastifyReply {
   const view = pageView(reply)
   const { common, signIn } = view.words
   const back = app && fill(common.backTo, { name: escapeHtml(app.name) })
@@ -170,6 +186,8 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
     isFirst = true
     const { verifier } = found
     if (verifier === null) throw expired('its master key was removed after the start')
+    const offer = await flows.offerOf(flow, bound)
+    if (flow.offer_hash && !offer) throw expired('the identity to link was used, or has expired')
     const verified = await identify(providerClient, { row: flow, verifier }, state, response).catch(
       (error: unknown) => {
         const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
@@ -181,7 +199,7 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
       },
     )
     const settle = (tx: Tx, outcome: FlowOutcome) => flows.settle(tx, found.row, outcome)
-    const signedIn = await signIn.complete(flow, verified, { browser, token, settle })
+    const signedIn = await signIn.complete(flow, verified, { browser, token, settle, offer })
     return { ok: true, signedIn, isNewSignIn: flow.user_id === null }
   } catch (error) {
     // Any other error is a fault of the service.

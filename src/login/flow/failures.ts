@@ -131,6 +131,7 @@ export async function recordFailure(
 /**
  * The path of /login with the code, the reference ID and a hook's message.
  * @param returnTo where the next attempt leads; left out for the dashboard
+ * @param offer the id of an offer whose identity still waits for the person's choice
  */
 export function failurePath(
   { refusals, baseUrl }: LoginServices,
@@ -139,7 +140,13 @@ export function failurePath(
     providerClient,
     failure,
     returnTo,
-  }: { providerClient: ProviderClient; failure: SignInFailure; returnTo: string | undefined },
+    offer,
+  }: {
+    providerClient: ProviderClient
+    failure: SignInFailure
+    returnTo: string | undefined
+    offer?: string | undefined
+  },
 ): string {
   const { code, details } = failure
   const referenceId = referenceOf(request.id)
@@ -149,6 +156,7 @@ export function failurePath(
     id: referenceId,
     provider: providerClient.provider.name,
     ...signed,
+    ...(offer !== undefined && { offer }),
     ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
   })
   return `${request.server.basePath}/login?${query.toString()}`

@@ -10,9 +10,12 @@ import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import type { ResolvedProvider } from '../providers/resolved-provider.ts'
+import type { VerifiedIdentity } from '../provider-client/profile.ts'
+import { SignInFailure } from './failures.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
+const pendingContextOf = sealedColumns.flowPending.context
 
 /** Milliseconds from the start to the callback at most. */
 const lifetime = 10 * 60_000
@@ -21,6 +24,8 @@ const retention = 3_600_000
 /** Milliseconds between two checks of a callback that is still running, and the most checks: requests to a provider take seconds. */
 const pollInterval = 200
 const mostPolls = 100
+/** Characters of a pending identity as JSON; the provider's profile is nearly all of it. */
+const longestPending = 256 * 1024
 /** The purpose of the key from which the token of an outcome is derived. */
 const outcomePurpose = 'outcome of a sign-in'
 
@@ -32,6 +37,8 @@ export type Intent =
       app?: AppRequest | undefined
       demands?: AuthenticationDemands | undefined
       entry?: Entry | undefined
+      /** The flow whose pending identity this sign-in links. */
+      offer?: Offer | undefined
     }
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
 
@@ -62,10 +69,22 @@ type FoundFlow =
   | { state: 'over'; row: FlowsTable }
   | { state: 'unknown' }
 
+/** A flow whose person has to choose between linking the verified identity and a new user. */
+export interface Offer {
+  row: FlowsTable
+  verified: VerifiedIdentity
+}
+
+/** Names an offer in addresses and forms. It is no secret: only the browser of its flow can use it. */
+export function offerId({ row: { state_hash: hash } }: Pick<Offer, 'row'>): string {
+  return Buffer.from(hash).toString('base64url')
+}
+
 /** How a sign-in ended, for the same callback again. It contains no secret: `Flows.tokenOf` returns the same token again. */
 export type FlowOutcome =
   | { kind: 'session'; sessionId: string }
   | { kind: 'app' }
+  /** Also while the person chooses; see `Flows.offer`. */
   | { kind: 'failed'; location: string }
 
 type FlowNeeds = Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'baseUrl'>
@@ -99,7 +118,7 @@ export class Flows {
     const challenge = verifier === undefined ? undefined : codeChallenge(verifier)
     const login = intent.purpose === 'login' ? intent : undefined
     const linking = intent.purpose === 'link' ? intent : undefined
-    const { app, demands, entry } = login ?? {}
+    const { app, demands, entry, offer } = login ?? {}
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
     const flow: FlowsTable = {
       state_hash: stateHash,
@@ -118,6 +137,8 @@ export class Flows {
       client_challenge: app?.challenge ?? null,
       new_user: entry?.newUser === true ? 1 : 0,
       invitation: entry?.invitation ?? null,
+      pending: null,
+      offer_hash: offer?.row.state_hash ?? null,
       expires_at: now + lifetime,
       reauthentication_asked_at: demands?.reauthenticate === true ? now : null,
       used_at: null,
@@ -185,9 +206,69 @@ export class Flows {
     return this.#parts.keyring.sign(`${state}\n${value}`, outcomePurpose).toString('base64url')
   }
 
-  async #findUsed(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
+  /**
+   * Keeps the verified identity of a flow for ten minutes, until its person chooses in the same browser.
+   * @param location of the page with the choice
+   * @throws SignInFailure `account-exists` if the provider's profile is too large to be kept
+   */
+  async offer({ state_hash: hash }: FlowsTable, verified: VerifiedIdentity, location: string): Promise<void> {
+    const { database, keyring, clock } = this.#parts
+    const json = JSON.stringify(verified)
+    if (json.length > longestPending)
+      throw new SignInFailure('account-exists', new Error('the profile is too large to be kept'))
+    const pending = keyring.seal(json, pendingContextOf({ state_hash: hash }))
+    const outcome = JSON.stringify({ kind: 'failed', location } satisfies FlowOutcome)
+    await database.single((db) =>
+      db
+        .updateTable('flows')
+        .set({ pending, outcome, verifier: null, expires_at: clock.now() + lifetime })
+        .where('state_hash', '=', hash)
+        .execute(),
+    )
+  }
+
+  /** The flow of this browser with this hash of its state, and the identity that it keeps, unless that was used or has expired. */
+  async findOffer(hash: Uint8Array, browser: BoundBrowser): Promise<Partial<Offer>> {
     const { database, clock } = this.#parts
+    if (browser.hashes.length === 0) return {}
     const row = await database.reader
+      .selectFrom('flows')
+      .selectAll()
+      .where('state_hash', '=', hash)
+      .where('browser_hash', 'in', browser.hashes)
+      .executeTakeFirst()
+    if (!row || row.pending === null || row.expires_at <= clock.now()) return { ...(row && { row }) }
+    const verified = this.#openPending(row, row.pending)
+    return { row, ...(verified && { verified }) }
+  }
+
+  /** The offer that a sign-in at the earlier provider was started for, if it is still open. */
+  async offerOf({ offer_hash: hash }: FlowsTable, browser: BoundBrowser): Promise<Offer | undefined> {
+    const { row, verified } = hash === null ? {} : await this.findOffer(hash, browser)
+    return row && verified && { row, verified }
+  }
+
+  /** Uses up the identity that a flow keeps. @throws SignInFailure `sign-in-expired` when it was used before, or has expired */
+  async useOffer(tx: Tx, { state_hash: hash }: FlowsTable): Promise<void> {
+    const now = this.#parts.clock.now()
+    const { numUpdatedRows } = await tx
+      .updateTable('flows')
+      .set({ pending: null, used_at: now })
+      .where('state_hash', '=', hash)
+      .where('pending', 'is not', null)
+      .where('expires_at', '>', now)
+      .executeTakeFirst()
+    if (numUpdatedRows === 0n)
+      throw new SignInFailure('sign-in-expired', new Error('the choice was made before, or came too late'))
+  }
+
+  /** Whether a flow was used moments ago, so that the same call again gets its outcome. */
+  isRecent({ used_at: usedAt }: FlowsTable): boolean {
+    return usedAt !== null && usedAt > this.#parts.clock.now() - reuseGrace
+  }
+
+  async #findUsed(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
+    const row = await this.#parts.database.reader
       .selectFrom('flows')
       .selectAll()
       .where('state_hash', '=', hashToken(state))
@@ -195,8 +276,7 @@ export class Flows {
       .where('provider', '=', provider)
       .executeTakeFirst()
     if (!row) return { state: 'unknown' }
-    const isRecent = row.used_at !== null && row.used_at > clock.now() - reuseGrace
-    return { state: isRecent ? 'again' : 'over', row }
+    return { state: this.isRecent(row) ? 'again' : 'over', row }
   }
 
   #openVerifier(row: FlowsTable, verifier: Uint8Array): string | null {
@@ -204,6 +284,21 @@ export class Flows {
       return this.#parts.keyring.open(verifier, contextOf(row)).toString()
     } catch (error) {
       if (error instanceof UnknownMasterKey) return null
+      throw error
+    }
+  }
+
+  #openPending(row: FlowsTable, pending: Uint8Array): VerifiedIdentity | undefined {
+    try {
+      const json = this.#parts.keyring.open(pending, pendingContextOf(row)).toString()
+      const verified = JSON.parse(json) as VerifiedIdentity
+      const { expiresIn } = verified.tokens
+      if (expiresIn === undefined) return verified
+      // It counted from the callback.
+      const passed = Math.ceil((this.#parts.clock.now() - (row.used_at ?? 0)) / 1000)
+      return { ...verified, tokens: { ...verified.tokens, expiresIn: Math.max(0, expiresIn - passed) } }
+    } catch (error) {
+      if (error instanceof UnknownMasterKey) return undefined
       throw error
     }
   }

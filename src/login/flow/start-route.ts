@@ -5,12 +5,12 @@ import type { App } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/parameters.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import type { Intent, AuthenticationDemands } from './flows.ts'
+import { type AuthenticationDemands, type Intent, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import { safeReturnTo } from './return-to.ts'
 import { sessionOf } from '../../accounts/routes.ts'
 import { refreshPage } from '../../http/pages/html.ts'
-import { pageView } from '../../http/pages/page-view.ts'
+import { pageView, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { DiscoveryFailed } from '../provider-client/provider-server.ts'
@@ -52,7 +52,12 @@ export async function startFlow(
     await recordFailure(parts, request, { providerClient, failure, linkingUserId })
     if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
     void reply.redirect(
-      failurePath(parts, request, { providerClient, failure, returnTo: intent.returnTo }),
+      failurePath(parts, request, {
+        providerClient,
+        failure,
+        returnTo: intent.returnTo,
+        offer: intent.purpose === 'login' && intent.offer ? offerId(intent.offer) : undefined,
+      }),
       303,
     )
     return undefined
@@ -114,7 +119,7 @@ export function startRoute(routes: App, parts: LoginServices): void {
 }
 
 /** What the provider is asked for beyond a plain sign-in. @throws Problem `invalid-parameter` */
-function parseDemands(
+export function parseDemands(
   query: Readonly<Record<string, string | undefined>>,
   acrValues: readonly string[],
 ): AuthenticationDemands | undefined {
@@ -184,13 +189,16 @@ export function linkRoute(routes: App, parts: LoginServices): void {
       const intent = { purpose: 'link', returnTo, userId, sessionId } as const
       const url = await startFlow(parts, request, reply, { providerClient, intent })
       if (url === undefined) return reply
-      // Browsers apply the page's form-action policy to redirects after a form, and it does not list the provider. A page
-      // with a Refresh header starts a new navigation.
       if (!isForm) return reply.redirect(url.href, 303)
-      reply.header('refresh', `0;url=${url.href}`).type('text/html; charset=utf-8')
-      return reply
-        .serializer((html: string) => html)
-        .send(refreshPage(pageView(reply), providerClient.provider.label, url.href))
+      return sendRefresh(reply, providerClient.provider.label, url.href)
     },
   )
+}
+
+/**
+ * Answers a form with a page that goes on elsewhere. Browsers apply the form-action policy of the form's page to redirects, and it lists
+ * neither providers nor apps. A page with a Refresh header starts a new navigation.
+ */
+export function sendRefresh(reply: FastifyReply, label: string, url: string): FastifyReply {
+  return sendPage(reply.header('refresh', `0;url=${url}`), refreshPage(pageView(reply), label, url))
 }

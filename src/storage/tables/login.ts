@@ -34,6 +34,10 @@ export interface FlowsTable {
   new_user: number
   /** SHA-256 of the token of an invitation that the browser opened. */
   invitation: Uint8Array | null
+  /** The sealed identity (JSON: VerifiedIdentity) whose person has to choose between linking it and a new user; null otherwise. */
+  pending: Uint8Array | null
+  /** The `state_hash` of the flow whose pending identity this sign-in links. */
+  offer_hash: Uint8Array | null
   expires_at: number
   /** When the provider was asked for a new authentication; null if it was not. */
   reauthentication_asked_at: number | null

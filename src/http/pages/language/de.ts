@@ -38,6 +38,11 @@ export const de: Words = {
     useOther: 'Um das andere Konto zu verwenden, melden Sie sich ab und fahren Sie mit {provider} fort.',
     moveProvider:
       'Um die Anmeldung mit {provider} hierher zu übertragen ({account}), melden Sie sich beim anderen Konto an, verknüpfen Sie dort eine weitere Identität und heben Sie die Verknüpfung mit {provider} auf. Kommen Sie dann zurück und verknüpfen Sie sie hier.',
+    signedInBefore: 'Sie haben sich bisher mit {providers} angemeldet',
+    sameAddress:
+      'Es gibt hier bereits ein Konto mit {address}. Melden Sie sich bei diesem Konto an, um {provider} hinzuzufügen. Wenn es nicht Ihres ist, fahren Sie als neuer Benutzer fort.',
+    linkWith: 'Mit {provider} anmelden und verknüpfen',
+    newUser: 'Als neuer Benutzer fortfahren',
   },
   failures: {
     'sign-in-expired':
@@ -55,6 +60,10 @@ export const de: Words = {
     'hook-failed':
       'Die Anmeldung konnte nicht abgeschlossen werden. Versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
     'identity-taken': 'Diese Identität gehört zu einem anderen Konto und wurde daher nicht verknüpft.',
+    'account-exists':
+      'Sie haben sich bisher mit einem anderen Anbieter angemeldet. Melden Sie sich damit an und verknüpfen Sie diese Identität dort, oder fahren Sie als neuer Benutzer fort.',
+    'other-account':
+      'Das Konto, mit dem Sie sich gerade angemeldet haben, verwendet diese Adresse nicht. Daher wurde nichts verknüpft. Melden Sie sich mit dem bisherigen Konto an oder fahren Sie als neuer Benutzer fort.',
     'reauthentication-needed':
       'Melden Sie sich erneut an. Identitäten können nur kurz nach einer Anmeldung verknüpft oder getrennt werden. Wiederholen Sie den Vorgang anschließend.',
     'reauthentication-unproven':

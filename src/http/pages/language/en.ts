@@ -39,6 +39,11 @@ export const en = {
     useOther: 'To use the other account, sign out and continue with {provider}.',
     moveProvider:
       'To move {provider} to {account}: sign in to the other account, link another identity to it, and unlink {provider} there. Then come back and link it here.',
+    signedInBefore: 'You signed in with {providers} before',
+    sameAddress:
+      'An account here already uses {address}. Sign in to that account to add {provider}. If it is not yours, continue as a new user.',
+    linkWith: 'Sign in with {provider} and link',
+    newUser: 'Continue as a new user',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const en = {
     refused: 'You cannot sign in here.',
     'hook-failed': 'The sign-in could not be completed. Try again. If it happens again, contact support.',
     'identity-taken': 'This identity belongs to another account, so it was not linked.',
+    'account-exists':
+      'You signed in with another provider before. Sign in with it and link this identity there, or continue as a new user.',
+    'other-account':
+      'The account that you signed in with now does not use this address, so nothing was linked. Sign in with the account that you used before, or continue as a new user.',
     'reauthentication-needed':
       'Sign in again. Identities can only be linked and unlinked shortly after a sign-in. Then repeat the step.',
     'reauthentication-unproven':

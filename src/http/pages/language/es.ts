@@ -37,6 +37,11 @@ export const es: Words = {
     useOther: 'Para usar la otra cuenta, cierra sesión y continúa con {provider}.',
     moveProvider:
       'Para pasar {provider} a {account}, inicia sesión en la otra cuenta, vincula a ella otra identidad y desvincula {provider}. Después, vuelve aquí y vincúlalo.',
+    signedInBefore: 'Ya iniciaste sesión antes con {providers}',
+    sameAddress:
+      'Aquí ya hay una cuenta con {address}. Inicia sesión en ella para añadir {provider}. Si no es tuya, continúa como usuario nuevo.',
+    linkWith: 'Iniciar sesión con {provider} y vincular',
+    newUser: 'Continuar como usuario nuevo',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const es: Words = {
     'hook-failed':
       'No se pudo completar el inicio de sesión. Vuelve a intentarlo. Si el problema continúa, ponte en contacto con el equipo de asistencia.',
     'identity-taken': 'Esta identidad pertenece a otra cuenta, por lo que no se vinculó.',
+    'account-exists':
+      'Ya iniciaste sesión antes con otro proveedor. Inicia sesión con él y vincula allí esta identidad, o continúa como usuario nuevo.',
+    'other-account':
+      'La cuenta con la que acabas de iniciar sesión no usa esta dirección, por lo que no se vinculó nada. Inicia sesión con la cuenta que usaste antes o continúa como usuario nuevo.',
     'reauthentication-needed':
       'Vuelve a iniciar sesión. Las identidades solo se pueden vincular y desvincular poco después de iniciar sesión. Después, repite la operación.',
     'reauthentication-unproven':

@@ -38,6 +38,11 @@ export const fr: Words = {
     useOther: 'Pour utiliser l’autre compte, déconnectez-vous, puis continuez avec {provider}.',
     moveProvider:
       'Pour rattacher {provider} à {account}, connectez-vous à l’autre compte, associez-y une autre identité, puis dissociez {provider}. Revenez ensuite ici pour l’associer.',
+    signedInBefore: 'Vous vous êtes déjà connecté avec {providers}',
+    sameAddress:
+      'Un compte utilise déjà {address} ici. Connectez-vous à ce compte pour y ajouter {provider}. Si ce n’est pas le vôtre, continuez en tant que nouvel utilisateur.',
+    linkWith: 'Se connecter avec {provider} et associer',
+    newUser: 'Continuer en tant que nouvel utilisateur',
   },
   failures: {
     'sign-in-expired':
@@ -55,6 +60,10 @@ export const fr: Words = {
     'hook-failed':
       'La connexion n’a pas pu aboutir. Réessayez. Si le problème persiste, contactez l’assistance.',
     'identity-taken': 'Cette identité appartient à un autre compte. Elle n’a donc pas été associée.',
+    'account-exists':
+      'Vous vous êtes déjà connecté avec un autre fournisseur. Connectez-vous avec celui-ci et associez-y cette identité, ou continuez en tant que nouvel utilisateur.',
+    'other-account':
+      'Le compte avec lequel vous venez de vous connecter n’utilise pas cette adresse. Rien n’a donc été associé. Connectez-vous avec le compte utilisé auparavant, ou continuez en tant que nouvel utilisateur.',
     'reauthentication-needed':
       'Reconnectez-vous. Les identités ne peuvent être associées ou dissociées que peu après une connexion. Recommencez ensuite l’opération.',
     'reauthentication-unproven':

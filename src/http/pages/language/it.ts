@@ -37,6 +37,11 @@ export const it: Words = {
     useOther: 'Per usare l’altro account, esci e continua con {provider}.',
     moveProvider:
       'Per spostare {provider} su {account}, accedi all’altro account, collega un’altra identità e scollega {provider}. Poi torna qui e collegalo.',
+    signedInBefore: 'Hai già effettuato l’accesso con {providers}',
+    sameAddress:
+      'Qui esiste già un account con {address}. Accedi a quell’account per aggiungere {provider}. Se non è tuo, continua come nuovo utente.',
+    linkWith: 'Accedi con {provider} e collega',
+    newUser: 'Continua come nuovo utente',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const it: Words = {
     'hook-failed':
       'Non è stato possibile completare l’accesso. Riprova. Se il problema persiste, contatta l’assistenza.',
     'identity-taken': 'Questa identità appartiene a un altro account, quindi non è stata collegata.',
+    'account-exists':
+      'Hai già effettuato l’accesso con un altro provider. Accedi con quello e collega lì questa identità, oppure continua come nuovo utente.',
+    'other-account':
+      'L’account con cui hai appena effettuato l’accesso non usa questo indirizzo, quindi non è stato collegato nulla. Accedi con l’account usato in precedenza o continua come nuovo utente.',
     'reauthentication-needed':
       'Accedi di nuovo. Le identità possono essere collegate e scollegate solo poco dopo un accesso. Poi ripeti l’operazione.',
     'reauthentication-unproven':

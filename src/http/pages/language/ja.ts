@@ -37,6 +37,11 @@ export const ja: Words = {
     useOther: '別のアカウントを使用するには、ログアウトしてから {provider} で続行してください。',
     moveProvider:
       '{provider} を {account} に移すには、別のアカウントにログインして他の ID を連携し、{provider} の連携を解除してください。その後、ここに戻って連携してください。',
+    signedInBefore: '以前は {providers} でログインしています',
+    sameAddress:
+      '{address} を使用しているアカウントがすでにあります。{provider} を追加するには、そのアカウントにログインしてください。ご自身のアカウントでない場合は、新しいユーザーとして続行してください。',
+    linkWith: '{provider} でログインして連携',
+    newUser: '新しいユーザーとして続行',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const ja: Words = {
     'hook-failed':
       'ログインを完了できませんでした。もう一度お試しください。問題が続く場合は、サポートにお問い合わせください。',
     'identity-taken': 'この ID は別のアカウントのものであるため、連携されませんでした。',
+    'account-exists':
+      '以前は別のプロバイダーでログインしています。そのプロバイダーでログインしてこの ID を連携するか、新しいユーザーとして続行してください。',
+    'other-account':
+      '今ログインしたアカウントはこのアドレスを使用していないため、連携されませんでした。以前使用したアカウントでログインするか、新しいユーザーとして続行してください。',
     'reauthentication-needed':
       'もう一度ログインしてください。ID の連携と解除は、ログインの直後にのみ行えます。その後、操作をやり直してください。',
     'reauthentication-unproven':

@@ -37,6 +37,11 @@ export const nl: Words = {
     useOther: 'Als je het andere account wilt gebruiken, log je uit en ga je door met {provider}.',
     moveProvider:
       'Als je {provider} wilt verplaatsen naar {account}, log je in op het andere account, koppel je daar een andere identiteit en ontkoppel je {provider}. Kom daarna terug en koppel die hier.',
+    signedInBefore: 'Je hebt eerder ingelogd met {providers}',
+    sameAddress:
+      'Er is hier al een account met {address}. Log daarop in om {provider} toe te voegen. Als het niet van jou is, ga je door als nieuwe gebruiker.',
+    linkWith: 'Inloggen met {provider} en koppelen',
+    newUser: 'Doorgaan als nieuwe gebruiker',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const nl: Words = {
     'hook-failed':
       'Het inloggen kan niet worden voltooid. Probeer het opnieuw. Neem contact op met support als het probleem aanhoudt.',
     'identity-taken': 'Deze identiteit hoort bij een ander account en is daarom niet gekoppeld.',
+    'account-exists':
+      'Je hebt eerder ingelogd met een andere provider. Log daarmee in en koppel deze identiteit daar, of ga door als nieuwe gebruiker.',
+    'other-account':
+      'Het account waarmee je net hebt ingelogd, gebruikt dit adres niet. Daarom is er niets gekoppeld. Log in met het account dat je eerder hebt gebruikt, of ga door als nieuwe gebruiker.',
     'reauthentication-needed':
       'Log opnieuw in. Je kunt identiteiten alleen kort na het inloggen koppelen en ontkoppelen. Herhaal daarna de stap.',
     'reauthentication-unproven':

@@ -37,6 +37,11 @@ export const pl: Words = {
     useOther: 'Aby użyć drugiego konta, wyloguj się i wybierz: {provider}.',
     moveProvider:
       'Aby przenieść logowanie ({provider}) na {account}: zaloguj się na drugie konto, połącz z nim inną tożsamość i odłącz tę. Potem wróć tutaj i połącz ją.',
+    signedInBefore: 'Poprzedni sposób logowania: {providers}',
+    sameAddress:
+      'Istnieje tu już konto z adresem {address}. Zaloguj się na nie, aby dodać ten sposób logowania: {provider}. Jeśli to nie Twoje konto, kontynuuj jako nowy użytkownik.',
+    linkWith: 'Zaloguj się i połącz: {provider}',
+    newUser: 'Kontynuuj jako nowy użytkownik',
   },
   failures: {
     'sign-in-expired':
@@ -54,6 +59,10 @@ export const pl: Words = {
     'hook-failed':
       'Nie udało się dokończyć logowania. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     'identity-taken': 'Ta tożsamość należy do innego konta, dlatego nie została połączona.',
+    'account-exists':
+      'Konto z tym adresem ma już inny sposób logowania. Zaloguj się nim i połącz tam tę tożsamość albo kontynuuj jako nowy użytkownik.',
+    'other-account':
+      'Wybrane konto nie używa tego adresu, dlatego niczego nie połączono. Zaloguj się na konto używane wcześniej albo kontynuuj jako nowy użytkownik.',
     'reauthentication-needed':
       'Zaloguj się ponownie. Tożsamości można łączyć i odłączać tylko krótko po zalogowaniu. Następnie powtórz czynność.',
     'reauthentication-unproven':

@@ -38,6 +38,11 @@ export const pt: Words = {
     useOther: 'Para usar a outra conta, saia e continue com {provider}.',
     moveProvider:
       'Para transferir {provider} para {account}, faça login na outra conta, vincule outra identidade a ela e desvincule {provider}. Depois, volte e faça a vinculação aqui.',
+    signedInBefore: 'Você já fez login antes com {providers}',
+    sameAddress:
+      'Já existe aqui uma conta com {address}. Faça login nela para adicionar {provider}. Se ela não for sua, continue como novo usuário.',
+    linkWith: 'Fazer login com {provider} e vincular',
+    newUser: 'Continuar como novo usuário',
   },
   failures: {
     'sign-in-expired':
@@ -55,6 +60,10 @@ export const pt: Words = {
     'hook-failed':
       'Não foi possível concluir o login. Tente novamente. Se o problema continuar, fale com o suporte.',
     'identity-taken': 'Esta identidade pertence a outra conta e, por isso, não foi vinculada.',
+    'account-exists':
+      'Você já fez login antes com outro provedor. Faça login com ele e vincule esta identidade lá, ou continue como novo usuário.',
+    'other-account':
+      'A conta com que você acabou de fazer login não usa este endereço e, por isso, nada foi vinculado. Faça login com a conta que usou antes ou continue como novo usuário.',
     'reauthentication-needed':
       'Faça login novamente. As identidades só podem ser vinculadas e desvinculadas logo após um login. Depois, repita a operação.',
     'reauthentication-unproven':

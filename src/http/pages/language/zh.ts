@@ -38,6 +38,11 @@ export const zh: Words = {
     useOther: '如需使用另一个账号，请退出登录，然后使用 {provider} 继续。',
     moveProvider:
       '如需将 {provider} 移至 {account}，请登录另一个账号，为其关联其他身份，并取消关联 {provider}。然后返回此处进行关联。',
+    signedInBefore: '您之前使用 {providers} 登录过',
+    sameAddress:
+      '此处已有使用 {address} 的账号。请登录该账号以添加 {provider}。如果该账号不是您的，请以新用户身份继续。',
+    linkWith: '使用 {provider} 登录并关联',
+    newUser: '以新用户身份继续',
   },
   failures: {
     'sign-in-expired': '此次登录超过了十分钟、已经完成或是在其他浏览器中发起的。请重试。',
@@ -50,6 +55,10 @@ export const zh: Words = {
     refused: '您无法在此处登录。',
     'hook-failed': '无法完成登录。请重试。如果问题仍然存在，请联系支持团队。',
     'identity-taken': '此身份属于其他账号，因此未进行关联。',
+    'account-exists':
+      '您之前使用其他提供商登录过。请使用该提供商登录并在其中关联此身份，或以新用户身份继续。',
+    'other-account':
+      '您刚才登录的账号未使用此地址，因此未进行关联。请使用之前的账号登录，或以新用户身份继续。',
     'reauthentication-needed': '请重新登录。只有在登录后不久才能关联或取消关联身份。然后请重新执行此操作。',
     'reauthentication-unproven':
       '提供方未确认您刚刚重新登录。请在提供方处退出登录，然后重试。如果问题仍然存在，请联系支持团队。',

@@ -31,6 +31,8 @@ export const accounts: SchemaPart = {
     ) ${strictByKey};
     -- For the list of a user's identities, and for the cascade when the user is deleted.
     create index identities_of_user on identities (user_id);
+    -- For the first sign-in of an identity, which looks for users with the same verified address.
+    create index identities_of_address on identities (lower(email)) where email_verified = 1;
     -- For the users that are admins by a group.
     create index identities_of_admin_groups on identities (provider, admin_group) where admin_group is not null;
 

@@ -11,7 +11,8 @@ export const login: SchemaPart = {
       purpose text not null, user_id text, session_id text, return_to text not null,
       nonce text, verifier ${bytes}, reauthentication_asked_at ${time},
       client_id text, client_redirect_uri text, client_state text, client_challenge text,
-      new_user integer not null, invitation ${bytes}, expires_at ${time} not null, used_at ${time}, outcome text
+      new_user integer not null, invitation ${bytes}, pending ${bytes}, offer_hash ${bytes},
+      expires_at ${time} not null, used_at ${time}, outcome text
     ) ${strict};
     -- For the sweeper.
     create index flows_by_end on flows (expires_at);

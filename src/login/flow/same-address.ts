@@ -1,0 +1,204 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import { Problem } from '../../errors.ts'
+import type { App } from '../../http/app.ts'
+import { clientIp } from '../../http/limits/client-address.ts'
+import { escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
+import { fill } from '../../http/pages/language/languages.ts'
+import type { PageView } from '../../http/pages/page-view.ts'
+import { withForms } from '../../http/requests/parameters.ts'
+import { ofPages } from '../../http/responses/response-headers.ts'
+import { closedObject } from '../../http/schemas/schemas.ts'
+import type { Tx } from '../../storage/database.ts'
+import type { FlowsTable } from '../../storage/tables.ts'
+import type { ProviderClient } from '../provider-client/provider-client.ts'
+import type { LoginServices } from '../services.ts'
+import type { SignedIn } from '../sign-in.ts'
+import { rememberSignIn, sendFinished } from './callback-route.ts'
+import { failurePath, recordFailure, SignInFailure } from './failures.ts'
+import { entryOf, type FlowOutcome, type Offer, offerId } from './flows.ts'
+import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from './start-route.ts'
+
+// With `login.sameAddress: 'offer'`, a new identity whose verified address is that of a user waits with its flow, sealed and bound to the
+// browser. The person signs in as that user, which links it, or continues as a new user. The address alone never links anything: it only
+// decides whether the page asks.
+
+/** The providers at which the users with the address of an offer sign in. */
+export async function earlierProviders(
+  { users, database, providers }: LoginServices,
+  { verified }: Offer,
+): Promise<ProviderClient['provider'][]> {
+  const known = await users.ofAddress(database.reader, verified.identity)
+  const names = new Set(known.map(({ provider }) => provider))
+  return [...names].flatMap((name) => providers.get(name)?.provider ?? [])
+}
+
+interface OfferPage {
+  view: PageView
+  offer: Offer
+  /** Where the person can sign in as a user with the address. */
+  earlier: readonly ProviderClient['provider'][]
+  /** The label of the new identity's provider. */
+  label: string
+  /** About a failed attempt, as HTML. */
+  message: string
+}
+
+/** The page with the choice. It names providers only: not the user, who may be somebody else. It has no script. */
+export function offerPage({ view, offer, earlier, label, message }: OfferPage): string {
+  const { signIn } = view.words
+  const labels = earlier.map((provider) => escapeHtml(provider.label))
+  const list = new Intl.ListFormat(view.language, { type: 'disjunction' }).format(labels)
+  const links = earlier.map(
+    ({ name, label: text, icon }) =>
+      `<button class="wide" name="provider" value="${escapeHtml(name)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> ${fill(signIn.linkWith, { provider: escapeHtml(text) })}</button>`,
+  )
+  const values = { provider: escapeHtml(label), address: strong(offer.verified.identity.email ?? '') }
+  const explanation = earlier.length === 0 ? '' : `<p>${fill(signIn.sameAddress, values)}</p>\n`
+  return narrowPage(
+    view,
+    earlier.length === 0 ? signIn.title : fill(signIn.signedInBefore, { providers: list }),
+    `${message}
+${explanation}<form method="post" action="${view.site.basePath}/login/offer">
+<input type="hidden" name="offer" value="${offerId(offer)}">
+${links.join('\n')}
+<button class="wide" name="new_user" value="true">${signIn.newUser}</button>
+</form>`,
+  )
+}
+
+/** POST /login/offer: the choice of a person. Other sites know no offer, and their forms come without the browser's cookie. */
+export async function offerRoute(app: App, parts: LoginServices): Promise<void> {
+  await withForms(app, (routes) => {
+    routes.post(
+      '/login/offer',
+      {
+        config: {
+          access: 'public',
+          rateLimit: limitPerIp,
+          sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
+        },
+        schema: {
+          tags: ['sign-in'],
+          summary:
+            'Link the identity of a sign-in to an earlier user, or continue as a new one; the form of /login',
+          produces: ['text/html'],
+          body: closedObject({
+            offer: Type.String({ pattern: '^[\\w-]{43}$', description: 'Of the page' }),
+            provider: Type.Optional(Type.String({ description: 'Sign in there, and link the identity' })),
+            new_user: Type.Optional(Type.Literal('true', { description: 'Continue as a new user' })),
+          }),
+          response: { 200: Type.String({ description: 'A page that redirects' }), 303: Type.Null() },
+        },
+      },
+      async (request, reply) => {
+        const { offer: id, provider, new_user: newUser } = request.body
+        if ((provider === undefined) === (newUser === undefined))
+          throw new Problem('invalid-parameter', { parameter: 'provider', detail: 'Send it, or `new_user`.' })
+        const browser = parts.binding.of(request, reply)
+        const found = await parts.flows.findOffer(Buffer.from(id, 'base64url'), browser)
+        const { row, verified } = found
+        if (provider === undefined) return continueAsNewUser(parts, request, reply, { id, browser, found })
+        if (!row || !verified) return reply.redirect(expiredPath(routes.basePath, row), 303)
+        return signInEarlier(parts, request, reply, { provider, offer: { row, verified } })
+      },
+    )
+  })
+}
+
+function expiredPath(basePath: string, row: FlowsTable | undefined): string {
+  const query = new URLSearchParams({
+    error: 'sign-in-expired',
+    ...(row && { return_to: row.return_to }),
+  })
+  return `${basePath}/login?${query.toString()}`
+}
+
+/**
+ * Starts the sign-in that links. It leads to where the first one led. The provider is asked to reauthenticate the person, as before other
+ * links: an unattended browser with a session there is not enough.
+ */
+async function signInEarlier(
+  parts: LoginServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { provider, offer }: { provider: string; offer: Offer },
+): Promise<FastifyReply> {
+  const providerClient = findProvider(parts.providers, provider)
+  const { row } = offer
+  const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = row
+  const app =
+    clientId !== null && redirectUri !== null && challenge !== null
+      ? { clientId, redirectUri, challenge, state: row.client_state }
+      : undefined
+  const url = await startFlow(parts, request, reply, {
+    providerClient,
+    intent: {
+      purpose: 'login',
+      returnTo: row.return_to,
+      app,
+      demands: parseDemands({ reauthenticate: 'true' }, []),
+      // A first sign-in fails in the end: it gets no offer of its own.
+      entry: { ...entryOf(row), newUser: true },
+      offer,
+    },
+  })
+  return url === undefined ? reply : sendRefresh(reply, providerClient.provider.label, url.href)
+}
+
+/** Ends the first sign-in as it would have ended without the offer. The same form again gets the same outcome. */
+async function continueAsNewUser(
+  parts: LoginServices,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { id, browser: bound, found }: { id: string; browser: BoundBrowser; found: Partial<Offer> },
+): Promise<FastifyReply> {
+  const { flows, signIn, sessionCookie, providers, count } = parts
+  const { row, verified } = found
+  const { basePath } = request.server
+  const providerClient = row && providers.get(row.provider)
+  if (!row || !providerClient) return reply.redirect(expiredPath(basePath, row), 303)
+  const token = flows.tokenOf(row, bound, id)
+  const origin = { ...auditOrigin(request), address: clientIp(request) }
+  const browser = { origin, sessionToken: sessionCookie.read(request) }
+  const before = (tx: Tx): Promise<void> => flows.useOffer(tx, row)
+  const settle = (tx: Tx, outcome: FlowOutcome): Promise<void> => flows.settle(tx, row, outcome)
+  try {
+    if (!verified) throw new SignInFailure('sign-in-expired', new Error('the offer was used, or has expired'))
+    const completion = { browser, token, before, settle }
+    const signedIn = await signIn.complete({ ...row, new_user: 1 }, verified, completion)
+    count(row.provider, 'ok')
+    return await sendOnward(parts, reply, row, signedIn)
+  } catch (error) {
+    const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
+    if (failure.code === 'sign-in-expired') {
+      const { row: now } = await flows.findOffer(row.state_hash, bound)
+      const outcome = now && flows.isRecent(now) ? await flows.outcomeOf(now) : undefined
+      const again =
+        outcome && outcome.kind !== 'failed' && (await signIn.repeat(row, outcome, { token, browser }))
+      if (again) return sendOnward(parts, reply, row, again)
+    }
+    await recordFailure(parts, request, { providerClient, failure, linkingUserId: undefined })
+    const offer = verified && id
+    return reply.redirect(
+      failurePath(parts, request, { providerClient, failure, returnTo: row.return_to, offer }),
+      303,
+    )
+  }
+}
+
+/** With a Refresh header: see sendRefresh. */
+async function sendOnward(
+  parts: LoginServices,
+  reply: FastifyReply,
+  row: FlowsTable,
+  signedIn: SignedIn,
+): Promise<FastifyReply> {
+  if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
+  rememberSignIn(parts, reply, row.provider, signedIn)
+  const app = row.client_id === null ? undefined : await parts.apps.linkTo(row.client_id)
+  const name = app?.name ?? (await parts.apps.nameFor(row.return_to)) ?? reply.server.site.plainName
+  return sendRefresh(reply, name, signedIn.redirect)
+}

@@ -1,0 +1,64 @@
+// The choice of `login.sameAddress: 'offer'` in a browser without scripts: its forms lead to other sites and back.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { onEachEngine } from '../harness/engines.ts'
+import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
+import { started } from '../harness/started.ts'
+import { appStart, newPkce } from '../login/harness.ts'
+import { launchBrowser, picture } from './browser.ts'
+
+onEachEngine('the choice between linking and a new user', (engine) => {
+  const browser = started(launchBrowser)
+  let provider: OAuthProvider
+  let service: TestService
+  let app: Server
+  let callback: string
+  before(async () => {
+    app = createServer((_request, response) => void response.end('inside')).listen(0, '127.0.0.1')
+    await once(app, 'listening')
+    callback = `http://127.0.0.1:${(app.address() as AddressInfo).port}/callback`
+    provider = await startOAuthProvider()
+    service = await startTestService(engine, {
+      env: { ...provider.env('GOOGLY'), ...provider.env('HUB'), GOOGLY_NAME: 'Googly', HUB_NAME: 'Hub' },
+      config: { login: { sameAddress: 'offer', clients: [{ id: 'spa', redirectUris: [callback] }] } },
+    })
+  })
+  after(async () => {
+    await service.close()
+    await provider.close()
+    app.close()
+    app.closeAllConnections()
+  })
+  const become = (id: string): void => {
+    provider.profile = { id, displayName: id, emails: [{ value: 'ada@example.com', verified: true }] }
+  }
+
+  test('works without JavaScript, for the dashboard and for an app at another host', async () => {
+    const context = await browser.newContext({ javaScriptEnabled: false })
+    const page = await context.newPage()
+    become('ada')
+    await page.goto(`${service.baseUrl}/auth/googly?return_to=/docs`)
+    await context.clearCookies()
+
+    become('ada-hub')
+    await page.goto(`${service.baseUrl}/auth/hub?return_to=/docs`)
+    assert.equal(await page.getByRole('heading').textContent(), 'You signed in with Googly before')
+    await picture(page, 'same-address')
+    become('ada')
+    await page.getByRole('button', { name: 'Sign in with Googly and link' }).click()
+    await page.waitForURL(`${service.baseUrl}/docs`)
+
+    await context.clearCookies()
+    become('ada-hub-2')
+    const start = appStart(newPkce(), { redirect_uri: callback }).replace('/auth/acme', '/auth/hub')
+    await page.goto(new URL(start, service.baseUrl).href)
+    await page.getByRole('button', { name: 'Continue as a new user' }).click()
+    await page.waitForURL((url) => url.href.startsWith(callback))
+    assert.ok(new URL(page.url()).searchParams.get('code'))
+    await context.close()
+  })
+})
