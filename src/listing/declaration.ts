@@ -99,7 +99,7 @@ function expansionOf(name: string, options: ExpandOptions): Expansion {
 }
 
 /** Parameters that every list reads itself. */
-const reserved = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand', 'count'])
+const reserved = new Set(['limit', 'page', 'cursor', 'sort', 'fields', 'expand', 'count', 'bom', 'null'])
 const nameForm = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const pathForm = /^(?:\/[A-Za-z0-9_~-]+)+$/
 const pageStyles: readonly string[] = ['cursor', 'offset', 'keyset']

@@ -5,7 +5,8 @@ import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'
 import type { Pages } from './pages/pages.ts'
 import type { Query } from './query.ts'
-import type { Revision } from './items.ts'
+import type { Item, Revision } from './items.ts'
+import { weightsOf } from '../http/requests/accept.ts'
 
 /** Rows in one statement. On SQLite, other requests wait until it ends. */
 const batchSize = 500
@@ -32,8 +33,9 @@ export async function* exportRows(
   }: { pages: Pages; presentation: Presentation; revision?: Revision | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const columns = [...query.shown, ...query.expand.map(({ name }) => name)]
-  if (format === 'csv') yield csvLine(columns)
+  const columns = columnsOf(query)
+  const nulls = query.parameters['null']
+  if (format === 'csv') yield csvHead(query)
   if (query.empty) return
   const checkAdvance = advanceCheck(query.list)
   for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
@@ -44,13 +46,49 @@ export async function* exportRows(
       yield rows
         .map((row) => {
           const item = revise ? revise(present(row)) : present(row)
-          return format === 'csv' ? csvLine(columns.map((name) => item[name])) : `${JSON.stringify(item)}\n`
+          return format === 'csv'
+            ? csvLine(
+                columns.map((name) => item[name]),
+                nulls,
+              )
+            : `${JSON.stringify(item)}\n`
         })
         .join('')
     if (rows.length < batchSize) return
     key = keyOf(query, query.order, rows.at(-1)!)
     checkAdvance(key)
   }
+}
+
+/** The items of one page as text. */
+export function formatPage(query: Query, format: ExportFormat, items: readonly Item[]): string {
+  if (format === 'ndjson') return items.map((item) => `${JSON.stringify(item)}\n`).join('')
+  const [columns, nulls] = [columnsOf(query), query.parameters['null']]
+  const lines = items.map((item) =>
+    csvLine(
+      columns.map((name) => item[name]),
+      nulls,
+    ),
+  )
+  return csvHead(query) + lines.join('')
+}
+
+/** The format that an Accept header prefers to JSON (RFC 9110, section 12.5.1); `undefined` for JSON. */
+export function acceptedFormat(accept: string | undefined): ExportFormat | undefined {
+  if (accept === undefined || !/csv|ndjson/i.test(accept)) return undefined
+  const weights = weightsOf(accept)
+  const json = weights.get('application/json') ?? weights.get('application/*') ?? weights.get('*/*') ?? 0
+  const [csv = 0, ndjson = 0] = [weights.get('text/csv'), weights.get('application/x-ndjson')]
+  if (csv > json && !(ndjson > csv)) return 'csv'
+  return ndjson > json ? 'ndjson' : undefined
+}
+
+function columnsOf({ shown, expand }: Query): string[] {
+  return [...shown, ...expand.map(({ name }) => name)]
+}
+
+function csvHead(query: Query): string {
+  return `${query.parameters['bom'] === '1' ? '\ufeff' : ''}${csvLine(columnsOf(query))}`
 }
 
 /**
@@ -80,9 +118,9 @@ const formula = /^[=+\-@\t\r\n＝＋－＠]/
 const formulaWithin = /([;\t\r\n])(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** One record of RFC 4180, with its line end. */
-export function csvLine(values: readonly unknown[]): string {
-  return `${values.map(cell).join(',')}\r\n`
+/** One record of RFC 4180, with its line end. @param nulls the cell of a missing value */
+export function csvLine(values: readonly unknown[], nulls = ''): string {
+  return `${values.map((value) => cell(value) || nulls).join(',')}\r\n`
 }
 
 /** A text that a spreadsheet would run as a formula gets an apostrophe before the formula, unless it is a number. */

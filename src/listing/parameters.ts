@@ -40,8 +40,22 @@ export function parametersOf(list: ListDeclaration, known: readonly string[]): (
       else if (list.strict) throw invalid(name, `The parameter \`${shown(name)}\` came twice.`)
     }
     if (list.strict) checkChoices(list, parameters)
+    checkCsv(parameters)
     return parameters
   }
+}
+
+/** Parameters of CSV only. */
+export const csvParameters = {
+  bom: 'In CSV, `1` begins the text with a byte order mark, by which Excel recognizes UTF-8.',
+  null: 'In CSV, the text of a cell without a value: up to 20 letters, digits, and \\ ( ) < > _ . -. Default: the empty cell.',
+} as const
+
+/** @throws Problem `invalid-parameter` for a mark of null that could be taken for something else, in every list */
+function checkCsv({ bom = '1', null: mark = '' }: Parameters): void {
+  if (bom !== '1') throw unreadable('bom', bom, '`1`')
+  if (!/^(?:[\w\\(<][\w\\<>() .-]{0,19})?$/.test(mark))
+    throw unreadable('null', mark, 'a mark of up to 20 letters, digits, and \\ ( ) < > _ . -')
 }
 
 /** Checks the parameters that are no filters. @throws Problem `invalid-parameter` */

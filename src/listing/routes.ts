@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
+import { varyBy } from '../http/responses/cross-origin.ts'
 import type { App } from '../http/app.ts'
 import { closedSignal } from '../http/connections/closing.ts'
 import {
@@ -15,11 +16,12 @@ import {
 import type { Access } from '../http/access/principal.ts'
 import type { Sends } from '../http/responses/response-headers.ts'
 import type { Presentation } from './expansion.ts'
-import { type ExportFormat, exportFormats, exportRows } from './export.ts'
+import { acceptedFormat, type ExportFormat, exportFormats, exportRows, formatPage } from './export.ts'
+import { csvParameters } from './parameters.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
 import { queriesOf, type Query, rowQueriesOf } from './query.ts'
-import { answerSchema, itemParameters, itemSchema, querySchema, rowParameters } from './schema.ts'
+import { answerSchema, csvSchemas, itemParameters, itemSchema, querySchema, rowParameters } from './schema.ts'
 import type { Item, Revision } from './items.ts'
 import type { StandbyReader, Row } from './standby-reader.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
@@ -55,18 +57,21 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
   const queries = queriesOf(list, Object.keys(schema.querystring.properties))
-  const answer = async (query: Query): Promise<Answer> => {
+  const answer = async (query: Query, format: ExportFormat | undefined): Promise<Answer> => {
     const page = await pages.read(query)
     const present = await presentation.of(page.query, page.rows)
     const revise = await revision?.()
-    return answerOf(page, revise ? (row: Row) => revise(present(row)) : present)
+    return answerOf(page, revise ? (row: Row) => revise(present(row)) : present, format)
   }
   const config = { access: listAccess(list), openInDemo, sends: listSends }
   app.get(path, { config, schema }, async (request, reply) => {
     cacheRules(reply, access === 'public')
-    const { url, principal: caller } = request
+    const { url, principal: caller, headers } = request
     const query = queries({ url, caller })
-    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, () => answer(query)))
+    if (list.choices) varyBy(reply, 'accept')
+    const format = list.choices ? acceptedFormat(headers.accept) : undefined
+    const read = () => answer(query, format)
+    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, read))
   })
   if (list.one) rowRoute(app, list, { ...parts, revision })
   if (list.exports)
@@ -136,7 +141,7 @@ function exportRoute(
   const schema = {
     tags: ['lists'],
     summary: `${list.summary}: all items, as ${format === 'csv' ? 'CSV' : 'one JSON object per line'}`,
-    querystring: Type.Object(rowParameters(list)),
+    querystring: Type.Object({ ...rowParameters(list), ...(format === 'csv' && csvSchemas()) }),
     response: { 200: { description: 'A stream', content } },
   }
   const queries = queriesOf(list, Object.keys(schema.querystring.properties))
@@ -175,15 +180,16 @@ type Relation = 'next' | 'prev' | 'first' | 'last'
 type Links = [Relation, string][]
 
 /** The answer of a page. It has no Link header if there is no other page, or if the header would be too long. */
-function answerOf(page: Page, present: (row: Row) => Item): Answer {
+function answerOf(page: Page, present: (row: Row) => Item, format: ExportFormat | undefined): Answer {
   const { rest, links } =
     page.style === 'offset'
       ? offsetParts(page)
       : page.style === 'cursor'
         ? cursorParts(page)
         : keysetParts(page)
-  const body = JSON.stringify({ data: page.rows.map(present), ...rest })
-  return { body, link: linkHeader(page, links) }
+  const [items, link] = [page.rows.map(present), linkHeader(page, links)]
+  if (format) return { body: formatPage(page.query, format, items), link, type: exportFormats[format] }
+  return { body: JSON.stringify({ data: items, ...rest }), link }
 }
 
 const at = (cursor: string | number): string => `cursor=${encodeURIComponent(cursor)}`
@@ -251,7 +257,7 @@ function commonParameters(query: Query, style: Page['style']): string {
       // The links of an offset page have their own.
       ...(style === 'offset' ? [] : ['limit']),
       ...list.filters.map(({ parameter }) => parameter),
-      ...(list.choices ? ['fields', 'count'] : []),
+      ...(list.choices ? ['fields', 'count', ...Object.keys(csvParameters)] : []),
       ...(list.expand.length > 0 ? ['expand'] : []),
     ]
     const pairs = known.flatMap((name) => {

@@ -1,5 +1,6 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
+import { csvParameters } from './parameters.ts'
 import { maxFilterValues, partKinds } from './filters.ts'
 import {
   countModesOf,
@@ -147,6 +148,7 @@ export function querySchema(list: ListDeclaration): TObject {
     ...(hasCursor && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
     ...(hasPage && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
     ...rowParameters(list),
+    ...(list.choices && csvSchemas()),
   })
 }
 
@@ -167,6 +169,16 @@ export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
     ...itemParameters(list),
     ...Object.fromEntries(own),
   }
+}
+
+/** The parameters of CSV. */
+export function csvSchemas(): Record<string, TSchema> {
+  return Object.fromEntries(
+    Object.entries(csvParameters).map(([name, description]) => [
+      name,
+      Type.Optional(Type.String({ description })),
+    ]),
+  )
 }
 
 /** The parameters that select what an item shows. */

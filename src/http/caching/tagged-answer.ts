@@ -11,8 +11,9 @@ import type { Clock } from '../../runtime/clock.ts'
 
 /** A page of a list as it is sent. */
 export interface Answer {
-  /** JSON. */
+  /** JSON, unless there is a `type`. */
   body: string
+  type?: string
   /** The header Link (RFC 8288), with paths of this service. */
   link?: string | undefined
 }
@@ -30,7 +31,7 @@ export const taggedSends: Sends = {
 export async function sendTagged(
   request: FastifyRequest,
   reply: FastifyReply,
-  { body, link }: Answer,
+  { body, link, type = 'application/json; charset=utf-8' }: Answer,
 ): Promise<FastifyReply> {
   const tag = entityTag(body)
   reply.header('etag', tag)
@@ -39,8 +40,8 @@ export async function sendTagged(
   if (matches(request.headers['if-none-match'], tag)) return reply.code(304).send()
   const coded = await encode(body, acceptedCoding(request.headers['accept-encoding']))
   if (coded.coding !== 'identity') reply.header('content-encoding', coded.coding)
-  // The body is JSON text already; as a string of this type it passes the response serializer by.
-  return reply.header('content-type', 'application/json; charset=utf-8').send(coded.body)
+  // The body is text already; as a string of this type it passes the response serializer by.
+  return reply.header('content-type', type).send(coded.body)
 }
 
 /** Caches may store public answers and must revalidate them by the tag; they must not store any other answer. */
