@@ -27,6 +27,7 @@ export function corsHeaders(
   return {
     'access-control-allow-origin': all.every((cors) => cors?.origins.includes('*')) ? '*' : origin,
     ...(all.every((cors) => cors?.credentials) && { 'access-control-allow-credentials': 'true' }),
+    'access-control-expose-headers': 'WWW-Authenticate, Retry-After',
     vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
   }
 }
