@@ -430,7 +430,7 @@ onEachEngine('limits of programs', (engine) => {
       assert.equal(answer.status, 401)
       if (answer.headers.has('retry-after')) waits = answer
     }
-    assert.match(await waits!.text(), /too many invalid credentials/)
+    assert.match(await waits!.text(), /too many invalid cookies or credentials/)
     assert.equal((await ask(adminKey)).status, 204)
   })
 })
