@@ -5,7 +5,7 @@ import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { rolldown } from 'rolldown'
 import { buildDashboard } from './dashboard.mjs'
-import { isForContributors } from '../src/http/guide/contents.ts'
+import { isForContributors } from '../src/http/guide/markdown.ts'
 import { shortenMaps } from './line-maps.ts'
 
 const root = join(import.meta.dirname, '..')

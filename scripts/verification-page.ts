@@ -1,4 +1,4 @@
-import { receiversFor } from '../src/emitting/verification/receivers.ts'
+import { receiversFor } from '../src/emitting/routes/verification.ts'
 
 /** The address that the page shows instead of a reader's own. */
 const url = 'https://example.com/webhooks'

@@ -32,6 +32,6 @@ export type {
 } from './receiving/config.ts'
 export type { Spool, SpoolEntry, SpoolSize } from './receiving/spool/spool.ts'
 export { exactPayload } from './receiving/worker/received-event.ts'
-export type { ForwardTarget } from './receiving/forward-target.ts'
+export type { ForwardTarget } from './receiving/forward.ts'
 export * from './receiving/schemes/index.ts'
 export type { StripeEvent } from './receiving/schemes/presets.ts'

@@ -40,7 +40,7 @@ export function keyCommands(program: Command): void {
       'after',
       '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret.',
     )
-    .action(async () => (await import('./reseal.ts')).resealCommand())
+    .action(async () => (await import('./keys.ts')).resealCommand())
   keys
     .command('rotate-signing')
     .description(

@@ -1,12 +1,11 @@
 import { withStoredSecrets } from '../config/generated-secrets.ts'
 import { shownSettings } from '../config/shown-settings.ts'
 import { fault } from '../diagnostics/finding.ts'
-import { Report } from './report.ts'
 import { checkSettings } from '../diagnostics/settings.ts'
 import { CommandFailure } from './command-failure.ts'
 import { inspectConfiguration } from '../diagnostics/configuration.ts'
 import { originOfVariable } from './env-file.ts'
-import { printTable } from './output.ts'
+import { printTable, Report } from './output.ts'
 
 /** Checks the settings and the configuration module as the start of the service does. Exit code 1 if anything is at fault. */
 export async function checkConfig(): Promise<void> {

@@ -1,12 +1,15 @@
 import { withStoredSecrets } from '../config/generated-secrets.ts'
-import { isSensitiveHeader } from '../telemetry/redaction.ts'
+import { isSensitiveHeader } from '../telemetry/printable.ts'
 import { secretAt } from '../receiving/schemes/create-scheme.ts'
 import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { readSources } from '../receiving/sources.ts'
-import { UsageFailure } from './command-failure.ts'
-import { inspectConfiguration } from '../diagnostics/configuration.ts'
+import { UsageFailure, CommandFailure } from './command-failure.ts'
+import { inspectConfiguration, readConfiguration } from '../diagnostics/configuration.ts'
 import { signerOf } from '../receiving/samples/sign-for.ts'
 import type { SampleRequest, SignedSample } from '../receiving/samples/index.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { keysOf, urlOf, writeKey } from '../receiving/forward.ts'
+import { printTable } from './output.ts'
 
 /** A source of this project, or a preset by its name, for which webhooks can be signed. */
 interface LocalSource {
@@ -77,4 +80,27 @@ function signOrRefuse(name: string, sign: () => SignedSample): SignedSample {
   } catch {
     throw new UsageFailure(`${name} has a key pair: pass the private key with --secret`)
   }
+}
+
+/**
+ * Shows the sources with their addresses, and where they are forwarded; with `secrets` also what receivers of forwarded
+ * webhooks verify by, newest first.
+ */
+export async function listSources({ secrets = false }: { secrets?: boolean }): Promise<void> {
+  const { configuration, config } = await readConfiguration()
+  const { masterSecrets } = configuration
+  if (!masterSecrets) throw new CommandFailure('POSTERN_SECRET is missing')
+  const keyring = new Keyring(masterSecrets)
+  const sources = readSources(config?.receiving?.sources, configuration)
+  const rows = Array.from(sources, ([source, { name, forwardTo }]) => [
+    source,
+    name,
+    `/webhooks/${source}`,
+    forwardTo === undefined ? '' : urlOf(forwardTo),
+    ...(secrets
+      ? [forwardTo === undefined ? '' : keysOf(forwardTo, source, keyring).map(writeKey).join(',')]
+      : []),
+  ])
+  const head = ['source', 'scheme', 'path', 'forwarded to', ...(secrets ? ['signed with'] : [])]
+  printTable(head, rows)
 }

@@ -2,7 +2,7 @@ import { Argument, Command, Option } from 'commander'
 import { version } from '../runtime/version.ts'
 import { exitCodes } from './command-failure.ts'
 import type { AuditExportOptions } from './audit.ts'
-import type { InitOptions } from './init/init.ts'
+import type { InitOptions } from './init.ts'
 import type { ImportFormat } from '../listing/importing/import-file.ts'
 import type { ListsAction } from './lists.ts'
 import type { SvixImportOptions } from './import-svix.ts'
@@ -54,7 +54,7 @@ function serviceCommands(program: Command): void {
     .option('--empty', 'without the sample source, handler, list, migration and test')
     .addHelpText('after', '\nExample, in a checkout:\n  npm run -s postern -- init ../shop --yes')
     .action(async (folder: string | undefined, options: InitOptions) =>
-      (await import('./init/init.ts')).init(folder, options),
+      (await import('./init.ts')).init(folder, options),
     )
   program
     .command('dev')
@@ -86,7 +86,7 @@ function serviceCommands(program: Command): void {
     .description('list pending migrations, and report whether a rolling upgrade is safe')
     .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
     .addHelpText('after', '\nExample:\n  npx postern upgrade --check || echo "stop the old processes first"')
-    .action(async () => (await import('./upgrade.ts')).checkUpgrade())
+    .action(async () => (await import('./migrate.ts')).checkUpgrade())
   program
     .command('backup <file>')
     .description('copy the database to a new file; works while the service runs')

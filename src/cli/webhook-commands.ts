@@ -12,7 +12,9 @@ export function webhookCommands(program: Command): void {
     .command('sources')
     .description('list webhook sources with their URLs and forward targets')
     .option('--secrets', 'also show the secrets that sign forwarded webhooks')
-    .action(async (options: { secrets?: boolean }) => (await import('./sources.ts')).listSources(options))
+    .action(async (options: { secrets?: boolean }) =>
+      (await import('./local-source.ts')).listSources(options),
+    )
   program
     .command('send <url>')
     .description('sign and send a sample webhook')
@@ -69,7 +71,7 @@ export function webhookCommands(program: Command): void {
     .option('--key <key>', 'API key with the scope webhooks:write; default ADMIN_API_KEY')
     .addHelpText('after', '\nThe event is the number that `postern tail` shows.')
     .action(async (event: string, options: ClientOptions) =>
-      (await import('./dry-run.ts')).dryRun(event, options),
+      (await import('./events.ts')).dryRun(event, options),
     )
   program
     .command('replay')

@@ -4,7 +4,7 @@ import { Problem } from '../errors.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import { presentEvent, presentOptions } from './present.ts'
 import { redactPayload } from './redact-payload.ts'
-import { isSensitiveHeader } from '../telemetry/redaction.ts'
+import { isSensitiveHeader } from '../telemetry/printable.ts'
 import {
   type EventStatus,
   readStoredHeaders,

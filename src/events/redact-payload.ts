@@ -1,5 +1,5 @@
 import { readFields } from '../http/requests/parameters.ts'
-import { redactedValue } from '../telemetry/redaction.ts'
+import { redactedValue } from '../telemetry/printable.ts'
 
 /**
  * Fields that hold a sender's credentials or signatures, by the scheme that verified the event:

@@ -11,15 +11,19 @@ import type { Configuration } from '../config/environment.ts'
 import type { App } from './app.ts'
 import { guardRoutes, type NoteForbidden, type NoteForeignCall } from './access/access.ts'
 import { compileSerializer, compileValidator } from './schemas/schema-compilers.ts'
-import { addSecurityHeaders, securityHeaders, type SecurityHeaders } from './responses/security-headers.ts'
-import { type DashboardParts, serveAssets, serveDashboard } from './pages/dashboard.ts'
+import {
+  addSecurityHeaders,
+  securityHeaders,
+  type SecurityHeaders,
+  RouteMethods,
+} from './responses/response-headers.ts'
+import { type DashboardParts, serveAssets, serveDashboard, serveBuiltFiles } from './pages/built-pages.ts'
 import { serveBrand } from './pages/brand.ts'
 import { rememberLanguages } from './pages/page-view.ts'
-import { serveBuiltFiles } from './pages/built-pages.ts'
 import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
 import { BodyReader, defaultBodyLimit, IncomingRequest } from './body/reader.ts'
-import { TrustedProxies } from './limits/client-address.ts'
+import { TrustedProxies, clientIp } from './limits/client-address.ts'
 import {
   clientErrorAnswerer,
   closeAfterUpgradeRequests,
@@ -29,12 +33,10 @@ import {
 import { Closing } from './connections/closing.ts'
 import { allowOrigins, answerPreflights, showLimitsToPages } from './responses/cross-origin.ts'
 import { serveGuide } from './guide/routes.ts'
-import { RouteMethods } from './responses/response-headers.ts'
 import { describeRoutes, docsAccess } from './schemas/openapi.ts'
 import type { Authenticate } from './access/principal.ts'
 import { answerProblems, ProblemLog, sendProblem, toProblem } from './responses/problem-details.ts'
 import { parseQueryString } from './requests/parameters.ts'
-import { logRequests } from './responses/request-log.ts'
 import { limitRequests } from './limits/rate-limits.ts'
 import { serveReference } from './reference/page.ts'
 import { RawRoutes } from './raw/routes.ts'
@@ -271,4 +273,39 @@ function continueLate({ server, closing }: Pick<FastifyInstance, 'server' | 'clo
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     server.emit('request', request, response)
   })
+}
+
+/**
+ * One line per answered request. It names the route and not the address: query strings and paths may hold codes and
+ * tokens. The line of a refusal names the client's address and whose credential it was, as far as that is known, and never the
+ * credential itself. Routes that are called all day (`config.quiet`) are logged at debug level unless they fail.
+ */
+function logRequests(app: App): void {
+  app.addHook('onResponse', (request, reply, done) => {
+    const level = request.routeOptions.config.quiet === true && reply.statusCode < 400 ? 'debug' : 'info'
+    request.log[level](
+      {
+        method: request.method,
+        route: request.routeOptions.url,
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+        ...(reply.statusCode >= 400 && callerOf(request)),
+      },
+      'request',
+    )
+    done()
+  })
+}
+
+/** Who made a call; ids only. */
+function callerOf(request: FastifyRequest): Record<string, string | undefined> {
+  const { kind, userId, sessionId, keyId, clientId, owner } = request.principal ?? {}
+  return { address: clientIp(request), credential: kind, userId, sessionId, keyId, clientId, owner }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Logged at debug level while it succeeds. */
+    quiet?: boolean
+  }
 }

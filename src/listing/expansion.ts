@@ -11,7 +11,7 @@ import {
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-text.ts'
 import { type Plan, readColumn, Statement } from './plan.ts'
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import { oneOf } from './filters.ts'
 import { type Item, presenter } from './items.ts'
 import { storedValue } from './field-types.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import type { Presentation } from './expansion.ts'
 import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import { InvalidTime, canonicalTime, restorePlus } from '../paging/time.ts'
 import { isStorableText } from '../storage/sql-text.ts'
 import type { Field } from './list.ts'

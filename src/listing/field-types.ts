@@ -1,6 +1,6 @@
 import { parseExactly } from '../json/exact.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
+import type { CursorKey, KeyValue } from '../paging/cursor.ts'
 import { restorePlus, showTime } from '../paging/time.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { readTimeInForm, showTimestamp } from './stored-times.ts'

@@ -1,5 +1,5 @@
 import { Problem } from '../errors.ts'
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
 import { fieldTypes, words } from './field-types.ts'
 import { unreadable } from './parameters.ts'

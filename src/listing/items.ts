@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import { fieldTypes, type TypeRules } from './field-types.ts'
 import {
   fieldOf,

@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import { quote } from '../storage/sql-text.ts'
 import type { Scope } from '../http/access/principal.ts'

@@ -1,5 +1,4 @@
-import type { CursorScope } from '../paging/cursor.ts'
-import type { CursorKey, KeyValue } from '../paging/cursor-values.ts'
+import type { CursorScope, CursorKey, KeyValue } from '../paging/cursor.ts'
 import { readLimit } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
 import { readFilters } from './filters.ts'

@@ -3,7 +3,7 @@ import type { PostgresDatabase, Database, SqliteDatabase } from '../storage/data
 import { millisecondsSince, type Moment } from '../storage/sql-text.ts'
 import type { Replica } from '../storage/postgres/replica.ts'
 import { postgresReader } from './store.postgres.ts'
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import type { Plan } from './plan.ts'
 
 /** A request that the standby may answer. */

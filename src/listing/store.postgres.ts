@@ -1,4 +1,4 @@
-import type { KeyValue } from '../paging/cursor-values.ts'
+import type { KeyValue } from '../paging/cursor.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
 import type { RowValue } from '../storage/postgres/driver/queries.ts'
 import { translated, translateError } from '../storage/unavailable.ts'

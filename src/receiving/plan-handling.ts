@@ -5,9 +5,8 @@ import {
   readHandlers,
   type RegisteredHandler,
 } from './handlers/declared-handlers.ts'
-import { forwardTo, sendOver } from './forward.ts'
-import { keysOf, urlOf, withoutCredentials } from './forward-target.ts'
-import type { HandlerEntry } from './handler-views/describe.ts'
+import { forwardTo, sendOver, keysOf, urlOf, withoutCredentials } from './forward.ts'
+import type { HandlerEntry } from './handler-routes.ts'
 import { plansOver } from './handlers/plan.ts'
 import { readSources } from './sources.ts'
 import { bySpecificity, isPattern, matchesPattern } from '../events/type-pattern.ts'

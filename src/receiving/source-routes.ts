@@ -6,7 +6,7 @@ import { closedObject, DateTime, listSchema, nullable } from '../http/schemas/sc
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 import { type Activities, readActivity, slots } from './activity.ts'
 import type { Scheme } from './schemes/scheme.ts'
-import { urlOf as addressOf, withoutCredentials } from './forward-target.ts'
+import { urlOf as addressOf, withoutCredentials } from './forward.ts'
 import { type Reason, reasons } from './rejections/reasons.ts'
 import { setUps, stepsOf } from './schemes/set-up.ts'
 import { newId } from '../crypto/ids.ts'

@@ -1,9 +1,8 @@
 import { isTypeOrPattern } from '../events/type-pattern.ts'
 import { isIP } from 'node:net'
-import type { Configuration } from '../config/environment.ts'
-import { ConfigurationError } from '../config/environment.ts'
+import { type Configuration, ConfigurationError } from '../config/environment.ts'
 import type { ReceivingConfig } from './config.ts'
-import { faultOfTarget } from './forward-target.ts'
+import { faultOfTarget } from './forward.ts'
 import { hmac } from './schemes/hmac.ts'
 import type { Scheme } from './schemes/scheme.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { Progress } from './progress.ts'
+import { Progress } from './worker.ts'
 
 test('a worker that stalls is seen also after the clock is set back', () => {
   const clock = new ManualClock()

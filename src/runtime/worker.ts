@@ -49,3 +49,55 @@ export function periodicWorker(
     },
   }
 }
+
+/** When a worker last completed a round of its work with the database. */
+export class Progress {
+  readonly #clock: Clock
+  #at: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Records that the worker started, or that a round, or one statement of a round, succeeded. */
+  made(): void {
+    this.#at = this.#clock.now()
+  }
+
+  /**
+   * Milliseconds since then; 0 for a worker that does not run in this process. After the clock was set, the difference counts until
+   * the next round: otherwise a worker that stalls then would not be seen for as long as the clock was set back.
+   */
+  get age(): number {
+    return this.#at === undefined ? 0 : Math.abs(this.#clock.now() - this.#at)
+  }
+}
+
+/** Counts operations in flight and waits for the last of them to end. */
+export class InFlight {
+  #count = 0
+  #drained: PromiseWithResolvers<void> | undefined
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Counts `work` until it settles. Resolves or rejects as `work` does. */
+  async add(work: Promise<void>): Promise<void> {
+    this.#count += 1
+    try {
+      await work
+    } finally {
+      this.#count -= 1
+      if (this.#count === 0) this.#drained?.resolve()
+    }
+  }
+
+  /** Resolves as soon as no operation is in flight. */
+  async drained(): Promise<void> {
+    if (this.#count === 0) return
+    this.#drained ??= Promise.withResolvers()
+    await this.#drained.promise
+    this.#drained = undefined
+  }
+}

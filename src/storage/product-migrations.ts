@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { readTextFile } from '../runtime/text-file.ts'
 import type { Database } from './database.ts'
-import { applyMigrations, pendingNames, type MigrationLog, type MigrationOptions } from './migration-log.ts'
+import { applyMigrations, pendingNames, type MigrationLog, type MigrationOptions } from './migrate.ts'
 
 /** A file of the product's own migrations cannot be applied. The message names it and tells what to change. */
 export class ProductMigrationError extends Error {

@@ -1,8 +1,7 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { AccountTables, AuditTables } from './tables/accounts.ts'
 import type { LoginTables, ClientTables, OAuth2Tables } from './tables/login.ts'
-import type { EventTables } from './tables/events.ts'
-import type { ReceivingTables } from './tables/receiving.ts'
+import type { EventTables, ReceivingTables } from './tables/receiving.ts'
 import type { EmittingTables } from './tables/emitting.ts'
 import type { AlertTables } from './tables/alerts.ts'
 
@@ -12,7 +11,7 @@ export type * from './tables/login.ts'
 export type * from './tables/login.ts'
 export type * from './tables/alerts.ts'
 export type * from './tables/accounts.ts'
-export type * from './tables/events.ts'
+export type * from './tables/receiving.ts'
 export type * from './tables/receiving.ts'
 export type * from './tables/emitting.ts'
 

@@ -1,3 +1,5 @@
+import type { Clock } from '../runtime/clock.ts'
+
 /**
  * The database is unavailable: unreachable, full, locked by another program, restarting, damaged. Clients get 503 with
  * Retry-After; workers try again.
@@ -117,4 +119,24 @@ export function isRefusedValue(error: unknown): boolean {
   const { code, errcode } = (error ?? {}) as { code?: unknown; errcode?: unknown }
   if (typeof errcode === 'number') return refusedCodes.has(errcode & 0xff)
   return typeof code === 'string' && code.length === 5 && refusedClasses.has(code.slice(0, 2))
+}
+
+/**
+ * Resolves or rejects as `work` does, or rejects after `ms` milliseconds. The work itself continues; a later rejection is ignored.
+ * @param late what to say of work that takes longer
+ * @throws StorageUnavailable if it takes longer
+ */
+export async function withinTime<T>(
+  clock: Pick<Clock, 'after'>,
+  ms: number,
+  work: Promise<T>,
+  late: string,
+): Promise<T> {
+  const timeout = Promise.withResolvers<never>()
+  const cancel = clock.after(ms, () => timeout.reject(new StorageUnavailable(new Error(late))))
+  try {
+    return await Promise.race([work, timeout.promise])
+  } finally {
+    cancel()
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { endStackAtHandler } from './handler-stack.ts'
+import { endStackAtHandler } from './log.ts'
 
 const stack = (frames: readonly string[]): string => frames.map((frame) => `\n    at ${frame}`).join('')
 const handler = 'order.paid (file:///shop/postern.config.ts:8:15)'

@@ -8,8 +8,7 @@ import {
   Registry,
 } from 'prom-client'
 import { systemClock } from '../runtime/clock.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
-import { withinTime } from '../storage/within-time.ts'
+import { StorageUnavailable, withinTime } from '../storage/unavailable.ts'
 import { Durations } from './history/durations.ts'
 import type { SeriesName } from './history/recorder.ts'
 

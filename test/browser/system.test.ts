@@ -1,7 +1,7 @@
 // The pages of the system, the audit log and alerts, as an administrator uses them.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { startJob } from '../../src/events/jobs/job.ts'
+import { startJob } from '../../src/events/jobs.ts'
 import { startSmtpServer } from '../alerts/smtp-server.ts'
 import { engines } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'

@@ -1,7 +1,7 @@
 // GET /jobs: the jobs of all subscribers and of received events.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { startJob } from '../../src/events/jobs/job.ts'
+import { startJob } from '../../src/events/jobs.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 // A whole service in a process of its own, to be killed by tests, or by its handlers.
 import { EventEmitter } from 'node:events'
 import { readEnvironment } from '../../src/config/environment.ts'
-import { reportUncaught } from '../../src/cli/process-events.ts'
+import { reportUncaught } from '../../src/cli/serve.ts'
 import { startService } from '../../src/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { writeEffect } from './harness.ts'

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '../../runtime/clock.ts'
 import { version } from '../../runtime/version.ts'
 import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
-import { redactedValue } from '../../telemetry/redaction.ts'
+import { redactedValue } from '../../telemetry/printable.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import {
   type Failure,
@@ -18,8 +18,7 @@ import { Egress, type EgressRules } from '../../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import type { TlsOptions } from '../../network/guarded-connector.ts'
 import type { ResponseClass } from '../dispatch/subscriber-pace.ts'
-import { deliverTo } from './destination.ts'
-import { compress, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
+import { deliverTo, compress, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
 const responseLimit = 64 * 1024

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { DestinationContext, DestinationEvent } from '../config.ts'
-import { type DestinationCall, deliverTo } from './destination.ts'
+import { type DestinationCall, deliverTo } from './special-endpoint.ts'
 
 const event = {
   event_id: 'one',

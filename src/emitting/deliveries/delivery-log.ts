@@ -7,7 +7,7 @@ import {
   readText,
   readTimeParameter,
 } from '../../paging/parameters.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type {
@@ -17,14 +17,12 @@ import type {
   SubscribersTable,
   DeliveryStatus,
 } from '../../storage/tables.ts'
-import { isForOwner, type Reach, reaches } from '../events/audience.ts'
+import { isForOwner, type Reach, reaches, dataIn } from '../events/event.ts'
 import { type DeliverySource, newest, type Place, sourceOf } from './delivery-sources.ts'
-import type { KeyValue } from '../../paging/cursor-values.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import { bodyKey } from '../attempt/attempt.ts'
 import { signatures } from '../attempt/signature.ts'
-import { dataIn } from '../events/event.ts'
 
 /** A page that is asked for. `query` is what its cursor is bound to. */
 interface AskedPage extends PageRequest {

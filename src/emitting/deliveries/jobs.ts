@@ -1,12 +1,12 @@
 import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
 import { readSubjectNames } from '../../accounts/audit/audit-log.ts'
 import { Problem } from '../../errors.ts'
-import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs/job.ts'
+import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
 interface JobFilter {

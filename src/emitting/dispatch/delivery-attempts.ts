@@ -1,7 +1,7 @@
 import { NotSent } from '../../network/exchange.ts'
 import type { Random } from '../../runtime/clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import { InFlight } from '../../runtime/in-flight.ts'
+import { InFlight } from '../../runtime/worker.ts'
 import {
   type Attempt,
   type AttemptOutcome,
@@ -10,8 +10,7 @@ import {
   withheld,
   withoutPayload,
 } from '../attempt/attempt.ts'
-import { isFor } from '../events/audience.ts'
-import { dataIn } from '../events/event.ts'
+import { isFor, dataIn } from '../events/event.ts'
 import type { DeliveryStore, DueDelivery, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
 import { pollInterval, type ReleasePlace, type Timers } from './attempt-turns.ts'

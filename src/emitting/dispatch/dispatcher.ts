@@ -1,7 +1,6 @@
 import type { Scheduler } from '../../runtime/clock.ts'
-import { Progress } from '../../runtime/progress.ts'
+import { Progress, type Worker } from '../../runtime/worker.ts'
 import { whenAborted } from '../../runtime/abort-broadcast.ts'
-import type { Worker } from '../../runtime/worker.ts'
 import type { Database } from '../../storage/database.ts'
 import { AttemptTurns, pollInterval, Timers } from './attempt-turns.ts'
 import { Completions } from './completions.ts'

@@ -1,5 +1,5 @@
 import type { Random } from '../../runtime/clock.ts'
-import { TokenBucket } from '../../runtime/token-bucket.ts'
+import { TokenBucket } from '../../runtime/shared-limit.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { AttemptResult } from '../attempt/attempt.ts'
 

@@ -1,16 +1,21 @@
 import type { Readable } from 'node:stream'
 import { type Clock, Period } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
-import type { BodyBudget } from '../../http/body/budget.ts'
-import { CountedBody } from '../../http/body/counted-body.ts'
+import { type BodyBudget, CountedBody } from '../../http/body/budget.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 import { commitEmits, type CommitEmitsParts, type Emitted } from './emitter.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { eventIdPattern, eventTypePattern, longestDelay, type NewEvent } from './event.ts'
+import {
+  eventIdPattern,
+  eventTypePattern,
+  longestDelay,
+  type NewEvent,
+  everybody,
+  ownerPattern,
+} from './event.ts'
 import { isRawNumber, parseLossless } from '../../json/exact.ts'
 import { type Static, Type } from 'typebox'
-import { everybody, ownerPattern } from './audience.ts'
 import { channelPattern, longestRetention, mostChannels, tagPattern } from './event-options.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 

@@ -21,7 +21,7 @@ import type { Portal } from '../portal.ts'
 import type { Health } from '../subscribers/health.ts'
 import type { OwnerBrands, Owners } from '../subscribers/owners.ts'
 import type { SubscriberSecrets } from '../subscribers/secrets.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import {
   NewSubscriberBody,
   type OwnNewSubscriberBody,

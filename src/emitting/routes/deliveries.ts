@@ -13,7 +13,7 @@ import { adminArea, type Area, type EmittingRouteParts, subscriberOf } from './a
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { dataIn } from '../events/event.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
+import { JobView, TotalView, viewJob } from '../../events/jobs.ts'
 import { Problem } from '../../errors.ts'
 import type { ReplayFilter } from '../deliveries/replay.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'

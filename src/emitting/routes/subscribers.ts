@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { App } from '../../http/app.ts'
 import { readChoice, pageParameters, readPageRequest, pageSchema, viewPage } from '../../paging/parameters.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
 import { lastDays, stateOf, subscriberStates, type Summary } from '../subscribers/health.ts'
 import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
@@ -19,7 +19,7 @@ import type { SubscribersTable } from '../../storage/tables.ts'
 import { openHeaders } from '../dispatch/endpoints.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
-import { redactedValue } from '../../telemetry/redaction.ts'
+import { redactedValue } from '../../telemetry/printable.ts'
 import {
   AuthBody,
   type Credentials,
@@ -28,10 +28,15 @@ import {
   showCredentials,
   TlsBody,
 } from '../subscribers/credentials.ts'
-import { bodies, methods, readRequestOptions, signatureHeaders } from '../subscribers/request-options.ts'
+import {
+  bodies,
+  methods,
+  readRequestOptions,
+  signatureHeaders,
+  showCustomHeaders,
+} from '../subscribers/request-options.ts'
 import { Metadata, readMetadata } from '../subscribers/metadata.ts'
 import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
-import { showCustomHeaders } from '../subscribers/custom-headers.ts'
 import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 

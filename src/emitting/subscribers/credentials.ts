@@ -6,7 +6,7 @@ import { Problem } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { redactedValue } from '../../telemetry/redaction.ts'
+import { redactedValue } from '../../telemetry/printable.ts'
 import type { Secrets } from './destinations.ts'
 
 const authTypes = ['basic', 'bearer', 'oauth'] as const

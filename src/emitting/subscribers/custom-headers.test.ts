@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readCustomHeaders, showCustomHeaders } from './custom-headers.ts'
+import { readCustomHeaders, showCustomHeaders } from './request-options.ts'
 
 test('headers of the connection, the body and the signature are refused', () => {
   for (const name of [

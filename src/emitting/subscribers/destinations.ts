@@ -3,7 +3,7 @@ import { ConfigurationError } from '../../config/environment.ts'
 import { Problem } from '../../errors.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { DestinationDeclaration, EmittingConfig } from '../config.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import { readRequestOptions, requestOptions } from './request-options.ts'
 
 /** The declared destinations, by name. */

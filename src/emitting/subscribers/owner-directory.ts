@@ -4,7 +4,7 @@ import { Problem } from '../../errors.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { OwnersTable } from '../../storage/tables.ts'
-import { ownerPattern } from '../events/audience.ts'
+import { ownerPattern } from '../events/event.ts'
 import { applicationId, isOwnId, newOwner, readApplicationId } from '../svix/ids.ts'
 import { readMetadata, takenUid, type Texts, unlessTaken, writeMetadata } from './metadata.ts'
 

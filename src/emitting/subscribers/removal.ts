@@ -1,5 +1,4 @@
-import { startJob } from '../../events/jobs/job.ts'
-import { JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs/worker.ts'
+import { startJob, JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { JobsTable } from '../../storage/tables.ts'

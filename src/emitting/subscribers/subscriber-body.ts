@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { ownerForm, ownerPattern } from '../events/audience.ts'
+import { ownerForm, ownerPattern, eventTypesForm, eventTypesPattern } from '../events/event.ts'
 import {
   conditionOperators,
   longestPath,
@@ -11,7 +11,6 @@ import {
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { requestOptions } from './request-options.ts'
 import { channelPattern } from '../events/event-options.ts'
-import { eventTypesForm, eventTypesPattern } from '../events/event.ts'
 import { Metadata, Uid } from './metadata.ts'
 import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'

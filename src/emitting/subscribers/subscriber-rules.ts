@@ -2,7 +2,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
 import { Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import { lockOwner } from './owner-directory.ts'
 
 /** The `disabled_reason` of a subscriber that an admin disabled. Its owner cannot enable it. */

@@ -5,7 +5,7 @@ import type { Egress } from '../../network/egress.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
-import { type Reach, reaches } from '../events/audience.ts'
+import { type Reach, reaches } from '../events/event.ts'
 import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { isUid, type Texts, unlessTaken, writeMetadata } from './metadata.ts'
@@ -28,7 +28,13 @@ import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
 import { Problem } from '../../errors.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { checkConditions, type Condition } from './conditions.ts'
-import { readCustomHeaders } from './custom-headers.ts'
+import {
+  readCustomHeaders,
+  readRequestOptions,
+  requestOptions,
+  type RequestOptions,
+  writeRequestOptions,
+} from './request-options.ts'
 import {
   type Auth,
   type Credentials,
@@ -51,12 +57,6 @@ import {
 } from './destinations.ts'
 import type { Sandbox } from '../transformations/sandbox.ts'
 import { checkTransformation, keyOf } from '../transformations/transformation.ts'
-import {
-  readRequestOptions,
-  requestOptions,
-  type RequestOptions,
-  writeRequestOptions,
-} from './request-options.ts'
 
 /** The most subscribers that one transaction removes: few, because it blocks all other writers on SQLite. */
 const removedPerStep = 50

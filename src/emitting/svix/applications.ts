@@ -5,8 +5,8 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
-import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
-import { invalidField, SvixError } from './errors.ts'
+import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { listOf, readPage } from './pages.ts'
 import { applicationId, readApplicationId } from './ids.ts'
 
 type Parts = Pick<EmittingRouteParts, 'owners' | 'clock'>
@@ -42,9 +42,13 @@ export function applicationOperations(parts: Parts): SvixOperations {
       view(await directory.change(owner, readApplication(body as ApplicationIn), origin)),
     'v1.application.delete': remove,
     'v1.application.list': async (call) => {
-      const page = readPage(call, 'ascending')
-      const behind = page.behind === undefined ? undefined : readPosition(page.behind)
-      const rows = await directory.list({ count: page.limit + 1, order: page.order, behind })
+      const page = readPage(call.query, 'ascending')
+      const behind = page.iterator === undefined ? undefined : readPosition(page.iterator)
+      const rows = await directory.list({
+        count: page.limit + 1,
+        order: page.ascending ? 'ascending' : 'descending',
+        behind,
+      })
       return listOf(rows, page, writePosition, view)
     },
   }
@@ -171,4 +175,77 @@ export function ownerLookup({ owners, clock }: Parts): OwnerLookup {
     return known && Math.abs(clock.now() - known.at) < recentFor ? known.owner : find(idOrUid)
   }
   return Object.assign(find, { recent, forget: () => found.clear() })
+}
+
+/** Seconds for which a token is valid by default. */
+const tokenLasts = 7 * 86_400
+/** The most seconds for which a link to the portal can be opened, and for which its session lasts. */
+const longestLink = 86_400
+
+/** Capabilities of a token from app-portal-access. Each token has all of them. */
+const capabilities = [
+  'ViewBase',
+  'ViewEndpointSecret',
+  'ManageEndpointSecret',
+  'ManageTransformations',
+  'CreateAttempts',
+  'ManageEndpoint',
+]
+
+/** v1.authentication.*: tokens of applications. */
+export function authenticationOperations(parts: EmittingRouteParts): SvixOperations {
+  const { portal } = parts
+  return {
+    'v1.authentication.app-portal-access': (call) => openPortal(parts, call),
+    'v1.authentication.dashboard-access': (call) => openPortal(parts, call),
+    'v1.authentication.expire-all': async ({ owner, body, origin }) => {
+      const { expiry, sessionIds } = body as { expiry?: number | null; sessionIds?: string[] }
+      if (sessionIds?.length)
+        throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
+      await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
+    },
+    'v1.authentication.logout': async ({ isPortal, request, origin }) => {
+      const { owner, sessionId } = request.principal!
+      if (!isPortal)
+        throw new SvixError(403, 'insufficient access', 'Only a token from app-portal-access can log out.')
+      await portal.end({ id: sessionId!, owner: owner! }, origin)
+    },
+    'v1.authentication.whoami': async ({ isPortal, request }) => {
+      if (!isPortal) return { permissionSource: 'GlobalAuthToken' }
+      const { owner, sessionId } = request.principal!
+      return { permissionSource: 'SvixJwt', appId: applicationId(owner!), sessionId }
+    },
+  }
+}
+
+function unsupported(detail: string): SvixError {
+  return new SvixError(400, 'not_implemented', detail)
+}
+
+/** Creates a token for the API and a link to the portal. */
+async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
+  const { portal, baseUrl } = parts
+  const { params, body, origin } = call
+  const {
+    application,
+    expiry,
+    readOnly,
+    capabilities: asked,
+    featureFlags = [],
+  } = body as {
+    application?: { name: string; uid?: string | null }
+    expiry?: number | null
+    readOnly?: boolean | null
+    capabilities?: string[] | null
+    featureFlags?: string[]
+  }
+  // A token with more rights than requested would be a security hole.
+  if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))
+    throw unsupported('A token always has all capabilities. Omit `capabilities` and `readOnly`.')
+  const owner = call.owner || (await createNamed(params['app_id']!, application, parts, origin))
+  const seconds = expiry ?? tokenLasts
+  const short = Math.min(seconds, longestLink) * 1000
+  const lasts = { link: short, session: short, token: seconds * 1000, featureFlags }
+  const link = await portal.createLink({ owner }, lasts, origin)
+  return { url: `${baseUrl()}/portal#${link.token}`, token: link.apiToken }
 }

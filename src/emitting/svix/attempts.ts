@@ -4,14 +4,13 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { redactedValue } from '../../telemetry/redaction.ts'
+import { redactedValue } from '../../telemetry/printable.ts'
 import { addressKey } from '../attempt/attempt.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { bodyShownToOwners, shownToOwners } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
-import { notFound, type SvixCall, type SvixOperations } from './call.ts'
+import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
 import { endpointOf, viewEndpoint } from './endpoints.ts'
-import { SvixError } from './errors.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
 import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
 import {
@@ -241,11 +240,11 @@ async function attemptedEndpoints(
   const rows = found
     .map((row) => ({ id: endpointId(row.id), row }))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  if (asked.ascending) rows.reverse()
+  if (asked.isBackward) rows.reverse()
   const { data, ...page } = await pageOf(asked, {
     behind: asked.iterator,
     read: async (behind = '', count) => {
-      const some = rows.filter(({ id }) => (asked.ascending ? id < behind : id > behind)).slice(0, count)
+      const some = rows.filter(({ id }) => (asked.isBackward ? id < behind : id > behind)).slice(0, count)
       const last = some.length < count ? undefined : some.at(-1)
       return { rows: some, last: last && { place: last.id, id: last.id } }
     },

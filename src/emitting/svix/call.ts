@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
-import { SvixError } from './errors.ts'
+import type { Problem, ProblemCode } from '../../errors.ts'
+import { toProblem } from '../../http/responses/problem-details.ts'
 
 /** A validated call of one operation. */
 export interface SvixCall {
@@ -41,58 +42,74 @@ export class SvixAnswer {
 /** The response of an operation that creates something, and returns 200 if it existed already. */
 export const created = (body: unknown): SvixAnswer => new SvixAnswer(201, body)
 
-/** How the rows of a page are read. */
-export interface SvixPage {
-  /** Read one more row, which shows whether this is the last page. */
-  limit: number
-  /** The page begins after this row, in the statement's order. */
-  behind: string | undefined
-  /** The statement's order. */
-  order: 'ascending' | 'descending'
-  /** Whether the statement reads against the order of the list. */
-  isBackward: boolean
-}
-
-/** @param standard the default order of the list */
-export function readPage({ query }: Pick<SvixCall, 'query'>, standard: SvixPage['order']): SvixPage {
-  const {
-    iterator,
-    limit = 50,
-    order = standard,
-  } = query as {
-    iterator?: string
-    limit?: number
-    order?: SvixPage['order']
-  }
-  const isBackward = iterator?.startsWith('-') ?? false
-  const other = order === 'ascending' ? 'descending' : 'ascending'
-  const behind = isBackward ? iterator!.slice(1) : iterator
-  return { limit, behind, isBackward, order: isBackward ? other : order }
-}
-
-/**
- * A page as a response.
- * @param rows in the statement's order; one more than the limit if there are more
- * @param iteratorOf returns the `behind` of the page that begins after a row
- */
-export async function listOf<Row>(
-  rows: readonly Row[],
-  { limit, isBackward }: Pick<SvixPage, 'limit' | 'isBackward'>,
-  iteratorOf: (row: Row) => string,
-  view: (row: Row) => unknown,
-): Promise<object> {
-  const shown = rows.slice(0, limit)
-  if (isBackward) shown.reverse()
-  const [first, last] = [shown[0], shown.at(-1)]
-  return {
-    data: await Promise.all(shown.map(view)),
-    iterator: last === undefined ? null : iteratorOf(last),
-    ...(first !== undefined && { prevIterator: `-${iteratorOf(first)}` }),
-    done: rows.length <= limit,
-  }
-}
-
 export const notFound = (): SvixError => new SvixError(404, 'not_found', 'Entity not found')
 
 /** For requests without a counterpart. Not 501, because the libraries retry requests that fail with 5xx. */
 export const notImplemented = (detail: string): SvixError => new SvixError(404, 'not_implemented', detail)
+
+/** One fault of a request, in Svix's form. */
+export interface SvixFault {
+  /** `body` or `query`, then the names of fields. */
+  loc: string[]
+  msg: string
+  type: string
+}
+
+/** An error in Svix's form: `{ code, detail }`, or `{ detail: faults }` with status 422. */
+export class SvixError extends Error {
+  readonly status: number
+  readonly body: object
+
+  constructor(status: number, code: string, detail: string | SvixFault[]) {
+    super(typeof detail === 'string' ? detail : detail.map(({ msg }) => msg).join(' '))
+    this.name = 'SvixError'
+    this.status = status
+    this.body = typeof detail === 'string' ? { code, detail } : { detail }
+  }
+}
+
+/** Returns the error for an invalid request. */
+export const invalid = (faults: SvixFault[]): SvixError => new SvixError(422, 'validation', faults)
+
+/** The error of one field of the body. @param field the path to it, outermost field first */
+export function invalidField(field: readonly string[], msg: string, type = 'value_error'): SvixError {
+  return invalid([{ loc: ['body', ...field], msg, type }])
+}
+
+const codes: Partial<Record<ProblemCode, [code: string, detail?: string]>> = {
+  'not-signed-in': ['authentication_failed', 'Invalid token'],
+  forbidden: ['insufficient access'],
+  'insufficient-scope': ['insufficient access'],
+  'not-found': ['not_found', 'Entity not found'],
+  conflict: ['conflict'],
+  'id-conflict': ['conflict'],
+  'body-too-large': ['payload_too_large'],
+  'too-many-requests': ['rate_limit'],
+}
+
+/** `eventTypes` as `event_types`. */
+export function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}
+
+/** A problem in Svix's form. For an unknown error, the body is an empty object, as from Svix's server. */
+function ofProblem(problem: Problem): SvixError {
+  const { code, status, extras } = problem
+  const detail = extras.detail ?? problem.message
+  if (code === 'internal') return Object.assign(new SvixError(status, '', ''), { body: {} })
+  if (code === 'invalid-body') {
+    const names = (extras.pointer ?? '').split('/').slice(1)
+    const loc = names.length > 0 ? ['body', ...names.map(snakeCase)] : ['body', '', '']
+    const type = names.length > 0 ? 'value_error' : 'value_error.jsondecode'
+    return invalid([{ loc, msg: detail, type }])
+  }
+  const [name = code.replaceAll('-', '_'), fixed] = codes[code] ?? []
+  return new SvixError(status, name, fixed ?? detail)
+}
+
+/** The response for any error, and the problem for the log and headers. */
+export function toSvixError(error: unknown): { answer: SvixError; problem: Problem | undefined } {
+  if (error instanceof SvixError) return { answer: error, problem: undefined }
+  const problem = toProblem(error)
+  return { answer: ofProblem(problem), problem }
+}

@@ -1,15 +1,15 @@
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { isSensitiveHeader } from '../../telemetry/redaction.ts'
+import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { openHeaders } from '../dispatch/endpoints.ts'
-import type { Reach } from '../events/audience.ts'
+import type { Reach } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { summarize } from '../subscribers/health.ts'
 import { readMetadata } from '../subscribers/metadata.ts'
 import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscribers.ts'
-import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
-import { invalid, invalidField, SvixError } from './errors.ts'
+import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { listOf, readIterator, readPage } from './pages.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
 /** The schedule of Svix's documentation: milliseconds before each attempt. */
@@ -118,17 +118,14 @@ function settingOperations(parts: EmittingRouteParts): SvixOperations {
 }
 
 async function list({ database }: EmittingRouteParts, call: SvixCall): Promise<object> {
-  const page = readPage(call, 'descending')
-  const behind = page.behind === undefined ? undefined : readEndpointId(page.behind)
-  if (page.behind !== undefined && behind === undefined)
-    throw invalid([{ loc: ['query', 'iterator', '__all__'], msg: 'Invalid id.', type: 'value_error' }])
-  const isAscending = page.order === 'ascending'
+  const page = readPage(call.query)
+  const behind = page.iterator === undefined ? undefined : await readIterator(readEndpointId(page.iterator))
   const rows = await database.readerAside
     .selectFrom('subscribers')
     .selectAll()
     .where('owner', '=', call.owner)
-    .$if(behind !== undefined, (all) => all.where('id', isAscending ? '>' : '<', behind!))
-    .orderBy('id', isAscending ? 'asc' : 'desc')
+    .$if(behind !== undefined, (all) => all.where('id', page.ascending ? '>' : '<', behind!))
+    .orderBy('id', page.ascending ? 'asc' : 'desc')
     .limit(page.limit + 1)
     .execute()
   return listOf(rows, page, ({ id }) => endpointId(id), viewEndpoint)

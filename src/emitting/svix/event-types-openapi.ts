@@ -7,7 +7,7 @@ import {
   newestSchema,
   type StoredEventType,
 } from '../events/stored-event-types.ts'
-import { invalidField, SvixError } from './errors.ts'
+import { invalidField, SvixError } from './call.ts'
 import { taskId } from './ids.ts'
 
 type Json = Readonly<Record<string, unknown>>

@@ -7,8 +7,8 @@ import {
   type StoredEventType,
 } from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { created, listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
-import { SvixError } from './errors.ts'
+import { created, notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
+import { listOf, readPage } from './pages.ts'
 import {
   exportTaskId,
   type FoundEventType,
@@ -106,11 +106,11 @@ async function find(parts: EmittingRouteParts, call: SvixCall): Promise<StoredEv
 
 async function list(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
   const { include_archived: archived = false, with_content: content = false } = call.query
-  const page = readPage(call, 'ascending')
+  const page = readPage(call.query, 'ascending')
   const all = (await visible(parts, call)).filter((one) => archived || !one.archived)
-  if (page.order === 'descending') all.reverse()
+  if (!page.ascending) all.reverse()
   const isBehind = ({ type }: StoredEventType): boolean =>
-    page.behind === undefined || (page.order === 'ascending' ? type > page.behind : type < page.behind)
+    page.iterator === undefined || (page.ascending ? type > page.iterator : type < page.iterator)
   return listOf(
     all.filter(isBehind).slice(0, page.limit + 1),
     page,
@@ -220,4 +220,59 @@ function viewFound(one: FoundEventType): object {
 
 function viewFields({ description, deprecated, schemas, group, featureFlags }: EventTypeFields): object {
   return { description, deprecated, schemas, groupName: group, featureFlags }
+}
+
+/** Settings that Svix's API cannot change. */
+const fixedSettings = {
+  enableChannels: true,
+  enableMessageTags: true,
+  enableTransformations: true,
+  enableEndpointOauthConfig: true,
+  enableEndpointMtlsConfig: true,
+  enableMessageStream: false,
+  enableIntegrationManagement: false,
+  showUseSvixPlay: false,
+  showSvixBrandFooter: false,
+  wipeSuccessfulPayload: false,
+  showFeatureTooltips: false,
+  advancedEndpointTypes: [],
+}
+
+/** v1.environment.*: export and import of event types, and read-only settings. */
+export function environmentOperations(parts: EmittingRouteParts): SvixOperations {
+  const { clock, configuration, storedEventTypes } = parts
+  return {
+    'v1.environment.get-settings': async () => ({
+      displayName: configuration.brandName ?? null,
+      customColor: configuration.brandColor ?? null,
+      ...fixedSettings,
+    }),
+    'v1.environment.export': async () => ({
+      version: 1,
+      createdAt: isoTime(clock.now()),
+      eventTypes: (await allEventTypes(parts)).map(viewEventType),
+      settings: null,
+      connectors: [],
+    }),
+    'v1.environment.import': async ({ body, origin }) => {
+      const { eventTypes, settings, connectors } = body as {
+        eventTypes?: EventTypeBody[] | null
+        settings?: object | null
+        connectors?: object[] | null
+      }
+      if (connectors?.length || Object.keys(settings ?? {}).length > 0)
+        throw new SvixError(
+          400,
+          'not_implemented',
+          'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
+        )
+      // Types that the configuration declares exist already.
+      const given = (eventTypes ?? []).filter(({ name }) => !isDeclared(parts, name))
+      await storedEventTypes.change(
+        given.map(({ name }) => name),
+        origin,
+        () => given.map((one) => replacement(one.name, one)),
+      )
+    },
+  }
 }

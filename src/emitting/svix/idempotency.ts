@@ -4,7 +4,7 @@ import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { IdempotentResponsesTable } from '../../storage/tables.ts'
-import { SvixError } from './errors.ts'
+import { SvixError } from './call.ts'
 
 /** A response as it is sent. Without text: 204. */
 export interface Answer {

@@ -1,28 +1,39 @@
-import type { SvixCall } from './call.ts'
-import { invalid } from './errors.ts'
+import { type SvixCall, invalid } from './call.ts'
 
-/** The page of a list, newest first, that a client requests. */
+/** The page of a list that a client requests. */
 export interface AskedPage {
   limit: number
-  /** The page begins after this id. */
+  /** The page begins after this id, in the statement's order. */
   iterator: string | undefined
-  /** Whether the page ends before the iterator or, without one, is the oldest page after a time. */
+  /** The statement's order. */
   ascending: boolean
+  /** Whether the statement reads against the list's order: the page ends before the iterator, or is the oldest page after a time. */
+  isBackward: boolean
   /** Milliseconds since 1970. Rows are older than `before`, and not older than `after`. */
   before: number | undefined
   after: number | undefined
 }
 
-export function readPage(query: SvixCall['query']): AskedPage {
-  const { limit = 50, iterator, before, after } = query as Partial<AskedPage>
+/** @param standard the list's default order */
+export function readPage(
+  query: SvixCall['query'],
+  standard: 'ascending' | 'descending' = 'descending',
+): AskedPage {
+  const { limit = 50, iterator, order = standard, before, after } = query as Partial<Asked>
   const isPrevious = iterator?.startsWith('-') ?? false
+  const isBackward = isPrevious || (iterator === undefined && before === undefined && after !== undefined)
   return {
     limit,
     iterator: isPrevious ? iterator!.slice(1) : iterator,
-    ascending: isPrevious || (iterator === undefined && before === undefined && after !== undefined),
+    ascending: (order === 'ascending') !== isBackward,
+    isBackward,
     before,
     after,
   }
+}
+
+interface Asked extends AskedPage {
+  order: 'ascending' | 'descending'
 }
 
 /** @throws SvixError 422 if the iterator's id was not found */
@@ -34,7 +45,7 @@ export async function readIterator<T>(found: T | undefined | Promise<T | undefin
 }
 
 /** The result of one statement. The list continues after `last`, which is `undefined` at the end. */
-export interface Chunk<Row, Place> {
+interface Chunk<Row, Place> {
   rows: Row[]
   last: { place: Place; id: string } | undefined
 }
@@ -46,11 +57,46 @@ export interface Walk<Row extends { id: string }, Place> {
   read(behind: Place | undefined, count: number): Promise<Chunk<Row, Place>>
 }
 
-export interface Page<Row> {
+interface Page<Row> {
   data: Row[]
   iterator: string | null
   prevIterator?: string
   done: boolean
+}
+
+/**
+ * A page as a response.
+ * @param data in the statement's order
+ * @param end the id after which the statement continues; `start` is that of the first row
+ */
+function respond<Row>(
+  data: readonly Row[],
+  { isBackward }: Pick<AskedPage, 'isBackward'>,
+  { start, end, done }: { start: string | undefined; end: string | undefined; done: boolean },
+): Page<Row> {
+  const [first, final] = isBackward ? [end, start] : [start, end]
+  return {
+    data: isBackward ? data.toReversed() : [...data],
+    iterator: final ?? null,
+    ...(first !== undefined && { prevIterator: `-${first}` }),
+    done,
+  }
+}
+
+/**
+ * A page of a list that one statement reads.
+ * @param rows in the statement's order; one more than the limit if there are more
+ * @param idOf returns the iterator of the page that begins after a row
+ */
+export async function listOf<Row>(
+  rows: readonly Row[],
+  page: AskedPage,
+  idOf: (row: Row) => string,
+  view: (row: Row) => unknown,
+): Promise<object> {
+  const shown = rows.slice(0, page.limit)
+  const [start, end] = [shown[0], shown.at(-1)].map((row) => (row === undefined ? undefined : idOf(row)))
+  return respond(await Promise.all(shown.map(view)), page, { start, end, done: rows.length <= page.limit })
 }
 
 /** Rows that one statement reads, in a few milliseconds. */
@@ -58,12 +104,16 @@ const chunkSize = 500
 /** The most statements for one page. After them, the page ends early, and its iterator continues the search. */
 const mostChunks = 4
 
-/** @param fits returns the number of rows that one response can contain; by default, all */
+/**
+ * A page of a search, which reads many rows that do not match.
+ * @param fits returns the number of rows that one response can contain; by default, all
+ */
 export async function pageOf<Row extends { id: string }, Place>(
-  { limit, ascending }: AskedPage,
+  asked: AskedPage,
   walk: Walk<Row, Place>,
   fits: (rows: readonly Row[]) => number = (rows) => rows.length,
 ): Promise<Page<Row>> {
+  const { limit } = asked
   const found: Row[] = []
   let { behind } = walk
   let last: Chunk<Row, Place>['last']
@@ -80,8 +130,5 @@ export async function pageOf<Row extends { id: string }, Place>(
   const data = found.slice(0, taken)
   // An unfinished search continues after the rows that it has read.
   const end = taken < found.length ? data.at(-1)?.id : (last?.id ?? data.at(-1)?.id)
-  const start = data[0]?.id
-  if (ascending) data.reverse()
-  const [first, final] = ascending ? [end, start] : [start, end]
-  return { data, iterator: final ?? null, ...(first !== undefined && { prevIterator: `-${first}` }), done }
+  return respond(data, asked, { start: data[0]?.id, end, done })
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type * as TypeboxCompile from 'typebox/compile'
 import { codeFolder } from '../../code-folder.ts'
 import { readFields } from '../../http/requests/parameters.ts'
-import { SvixError, snakeCase, invalid, type SvixFault } from './errors.ts'
+import { SvixError, snakeCase, invalid, type SvixFault } from './call.ts'
 
 interface Schema {
   $ref?: string

@@ -1,14 +1,16 @@
 import { sql } from 'kysely'
-import { startJob } from '../../events/jobs/job.ts'
+import { startJob } from '../../events/jobs.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
-import { listOf, notFound, readPage, type SvixCall, type SvixOperations } from './call.ts'
-import { invalidField } from './errors.ts'
+import { notFound, type SvixCall, type SvixOperations, invalidField } from './call.ts'
+import { listOf, readPage } from './pages.ts'
 import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
+import type { ReplayFilter } from '../deliveries/replay.ts'
+import { endpointOf, reachOf } from './endpoints.ts'
 
 /** The most tasks that a filtered list reads. */
 const mostExamined = 1_000
@@ -40,14 +42,13 @@ export function taskOperations(parts: Parts): SvixOperations {
       return viewTask(row)
     },
     'v1.background-task.list': async (call) => {
-      const page = readPage(call, 'descending')
+      const page = readPage(call.query)
       const { status, task } = call.query as { status?: string; task?: string }
-      const isAscending = page.order === 'ascending'
       const rows = await shown
-        .$if(page.behind !== undefined, (all) =>
-          all.where('id', isAscending ? '>' : '<', readTaskId(page.behind!) ?? ''),
+        .$if(page.iterator !== undefined, (all) =>
+          all.where('id', page.ascending ? '>' : '<', readTaskId(page.iterator!) ?? ''),
         )
-        .orderBy('id', isAscending ? 'asc' : 'desc')
+        .orderBy('id', page.ascending ? 'asc' : 'desc')
         .limit(status || task ? mostExamined : page.limit + 1)
         .execute()
       const chosen = rows
@@ -149,4 +150,73 @@ async function readEventTypes({ database }: Parts): Promise<object> {
     }
   })
   return { event_types: types }
+}
+
+/** Milliseconds: 14 days, and 5 minutes by which clocks may differ. */
+const longestRecovery = 14 * 86_400_000 + 5 * 60_000
+/** The most event types of one replay. */
+const mostTypes = 100
+
+/** Filters for Svix's message statuses, and for classes of response statuses. */
+const deliveryStatuses = ['delivered', 'pending', 'dead', 'pending'] as const
+const classes = { 0: 'none', 200: '2xx', 300: '3xx', 400: '4xx', 500: '5xx' } as const
+
+/** Operations that start jobs, which send messages again. */
+export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
+  const { clock, replay } = parts
+  // Svix always returns `running` here. A job without messages is done already.
+  const view = (id: string, task: string): object => {
+    return { id: taskId(id), status: 'running', task, updatedAt: isoTime(clock.now()) }
+  }
+  const start = async (call: SvixCall, filter: ReplayFilter, task: string): Promise<object> => {
+    const { id } = await endpointOf(parts, call)
+    const job = await replay.start(id, { filter, rate: null, caller: reachOf(call) }, call.origin)
+    return view(job.id, task)
+  }
+  return {
+    'v1.endpoint.recover': async (call) => {
+      const times = readTimes(call.body)
+      if (times.since < (times.until ?? clock.now()) - longestRecovery)
+        throw invalidField(['since'], 'Cannot recover more than 14 days of messages')
+      return start(call, { status: 'failed', ...times }, 'endpoint.recover')
+    },
+    'v1.endpoint.bulk-replay': async (call) => {
+      const { eventTypes, channel, tag, status, statusCodeClass } = call.body as BulkReplay
+      if ((eventTypes?.length ?? 0) > mostTypes)
+        throw invalidField(['event_types'], `At most ${mostTypes} event types can be replayed at a time.`)
+      const chosen = typeof status === 'number' ? deliveryStatuses[status] : 'any'
+      const responseClass = classes[statusCodeClass as keyof typeof classes]
+      if (chosen === undefined)
+        throw invalidField(['status'], 'No message has the status canceled. Use another status.')
+      const filter: ReplayFilter = {
+        status: chosen,
+        ...readTimes(call.body),
+        ...(eventTypes?.length && { eventTypes }),
+        ...(channel && { channel }),
+        ...(tag && { tag }),
+        ...(responseClass && { responseClass }),
+      }
+      return start(call, filter, 'endpoint.bulk-replay')
+    },
+    'v1.endpoint.replay-missing': async (call) =>
+      start(call, { status: 'missing', ...readTimes(call.body) }, 'endpoint.replay'),
+  }
+}
+
+interface BulkReplay {
+  eventTypes?: readonly string[] | null
+  channel?: string | null
+  tag?: string | null
+  status?: number | null
+  statusCodeClass?: number | null
+}
+
+/** Returns milliseconds since 1970. Libraries send up to nine fractional digits of a second. @throws SvixError 422 */
+function readTimes(body: { since: string; until?: string | null }): { since: number; until?: number } {
+  const read = (name: 'since' | 'until', text: string): number => {
+    const time = Date.parse(text)
+    if (Number.isNaN(time)) throw invalidField([name], 'invalid time', 'value_error.jsondecode')
+    return time
+  }
+  return { since: read('since', body.since), ...(body.until && { until: read('until', body.until) }) }
 }

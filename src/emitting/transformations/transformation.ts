@@ -1,11 +1,10 @@
 import { Problem } from '../../errors.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { type Attempt, type AttemptResult, notMade, type Target, targetOf } from '../attempt/attempt.ts'
-import { readCustomHeaders, showCustomHeaders } from '../subscribers/custom-headers.ts'
-import { methods } from '../subscribers/request-options.ts'
+import { readCustomHeaders, showCustomHeaders, methods } from '../subscribers/request-options.ts'
 import type { Ran, Sandbox } from './sandbox.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { redactedValue } from '../../telemetry/redaction.ts'
+import { redactedValue } from '../../telemetry/printable.ts'
 
 /** Maximum bytes of the code, and of the body that it returns. */
 const longestCode = 16 * 1024

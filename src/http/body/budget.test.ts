@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Problem } from '../../errors.ts'
-import { BodyBudget, type BodyLimits } from './budget.ts'
-import { bodyPace, CountedBody } from './counted-body.ts'
+import { BodyBudget, type BodyLimits, bodyPace, CountedBody } from './budget.ts'
 
 const limits: BodyLimits = { bytes: 1_000, reserve: 160, bodies: 8, pace: bodyPace }
 

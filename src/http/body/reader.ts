@@ -2,8 +2,7 @@ import { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { BodyBudget, bodyLimits, type BodyLimits } from './budget.ts'
-import { CountedBody } from './counted-body.ts'
+import { BodyBudget, bodyLimits, type BodyLimits, CountedBody } from './budget.ts'
 
 /** Makes `request.body` from the bytes. */
 type ParseBody = (

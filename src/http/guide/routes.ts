@@ -4,8 +4,16 @@ import type { Access } from '../access/principal.ts'
 import type { App } from '../app.ts'
 import { acceptedCoding, encodeOnce, entityTag, matches } from '../caching/tagged-answer.ts'
 import { StaticFolder } from '../pages/built-pages.ts'
-import { Contents, type Entry, guideFolder, isForContributors } from './contents.ts'
-import { plainText, type RenderedPage, renderMarkdown, slugOf } from './markdown.ts'
+import {
+  Contents,
+  type Entry,
+  guideFolder,
+  isForContributors,
+  plainText,
+  type RenderedPage,
+  renderMarkdown,
+  slugOf,
+} from './markdown.ts'
 import { docsPage, escapeHtml } from '../pages/html.ts'
 import { marked, type Token, type Tokens } from 'marked'
 

@@ -3,8 +3,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { App } from '../app.ts'
 import type { SpoolStatus, ModuleParts } from '../service-module.ts'
-import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { withinTime } from '../../storage/within-time.ts'
+import { StorageUnavailable, withinTime } from '../../storage/unavailable.ts'
 
 /** The state of a spool in the answer of /readyz. */
 export const SpoolReport = Type.Object(

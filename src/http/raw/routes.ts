@@ -36,7 +36,7 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
  * requests go to the framework, also those for the path with another method.
  *
  * Keep in step with the hooks of the framework: connections/closing.ts, connections/client-errors.ts, limits/rate-limits.ts (`takeRaw`),
- * security-headers.ts (`common`), problem-details.ts (error handler) and request-log.ts.
+ * response-headers.ts (`common`), problem-details.ts (error handler) and create-app.ts (`logRequests`).
  */
 export class RawRoutes {
   readonly #app: App

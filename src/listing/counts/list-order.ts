@@ -5,7 +5,7 @@ import {
   type OrderColumns,
   orderTerms,
   tuple,
-} from '../../storage/maintained-counts/counted-order.ts'
+} from '../../storage/maintained-counts.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { ListDeclaration, SortKey } from '../list.ts'
 import { defaultOrder } from '../order.ts'

@@ -1,7 +1,9 @@
 import { sql } from 'kysely'
 import type { Database, PostgresDatabase, SqliteDatabase, Tx } from '../../storage/database.ts'
-import { type CountedOrder, orderTerms, tuple } from '../../storage/maintained-counts/counted-order.ts'
 import {
+  type CountedOrder,
+  orderTerms,
+  tuple,
   bucketSize,
   createCounts,
   createTriggers,
@@ -9,7 +11,7 @@ import {
   dropTriggers,
   fillCounts,
   insertBuckets,
-} from '../../storage/maintained-counts/statements.ts'
+} from '../../storage/maintained-counts.ts'
 import type { ListDeclaration } from '../list.ts'
 import { internalName } from '../names.ts'
 import { countedOrderOf, bucketOfSql, changesByBucketSql, firstBucketSql } from './list-order.ts'

@@ -1,5 +1,5 @@
 import { storedValue, fieldTypes, type FieldType } from '../field-types.ts'
-import { type KeyValue, readValue, writeValue } from '../../paging/cursor-values.ts'
+import { type KeyValue, readValue, writeValue } from '../../paging/cursor.ts'
 import type { SortKey, Field } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { Row, ListReader } from '../standby-reader.ts'

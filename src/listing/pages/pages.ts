@@ -1,6 +1,5 @@
 import { Problem } from '../../errors.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
-import type { KeyValue } from '../../paging/cursor-values.ts'
+import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts, RowLocation } from '../counts/counts.ts'
 import type { CursorScopes, Query } from '../query.ts'

@@ -1,15 +1,28 @@
 import { CompiledQuery } from 'kysely'
 import type { Database, SqliteDatabase, Tx } from '../../storage/database.ts'
 import type { EmittedEvent } from '../config.ts'
-import { type AttemptParts, type LogOfHandlers, runHandlers, turnLimit } from '../worker/attempt.ts'
+import {
+  type AttemptParts,
+  type LogOfHandlers,
+  runHandlers,
+  turnLimit,
+  LazySignal,
+} from '../worker/attempt.ts'
 import { HandlerTimeout, TransactionTimeout } from '../worker/interruptions.ts'
-import { LazySignal } from '../worker/lazy-signal.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { postgresRecorder } from './postgres-writes.ts'
-import { type Row, showValue, WriteList, type WriteRecorder, type Writes, type WrittenRow } from './writes.ts'
+import {
+  type Row,
+  showValue,
+  WriteList,
+  type WriteRecorder,
+  type Writes,
+  type WrittenRow,
+  type ChangedRow,
+  readChangeset,
+} from './writes.ts'
 import type { WriteSession } from '../../storage/sqlite/connection.ts'
-import { type ChangedRow, readChangeset } from './changeset.ts'
 
 export interface RehearseParts extends Omit<AttemptParts, 'log'> {
   database: Database

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Backlog } from './backlog.ts'
+import { Backlog } from './admission.ts'
 import type { PendingKind } from '../queue/store.ts'
 
 function backlogOver(look: () => PendingKind[]) {

@@ -3,8 +3,7 @@ import { Problem } from '../../errors.ts'
 import { type Verification, verifiedName } from '../../events/store.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { Admission, type Admitted, type SharedSourceRateParts } from './admission.ts'
-import type { Backlog } from './backlog.ts'
+import { Admission, type Admitted, type SharedSourceRateParts, type Backlog } from './admission.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
@@ -27,7 +26,7 @@ import { find } from '../schemes/placed.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { BlockList, isIP } from 'node:net'
 import type { ModuleParts } from '../../http/service-module.ts'
-import { isSensitiveHeader } from '../../telemetry/redaction.ts'
+import { isSensitiveHeader } from '../../telemetry/printable.ts'
 
 export interface Delivered {
   readonly rawBody: Buffer

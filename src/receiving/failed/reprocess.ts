@@ -1,12 +1,11 @@
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
-import { type ShownJob, startJob } from '../../events/jobs/job.ts'
-import { type JobStep, JobWorker, type JobWorkerParts } from '../../events/jobs/worker.ts'
+import { type ShownJob, startJob, type JobStep, JobWorker, type JobWorkerParts } from '../../events/jobs.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
 import { failedEvents, type FailedFilter, findReceived } from './store.ts'
 import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
-import { advance, orderKeysOf } from '../queue/order-keys.ts'
+import { advance, orderKeysOf } from '../queue/store.ts'
 import { type RawBuilder, sql } from 'kysely'
 
 /** Resets the attempts of failed events, and makes events due that wait for their next attempt. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/present.ts'
-import { JobView, TotalView, viewJob } from '../../events/jobs/job.ts'
+import { JobView, TotalView, viewJob } from '../../events/jobs.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'

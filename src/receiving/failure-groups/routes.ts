@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
-import { JobView, viewJob } from '../../events/jobs/job.ts'
+import { JobView, viewJob } from '../../events/jobs.ts'
 import type { App } from '../../http/app.ts'
 import {
   closedObject,

@@ -1,4 +1,4 @@
-import { Sums } from '../../runtime/sums.ts'
+import { Sums } from '../../runtime/delayed-writes.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Activity, Companion } from '../activity.ts'
 import { createHash } from 'node:crypto'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
-import { withinTime } from '../../storage/within-time.ts'
+import { withinTime } from '../../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 
 /** Which handlers are paused, as this process knows it. */

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { Clock } from '../../runtime/clock.ts'
-import { poolTransaction } from '../../storage/postgres/pool/pool-transaction.ts'
+import { poolTransaction } from '../../storage/postgres/transaction/transaction.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import {
   type ClaimedEvent,
@@ -9,8 +9,10 @@ import {
   type InsertLeases,
   keyOf,
   type OnDuplicate,
+  advanceAll,
+  lockKeys,
+  orderKeysOf,
 } from '../queue/store.ts'
-import { advanceAll, lockKeys, orderKeysOf } from '../queue/order-keys.ts'
 import type { Column } from '../../storage/postgres/driver/array-encoder.ts'
 import { type PreparedStatement, queryArrays } from '../../storage/postgres/driver/queries.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'

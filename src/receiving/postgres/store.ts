@@ -20,12 +20,13 @@ import {
   type SlotsShared,
   type SlotStore,
   type OnDuplicate,
+  advance,
+  orderKeysOf,
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
 import { ClosingStatement } from '../../storage/transaction-over.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 import type { Pool } from 'pg'
 

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Insertable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
-import { Sums } from '../../runtime/sums.ts'
+import { Sums } from '../../runtime/delayed-writes.ts'
 import type { RawCall } from '../../http/raw/call.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { RejectedWebhooksTable } from '../../storage/tables.ts'
@@ -9,7 +9,7 @@ import type { Reason } from './reasons.ts'
 import { type Activity, type Companion, laterOf } from '../activity.ts'
 import { isUtf8 } from 'node:buffer'
 import { redactText } from '../../events/redact-payload.ts'
-import { isSensitiveHeader } from '../../telemetry/redaction.ts'
+import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { isAboutConnection } from '../endpoint/evaluate.ts'
 
 /** Stored refusals of one source and reason at most, so that a flood of one kind does not push out the others. */

@@ -12,7 +12,7 @@ import {
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { signedCheck } from './hmac-check.ts'
+import { signedCheck } from './hmac.ts'
 import {
   type Accepted,
   type Check,

@@ -1,9 +1,22 @@
-import { hmacCheck, type Pairs } from './hmac-check.ts'
-import type { HmacAlgorithm } from '../../crypto/hmac.ts'
-import type { Encoding } from './digest.ts'
+import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
+import { type Encoding, decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
 import { placedReader, type PlacedOptions } from './placed.ts'
-import type { Scheme, TimedOptions, TimeUnit } from './scheme.ts'
+import {
+  type Scheme,
+  type TimedOptions,
+  type TimeUnit,
+  type Check,
+  checkTime,
+  defaultTolerance,
+  type Delivery,
+  refuse,
+  type Rejected,
+  shownAt,
+  type Wanted,
+} from './scheme.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+import { headerOf } from './body.ts'
 
 export interface HmacOptions extends TimedOptions, PlacedOptions {
   /** The header of the digest, in upper or lower case. */
@@ -69,4 +82,173 @@ function describe(options: HmacOptions, signed: string): string {
     ...(timestampHeader === undefined ? [] : [`and the time in \`${timestampHeader.toLowerCase()}\``]),
   ]
   return parts.join(' ')
+}
+
+/** The names in a signature header of pairs, such as `t=1700000000,v1=…,v1=…`. */
+interface Pairs {
+  /** The separator of pairs. Default: a comma. */
+  separator?: ',' | ';' | ' '
+  /** The name of a digest. It may occur several times. */
+  signature: string
+  /** The name of the signed time. */
+  timestamp?: string
+}
+
+/** How a sender signs and where it sends the signature. */
+export interface Signed {
+  /** The header of the digest or signature, in lower case. */
+  header: string
+  /** Default hex, of either case. */
+  encoding?: Encoding | undefined
+  /** The text before the digest, such as `sha256=`. */
+  prefix?: string | undefined
+  pairs?: Pairs | undefined
+  /** The header of the signed time, in lower case. */
+  timestampHeader?: string | undefined
+  /** Default seconds. */
+  timestampUnit?: TimeUnit | undefined
+  /** Seconds by which the signed time may differ from ours. Default 300. */
+  tolerance?: number | undefined
+  /** The signed text, with `{timestamp}`, `{body}`, `{url}` and `{header:NAME}`. Default `{body}`. */
+  template?: string | undefined
+  /** The address as the sender knows it, if it differs from ours. */
+  url?: string | undefined
+}
+
+/**
+ * Makes the check of an HMAC, and of the signed time if there is one.
+ * @param signed its `algorithm` is sha256 by default
+ */
+export function hmacCheck(
+  signed: Signed & { algorithm?: HmacAlgorithm | undefined },
+): (secrets: readonly string[]) => Check {
+  return signedCheck(signed, (secrets) => {
+    const keys = secrets.map((secret) => new HmacKey(signed.algorithm ?? 'sha256', secret))
+    return (parts, digests) =>
+      findEqual(
+        keys.map((key) => key.digest(...parts)),
+        digests,
+      )
+  })
+}
+
+/** Returns the index of the secret that verifies one of the signatures, or -1. */
+type Match = (
+  parts: readonly (string | Uint8Array)[],
+  signatures: readonly Buffer[],
+  delivery: Delivery,
+) => number | Rejected | Wanted
+
+/** Makes the check of a signature that `match` verifies, and of the signed time if there is one. */
+export function signedCheck(
+  signed: Signed,
+  matcher: (secrets: readonly string[]) => Match,
+): (secrets: readonly string[]) => Check {
+  const { header, timestampUnit, tolerance = defaultTolerance } = signed
+  const content = compileTemplate(signed.template ?? '{body}', signed.url)
+  const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
+  return (secrets) => {
+    const shown = secrets.map((secret) => ({ secret }))
+    const match = matcher(secrets)
+    return (delivery) => {
+      const sent = read(delivery.headers)
+      if ('rejected' in sent) return sent
+      const { timestamp, digests } = sent
+      const parts = content(delivery, timestamp)
+      if ('rejected' in parts) return parts
+      const found = match(parts, digests, delivery)
+      if (typeof found !== 'number') return found
+      if (found === -1) return refuse(`${header} does not match`)
+      if (timestamp === undefined) return shown[found]!
+      return shownAt(secrets[found]!, checkTime(timestamp, delivery.now, tolerance, timestampUnit))
+    }
+  }
+}
+
+/** The check of a header `t=<seconds>,v1=<hex>[,v1=…]` with an HMAC over `t.body`. */
+export function timedPairsCheck(header: string, { tolerance }: Pick<Signed, 'tolerance'>) {
+  const pairs = { signature: 'v1', timestamp: 't' }
+  return hmacCheck({ header, pairs, template: '{timestamp}.{body}', tolerance })
+}
+
+interface Sent {
+  timestamp: string | undefined
+  digests: readonly Buffer[]
+}
+
+type ReadSent = (headers: IncomingHttpHeaders) => Sent | Rejected
+
+function plainReader(signed: Signed): ReadSent {
+  const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
+  return (headers) => {
+    const text = headers[header]
+    if (typeof text !== 'string') return refuse(`${header} is missing`, 'signature-missing')
+    if (!text.startsWith(prefix)) return refuse(`${header} does not begin with ${prefix}`)
+    const digest = decodeDigest(prefix === '' ? text : text.slice(prefix.length), encoding)
+    if (!digest) return refuse(`${header} is not a ${encoding} digest`)
+    if (timestampHeader === undefined) return { timestamp: undefined, digests: [digest] }
+    const timestamp = headerOf(headers, timestampHeader)
+    return timestamp === undefined
+      ? refuse(`${timestampHeader} is missing`, 'signature-missing')
+      : { timestamp, digests: [digest] }
+  }
+}
+
+function pairsReader(signed: Signed, pairs: Pairs): ReadSent {
+  const { header, prefix = '', encoding = 'hex', timestampHeader } = signed
+  return (headers) => {
+    const text = headers[header]
+    if (typeof text !== 'string') return refuse(`${header} is missing`, 'signature-missing')
+    let timestamp = timestampHeader === undefined ? undefined : headerOf(headers, timestampHeader)
+    const digests: Buffer[] = []
+    for (const item of text.split(pairs.separator ?? ',')) {
+      const at = item.indexOf('=')
+      const name = item.slice(0, at).trim()
+      const value = item.slice(at + 1).trim()
+      if (at === -1) continue
+      if (name === pairs.timestamp) timestamp = value
+      const digest =
+        name === pairs.signature && value.startsWith(prefix)
+          ? decodeDigest(value.slice(prefix.length), encoding)
+          : undefined
+      if (digest) digests.push(digest)
+    }
+    const isTimed = pairs.timestamp !== undefined || timestampHeader !== undefined
+    if (digests.length === 0 || (isTimed && !timestamp))
+      return refuse(`${header} lacks a part`, 'signature-missing')
+    return { timestamp, digests }
+  }
+}
+
+type Content = (
+  delivery: Delivery,
+  timestamp: string | undefined,
+) => readonly (string | Uint8Array)[] | Rejected
+
+const placeholder = /\{(timestamp|body|url|header:[^{}]+)\}/
+
+/** Parses a template once for all deliveries. */
+function compileTemplate(template: string, url: string | undefined): Content {
+  // The pieces alternate: text, name of a placeholder, text.
+  const pieces = template.split(placeholder)
+  return (delivery, timestamp) => {
+    const parts: (string | Uint8Array)[] = []
+    for (const [index, piece] of pieces.entries()) {
+      if (index % 2 === 0) {
+        if (piece !== '') parts.push(piece)
+      } else {
+        const value = valueOf(piece)
+        if (value === undefined) return refuse(`${piece} is missing`, 'signature-missing')
+        parts.push(value)
+      }
+    }
+    return parts
+
+    function valueOf(piece: string): string | Uint8Array | undefined {
+      if (piece === 'body') return delivery.rawBody
+      if (piece === 'timestamp') return timestamp
+      if (piece === 'url') return url ?? delivery.url
+      return headerOf(delivery.headers, piece.slice('header:'.length).toLowerCase())
+    }
+  }
 }

@@ -10,7 +10,7 @@ import {
   readJson,
   valueAt,
 } from './body.ts'
-import { hmacCheck } from './hmac-check.ts'
+import { hmacCheck } from './hmac.ts'
 import {
   type Accepted,
   answerText,

@@ -19,7 +19,7 @@ import {
 } from './body.ts'
 import { credentialCheck, repeatsCredential } from './credentials.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { hmacCheck, timedPairsCheck } from './hmac-check.ts'
+import { hmacCheck, timedPairsCheck } from './hmac.ts'
 import { createScheme } from './create-scheme.ts'
 import {
   answerEmpty,

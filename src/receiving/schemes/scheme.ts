@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import type { Weakness } from '../../config/secret-strength.ts'
-import type { ForwardTo } from '../forward-target.ts'
+import type { ForwardTo } from '../forward.ts'
 
 /** A request. `now` is milliseconds since 1970. */
 export interface Delivery {

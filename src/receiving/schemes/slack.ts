@@ -1,5 +1,5 @@
 import { bodyDigest, form, identify, json, kindOf, readForm, readObject } from './body.ts'
-import { hmacCheck } from './hmac-check.ts'
+import { hmacCheck } from './hmac.ts'
 import {
   answerEmpty,
   answerText,

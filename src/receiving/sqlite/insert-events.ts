@@ -1,6 +1,5 @@
 import type { SqliteConnection, SqlValue } from '../../storage/sqlite/connection.ts'
-import type { EventKey, IncomingEvent } from '../queue/store.ts'
-import { advanceOne, orderKeysOf } from '../queue/order-keys.ts'
+import { type EventKey, type IncomingEvent, advanceOne, orderKeysOf } from '../queue/store.ts'
 
 const insertEventQueue = `
   insert into event_queue (event, source, event_id, type, status, due_at, processed_at, order_key)

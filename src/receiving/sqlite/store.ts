@@ -7,10 +7,11 @@ import {
   type Kind,
   mostLookedAt,
   type PendingKind,
+  advance,
+  orderKeysOf,
 } from '../queue/store.ts'
 import { EventInserter, type EventInserterParts } from './event-inserter.ts'
 import { CompiledQuery } from 'kysely'
-import { advance, orderKeysOf } from '../queue/order-keys.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 
 // Two statements: for (source, type) > (?, ?), SQLite first reads all rows that are equal, the whole backlog (measured: 17 ms).

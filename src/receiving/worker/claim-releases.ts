@@ -1,4 +1,4 @@
-import type { InFlight } from '../../runtime/in-flight.ts'
+import type { InFlight } from '../../runtime/worker.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
 import { releaseEvents } from './held-events.ts'

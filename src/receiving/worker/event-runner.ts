@@ -1,4 +1,4 @@
-import type { InFlight } from '../../runtime/in-flight.ts'
+import type { InFlight } from '../../runtime/worker.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
 import { begin, run, spans, type Work } from '../../telemetry/spans.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'

@@ -1,5 +1,5 @@
 import type { Clock, Scheduler } from '../../runtime/clock.ts'
-import { InFlight } from '../../runtime/in-flight.ts'
+import { InFlight } from '../../runtime/worker.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'

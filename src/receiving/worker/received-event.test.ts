@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ContextOfHandler } from './attempt.ts'
-import { LazySignal } from './lazy-signal.ts'
+import { ContextOfHandler, LazySignal } from './attempt.ts'
 import { receivedEvent } from './received-event.ts'
 
 const event = (body: string) =>

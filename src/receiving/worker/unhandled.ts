@@ -1,8 +1,7 @@
 import type { Database } from '../../storage/database.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'
-import { advance, orderKeysOf } from '../queue/order-keys.ts'
+import { advance, orderKeysOf, type Kind } from '../queue/store.ts'
 import { ownWork } from './held-events.ts'
-import type { Kind } from '../queue/store.ts'
 
 /**
  * Milliseconds that due events wait for a process that has a handler for them. In a rolling deploy, the other processes may have

@@ -1,16 +1,14 @@
-import type { Migration } from './migration.ts'
+import type { Migration } from './index.ts'
 import type { Engine } from '../query-runner.ts'
 import { accounts, audit } from './0001-initial/accounts.ts'
 import { alerts } from './0001-initial/alerts.ts'
 import { clients, login, oauth2 } from './0001-initial/login.ts'
 import { postgres, type SchemaPart, sqlite } from './0001-initial/dialect.ts'
 import { emitting } from './0001-initial/emitting.ts'
-import { events } from './0001-initial/events.ts'
+import { events, receiving } from './0001-initial/receiving.ts'
 import { limits } from './0001-initial/limits.ts'
-import { receiving } from './0001-initial/receiving.ts'
 import { servers } from './0001-initial/servers.ts'
-import { countedOrder } from '../maintained-counts/counted-order.ts'
-import { createCounts } from '../maintained-counts/statements.ts'
+import { countedOrder, createCounts } from '../maintained-counts.ts'
 
 /** Sessions at other hosts. */
 const forwardAuth: SchemaPart = {

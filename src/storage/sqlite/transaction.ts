@@ -4,10 +4,15 @@ import { ClosingStatement, TransactionOver } from '../transaction-over.ts'
 import type { LazyTransaction, RunLast, TransactionOptions, Tx } from '../database.ts'
 import { insideTransaction } from '../../runtime/call-context.ts'
 import { makeLendable } from '../lent-transactions.ts'
-import { TransactionEndedByStatement } from '../sharing/transaction-driver.ts'
+import {
+  TransactionEndedByStatement,
+  type OpenTransaction,
+  type TransactionDriver,
+} from '../sharing/transaction-driver.ts'
 import { transactionOver } from '../query-runner.ts'
 import { type SqliteConnection, dropTemporary, execute, rollBack } from './connection.ts'
 import type { WriteGate } from './gate.ts'
+import { kindOf } from '../statement-kinds.ts'
 
 interface Parts {
   connection: SqliteConnection
@@ -118,5 +123,90 @@ export class SqliteTransaction implements LazyTransaction {
     this.#closing?.fail(new TransactionOver(how))
     this.#release?.()
     this.#release = undefined
+  }
+}
+
+/** Opens transactions on the connection of asynchronous transactions. */
+export function sqliteTransactions(
+  connection: SqliteConnection,
+  gate: WriteGate,
+  begin: (connection: SqliteConnection) => Promise<void>,
+): OpenTransaction {
+  return async (_share, signal) => {
+    const release = await gate.acquire('work')
+    try {
+      signal.throwIfAborted()
+      await begin(connection)
+    } catch (error) {
+      release()
+      throw error
+    }
+    return new SqliteTransactionDriver(connection, gate, release)
+  }
+}
+
+class SqliteTransactionDriver implements TransactionDriver {
+  readonly #connection: SqliteConnection
+  readonly #gate: WriteGate
+  readonly #release: () => void
+  /** Whether a statement of the present scope may have made a temporary table. */
+  #mayHaveChanged = false
+
+  constructor(connection: SqliteConnection, gate: WriteGate, release: () => void) {
+    this.#connection = connection
+    this.#gate = gate
+    this.#release = release
+  }
+
+  isContended(): boolean {
+    return this.#gate.urgent
+  }
+
+  savepoint(): void {
+    this.#mustBeOpen()
+    this.#connection.run('savepoint postern_part')
+  }
+
+  run(query: CompiledQuery, own = false): QueryResult<unknown> {
+    this.#mustBeOpen()
+    if (!own) this.#mayHaveChanged ||= !kindOf('sqlite', query.sql).isPlain
+    return execute(this.#connection, query)
+  }
+
+  releaseSavepoint(): void {
+    this.#mustBeOpen()
+    if (this.#mayHaveChanged) dropTemporary(this.#connection)
+    this.#mayHaveChanged = false
+    this.#connection.run('release postern_part')
+  }
+
+  rollbackToSavepoint(): void {
+    this.#mustBeOpen()
+    this.#connection.run('rollback to postern_part')
+    this.#connection.run('release postern_part')
+  }
+
+  async commit(closing?: ClosingStatement): Promise<void> {
+    this.#mustBeOpen()
+    try {
+      closing?.succeed(execute(this.#connection, closing.query))
+    } catch (error) {
+      throw closing!.fail(error)
+    }
+    this.#connection.exec('commit')
+    this.#release()
+  }
+
+  async rollback(): Promise<void> {
+    rollBack(this.#connection)
+    this.#release()
+  }
+
+  /**
+   * Any statement may end the transaction, for example if the disk is full. Outside of a transaction `savepoint` would begin
+   * another one, and a handler that ignored the error would commit a statement without its marker.
+   */
+  #mustBeOpen(): void {
+    if (!this.#connection.inTransaction) throw new TransactionEndedByStatement()
   }
 }

@@ -3,7 +3,7 @@
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
-import type { Migration } from '../../../src/storage/migrations/migration.ts'
+import type { Migration } from '../../../src/storage/migrations/index.ts'
 import { migrationOf, versionOf } from './newer-version.ts'
 
 // Threads load this module too. They do not migrate, and their first argument is a file of their own.

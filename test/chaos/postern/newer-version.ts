@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Migration } from '../../../src/storage/migrations/migration.ts'
+import type { Migration } from '../../../src/storage/migrations/index.ts'
 import type { PosternProcess } from './process.ts'
 
 type Settings = PosternProcess['settings']

@@ -16,8 +16,9 @@ import type {
   Tx,
 } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
-import { advance, orderKeysOf } from '../../../src/receiving/queue/order-keys.ts'
 import {
+  advance,
+  orderKeysOf,
   type ClaimedEvent,
   type ClaimInserts,
   type IncomingEvent,

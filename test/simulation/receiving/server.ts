@@ -1,4 +1,4 @@
-import { advanceAll, advanceOne, lockKeys } from '../../../src/receiving/queue/order-keys.ts'
+import { advanceAll, advanceOne, lockKeys } from '../../../src/receiving/queue/store.ts'
 import type { SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import { ConnectionLost, latency, StatementFailed } from './faults.ts'
 import { StoredTransaction, type Answer } from './storage.ts'

@@ -1,6 +1,5 @@
 import { WriteGate } from '../../../src/storage/sqlite/gate.ts'
-import { sqliteTransactions } from '../../../src/storage/sqlite/transaction-driver.ts'
-import { SqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
+import { sqliteTransactions, SqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
 import { finish, type SqliteConnection, type SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'

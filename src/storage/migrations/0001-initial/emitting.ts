@@ -72,7 +72,7 @@ export const emitting: SchemaPart = {
     create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
 
     -- One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
-    -- owns the subscriber's deliveries updates it. No foreign key to events: see events.ts. None to subscribers: a job deletes
+    -- owns the subscriber's deliveries updates it. No foreign key to events: see receiving.ts. None to subscribers: a job deletes
     -- the deliveries of a removed one in steps. An insert locks the subscriber, so none comes after the removal.
     create table deliveries (
       id ${countedKey}, event ${bigint} not null, nonce ${bigint},
@@ -104,7 +104,7 @@ export const emitting: SchemaPart = {
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
 
     -- One row for each recorded attempt of a delivery. The dispatcher inserts it. Deleted with its delivery.
-    -- The bodies come last, for the same reason as the payload of an event. No foreign key to deliveries: see events.ts.
+    -- The bodies come last, for the same reason as the payload of an event. No foreign key to deliveries: see receiving.ts.
     create table attempts (
       delivery ${bigint} not null, number integer not null, at ${time} not null, duration_ms integer not null,
       status integer, error text, failure text, phases text,

@@ -3,7 +3,7 @@ import type { Client, Pool } from 'pg'
 import { lockSpaces } from '../../advisory-locks.ts'
 import type { Connector } from './connector.ts'
 import { endClient } from '../driver/session-client.ts'
-import { poolTransaction } from './pool-transaction.ts'
+import { poolTransaction } from '../transaction/transaction.ts'
 
 /** A pooler does not work with the service. The message tells what to change. */
 export class UnsuitablePooler extends Error {

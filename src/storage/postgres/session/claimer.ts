@@ -235,7 +235,7 @@ export class Claimer {
 const longestGap = 2_000
 /**
  * Milliseconds for which other processes must see no session before they take over. It exceeds the pause between two checks plus
- * the limit of a statement (2 s, `shared-session.ts`): by then a process has stopped its work, even if the server ended its
+ * the limit of a statement (2 s, `claim-session.ts`): by then a process has stopped its work, even if the server ended its
  * session without notice, if its last answer arrived within half a second.
  */
 const takeOverAfter = 3_000

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import type { Client } from 'pg'
-import { SharedSession } from './shared-session.ts'
+import { SharedSession } from './claim-session.ts'
 
 /** A session with one statement in flight, at its limit. */
 async function atLimit() {

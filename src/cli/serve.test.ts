@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { stopOnSignals } from './process-events.ts'
+import { stopOnSignals } from './serve.ts'
 
 function started() {
   const signals = new EventEmitter()

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { test } from 'node:test'
-import type { Database } from '../../storage/database.ts'
-import { createLog } from '../../telemetry/log.ts'
-import { JobWorker } from './worker.ts'
+import type { Database } from '../storage/database.ts'
+import { createLog } from '../telemetry/log.ts'
+import { JobWorker } from './jobs.ts'
 
 test('while another process performs a step, a worker looks again after a pause', async () => {
   let looks = 0
