@@ -11,6 +11,7 @@ import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { sessionDescriber, accountsRoutes } from './routes.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
 import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
+import { invitationRoutes } from './users/invitation-routes.ts'
 import { identityRoutes, userDetailRoutes, userRoutes } from './users/user-routes.ts'
 import { createForbiddenNotes, createForeignCallNotes } from './refusals.ts'
 import { createSweeper } from './sweeper.ts'
@@ -40,11 +41,12 @@ export function createAccounts(parts: AccountsParts): Accounts {
   const errors = validateAccountEvents(parts.events)
   if (errors.length > 0) throw new ConfigurationError(errors)
   const services = createAccountServices(parts)
-  const { sessions, tokenFamilies, signingKeys, audit, noteRefusal } = services
+  const { sessions, tokenFamilies, signingKeys, invitations, audit, noteRefusal } = services
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => tokenFamilies.sweep(now),
     (now) => signingKeys.rotation.rotateIfDue(now),
+    (now) => invitations.sweep(now),
     (now) => audit.sweep(now),
   ])
   return {
@@ -62,6 +64,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
       identityRoutes(app, services)
       userDetailRoutes(app, services)
       keyRoutes(app, services)
+      invitationRoutes(app, services)
       auditRoutes(app, services.auditLog, new AuditReader(database), database)
     },
     workers: [sweeper, ...createAuditForwarding(parts)],

@@ -20,6 +20,7 @@ import type { Database } from '../storage/database.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Devices } from './sessions/devices.ts'
+import { Invitations } from './users/invitations.ts'
 import { LastSeenWriter } from './sessions/last-seen-writer.ts'
 import { Administration } from './users/administration.ts'
 import type { AppRights } from './sessions/authentication.ts'
@@ -115,6 +116,7 @@ export function createAccountServices(parts: AccountsParts) {
     hostSessions: new HostSessions({ ...shared, sessions }),
     refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
     roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
+    invitations: new Invitations(shared),
     signingKeys,
     secondFactor,
     accessTokens: new AccessTokens({

@@ -14,7 +14,6 @@ export type FilterKind =
   | 'icontains'
   | 'not'
   | 'notIn'
-  | 'has'
   | 'flag'
   | 'null'
   | 'positiveWhenTrue'
@@ -68,11 +67,6 @@ export interface FilterOptions<Name extends string = string> {
   /** The field to filter by. Default: the name of the parameter. */
   field?: Name
   description?: string
-  /**
-   * For a field of the type `json`: the member that is compared, as text, with dots between names: `address.city`. With `equals`, `in`,
-   * `not`, `notIn` and `null`.
-   */
-  member?: string
   /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
   configuration?: string
   /**

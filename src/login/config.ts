@@ -6,7 +6,7 @@ import {
   faultOfProviderName,
   httpUrl,
 } from '../config/providers.ts'
-import { type DeclaredHook, type HookTables, validateHooks } from './hooks.ts'
+import { type AdmissionHook, type DeclaredHook, type HookTables, validateHooks } from './hooks.ts'
 import type { ProviderBasics, ResolvedProvider } from './providers/resolved-provider.ts'
 import type { AdminGroup } from '../accounts/users/roles.ts'
 import { resolveProvider } from './providers/resolve-provider.ts'
@@ -88,6 +88,11 @@ export interface LoginConfig<DB = HookTables> {
    * identity.unlinked, or a list of them. Default: no events.
    */
   events?: AccountEventChoice
+  /**
+   * Who may become a user: everybody (`open`, the default), who has an invitation (`invited`), or who a hook lets in. Invitations, and
+   * the admins of the configuration, always come in. Users who exist are not asked.
+   */
+  admission?: 'open' | 'invited' | AdmissionHook<DB>
   /** At the first sign-in of an identity, before `onSignIn`. */
   onSignUp?: DeclaredHook<DB>
   /** At every sign-in, the first one included. */

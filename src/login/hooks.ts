@@ -45,6 +45,18 @@ export type Hook<DB = HookTables> = (context: HookContext<DB>) => Promise<void> 
 /** A hook, alone or with the providers whose access tokens it needs. */
 export type DeclaredHook<DB = HookTables> = Hook<DB> | { providerTokens: readonly string[]; handle: Hook<DB> }
 
+/** What `login.admission` gets besides the identity. */
+export type AdmissionContext<DB = HookTables> = Pick<HookContext<DB>, 'profile' | 'tx' | 'refuse'>
+
+/**
+ * Decides whether an identity without a user may get one. It runs within the transaction of the sign-in, after the insert of the new
+ * user, which is rolled back unless it returns true.
+ */
+export type AdmissionHook<DB = HookTables> = (
+  identity: Readonly<ProviderIdentity>,
+  context: AdmissionContext<DB>,
+) => Promise<boolean> | boolean
+
 export type HookName = 'onSignUp' | 'onSignIn' | 'onLink'
 
 /** Milliseconds for one hook: the browser waits for it, and on SQLite all other writers do. */
@@ -82,41 +94,69 @@ export class Hooks {
     const { handle, providerTokens } = declaration(declared)
     const { identity, profile, tokens } = verified
     const events: Parameters<HookContext['emit']>[0][] = []
-    let refusal: SignInFailure | undefined
-    const contextOver = (lent: Tx): HookContext => ({
-      user,
-      identity,
-      profile,
-      client,
-      // The type shows only the user's tables, not those of the service.
-      tx: lent as unknown as HookContext['tx'],
-      emit: (event) => void events.push(event),
-      refuse: (message) => {
-        refusal ??= new SignInFailure('refused', undefined, { message: singleLine(message) })
-        throw refusal
+    const emit: HookContext['emit'] = (event) => void events.push(event)
+    const providerToken = providerTokens.includes(identity.provider) ? tokens.accessToken : undefined
+    const context = { user, identity, profile, client, emit, providerToken }
+    await this.#guarded(
+      name,
+      tx,
+      (means) => handle({ ...context, ...means }),
+      async () => {
+        if (events.length > 0) await this.#parts.emit(tx, events)
       },
-      providerToken: providerTokens.includes(identity.provider) ? tokens.accessToken : undefined,
-    })
+    )
+    return events.length
+  }
+
+  /**
+   * Whether `login.admission` lets an identity without a user have one.
+   * @throws SignInFailure `refused` with the hook's message, or `hook-failed`.
+   */
+  async admits(tx: Tx, { identity, profile }: VerifiedIdentity): Promise<boolean> {
+    const { admission = 'open' } = this.#parts.config
+    if (typeof admission !== 'function') return admission === 'open'
+    const admitted: unknown = await this.#guarded('admission', tx, (means) =>
+      admission(identity, { profile, ...means }),
+    )
+    // Only `true` admits: a hook without a return value is a mistake that must not open the service.
+    return admitted === true
+  }
+
+  /** Runs the code of a hook on the transaction, within the time limit, and then `finish`. */
+  async #guarded<T>(
+    name: HookName | 'admission',
+    tx: Tx,
+    work: (means: Pick<HookContext, 'tx' | 'refuse'>) => Promise<T> | T,
+    finish: () => Promise<void> = async () => undefined,
+  ): Promise<T> {
+    let refusal: SignInFailure | undefined
+    const refuse: HookContext['refuse'] = (message) => {
+      refusal ??= new SignInFailure('refused', undefined, { message: singleLine(message) })
+      throw refusal
+    }
     try {
-      await lend(tx, (lent) => this.#withTimeout(name, handle, contextOver(lent)))
+      const result = await lend(tx, (lent) =>
+        // The type shows only the user's tables, not those of the service.
+        this.#withTimeout(name, () => work({ tx: lent as unknown as HookContext['tx'], refuse })),
+      )
       // A refusal counts even when the hook caught what `refuse` threw.
       if (refusal) throw refusal
-      if (events.length > 0) await this.#parts.emit(tx, events)
+      await finish()
+      return result
     } catch (error) {
       if (refusal) throw refusal
       if (error instanceof SignInFailure || error instanceof StorageUnavailable) throw error
       throw new SignInFailure('hook-failed', error)
     }
-    return events.length
   }
 
   /** After the timeout the transaction is rolled back. The hook itself cannot be stopped; its result is ignored. */
-  #withTimeout(name: HookName, handle: Hook, context: HookContext): Promise<void> {
+  #withTimeout<T>(name: string, work: () => Promise<T> | T): Promise<T> {
     return new Promise((resolve, reject) => {
       const cancel = this.#parts.clock.after(timeout, () =>
         reject(new Error(`login.${name} did not end within ${timeout} ms`)),
       )
-      const run = async (): Promise<void> => handle(context)
+      const run = async (): Promise<T> => work()
       run().then(resolve, reject).finally(cancel)
     })
   }
@@ -124,11 +164,15 @@ export class Hooks {
 
 /** The errors in the configuration of hooks, as messages for the operator. */
 export function validateHooks(config: LoginConfig): string[] {
-  return (['onSignUp', 'onSignIn', 'onLink'] as const).flatMap((name) => {
+  const { admission = 'open' } = config
+  const isAdmission = admission === 'open' || admission === 'invited' || typeof admission === 'function'
+  const faults = isAdmission ? [] : ["login.admission must be 'open', 'invited' or a function"]
+  for (const name of ['onSignUp', 'onSignIn', 'onLink'] as const) {
     const declared = config[name]
-    if (declared === undefined || typeof declaration(declared).handle === 'function') return []
-    return [`login.${name} must be a function or { providerTokens, handle }`]
-  })
+    if (declared === undefined || typeof declaration(declared).handle === 'function') continue
+    faults.push(`login.${name} must be a function or { providerTokens, handle }`)
+  }
+  return faults
 }
 
 function declaration(hook: DeclaredHook): { handle: Hook; providerTokens: readonly string[] } {

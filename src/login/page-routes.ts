@@ -1,7 +1,10 @@
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
+import type { Offer } from './flow/flows.ts'
 import { type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
 import { earlierProviders, offerPage, offerRoute } from './flow/same-address.ts'
@@ -20,6 +23,7 @@ const LoginQuery = Type.Object({
   message: optionalText('The message of a hook that rejected the sign-in'),
   proof: optionalText('The signature of the message'),
   return_to: Type.Optional(Type.String()),
+  invitation: optionalText('`true`: shows the invitation whose link this browser opened'),
   reauthenticate: optionalText('As at GET /auth/{provider}, like the next three'),
   select_account: Type.Optional(Type.String()),
   login_hint: Type.Optional(Type.String()),
@@ -27,12 +31,13 @@ const LoginQuery = Type.Object({
   ui_locales: optionalText('The languages for the pages, in order of preference'),
 })
 
-/** GET /login, and GET /auth/providers with the same providers as JSON. */
+/** GET /login and /invitation/{token}, and GET /auth/providers with the same providers as JSON. */
 export async function pageRoutes(app: App, parts: LoginServices): Promise<void> {
   await app.register(async (routes: App) => {
     if (parts.demo) redirectToBaseUrl(routes, parts.baseUrl)
     providersRoute(routes, parts)
     loginPageRoute(routes, parts)
+    invitationRoute(routes, parts)
   })
   await offerRoute(app, parts)
 }
@@ -87,16 +92,18 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       const browser = parts.binding.of(request, reply)
       const hash = query.offer && Buffer.from(query.offer, 'base64url')
       const offer = hash ? await parts.flows.findOffer(hash, browser) : undefined
+      const wantsInvitation = query['invitation'] === 'true'
+      const invitation = wantsInvitation ? await findInvitation(request, parts) : undefined
       const page: LoginPage = {
+        invitation,
         providers: buttons,
         signedInAs: user && (user.name ?? user.email ?? user.id),
-        // The offer was used, or has expired.
-        error: error ?? (offer && !offer.verified ? 'sign-in-expired' : undefined),
+        error: error ?? overCode(offer, wantsInvitation ? { invitation } : undefined),
         referenceId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
         refusal: refusals.verify(query),
         appName: await apps.nameFor(returnTo),
-        passedOn: passedOn(query),
+        passedOn: { ...passedOn(query), ...(invitation && { invitation: 'true' }) },
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,
         view: pageView(reply),
         usedLast: lastProvider.read(request),
@@ -105,15 +112,79 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       rememberLocales(reply, query['ui_locales'])
       const { row, verified } = offer ?? {}
       if (!row || !verified) return sendPage(reply, loginPage(page))
-      const earlier = await earlierProviders(parts, { row, verified })
-      const message = error === undefined ? '' : failureMessage(error, page)
-      const { label } = providers.get(row.provider)?.provider ?? { label: row.provider }
-      return sendPage(
-        reply,
-        offerPage({ view: page.view, offer: { row, verified }, earlier, label, message }),
-      )
+      return sendPage(reply, await choicePage(parts, page, { row, verified }))
     },
   )
+}
+
+async function choicePage(parts: LoginServices, page: LoginPage, offer: Offer): Promise<string> {
+  const { view, error } = page
+  const earlier = await earlierProviders(parts, offer)
+  const message = error === undefined ? '' : failureMessage(error, page)
+  const { label } = parts.providers.get(offer.row.provider)?.provider ?? { label: offer.row.provider }
+  return offerPage({ view, offer, earlier, label, message })
+}
+
+/** Why a page cannot show the offer or the invitation that it was opened for: it was used, or has expired. */
+function overCode(
+  offer: Partial<Offer> | undefined,
+  opened: Pick<LoginPage, 'invitation'> | undefined,
+): FailureCode | undefined {
+  if (offer && !offer.verified) return 'sign-in-expired'
+  return opened && !opened.invitation ? 'invitation-invalid' : undefined
+}
+
+/** Seconds for which a browser keeps the token of an invitation: longer than it takes to get an account at a provider. */
+const invitationLasts = 3_600
+
+/**
+ * GET /invitation/{token}: a cookie takes the token, so that neither the address of the page nor the provider has it. Opening the link
+ * does not use the invitation: programs open links of messages, too.
+ */
+function invitationRoute(routes: App, { invitationCookie, baseUrl }: LoginServices): void {
+  routes.get(
+    '/invitation/:token',
+    {
+      config: {
+        access: 'public',
+        rateLimit: { max: 60, sharedByProcesses: true },
+        sends: { always: ['Set-Cookie'] },
+      },
+      schema: {
+        tags: ['pages'],
+        summary: 'The link of an invitation: redirects to the sign-in page, which shows the invitation',
+        params: Type.Object({ token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }) }),
+        querystring: Type.Object({ return_to: Type.Optional(Type.String()) }),
+        response: { 303: Type.Null() },
+      },
+    },
+    async (request, reply) => {
+      const returnTo = safeReturnTo(request.query.return_to, baseUrl())
+      const isDefault = returnTo === defaultTarget(baseUrl())
+      const query = new URLSearchParams({ invitation: 'true', ...(!isDefault && { return_to: returnTo }) })
+      invitationCookie.set(reply, request.params.token, invitationLasts)
+      return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
+    },
+  )
+}
+
+interface ShownInvitation {
+  /** Null for anybody who has the link. */
+  email: string | null
+  /** The name of the user who created it. */
+  by: string | undefined
+}
+
+async function findInvitation(
+  request: FastifyRequest,
+  { invitationCookie, invitations, users, database: { reader } }: LoginServices,
+): Promise<ShownInvitation | undefined> {
+  const token = invitationCookie.read(request)
+  const found = token === undefined ? undefined : await invitations.find(reader, hashToken(token))
+  if (!found) return undefined
+  const [kind, id = ''] = found.created_by.split(':')
+  const inviter = kind === 'user' ? await users.find(reader, id) : undefined
+  return { email: found.email, by: inviter?.name ?? undefined }
 }
 
 /** What the sign-in asks the provider for. GET /auth/{provider} checks the values. */
@@ -123,6 +194,8 @@ function passedOn(query: Readonly<Record<string, string | undefined>>): Record<s
 }
 
 interface LoginPage {
+  /** The invitation that the browser opened, if it can be used. */
+  invitation: ShownInvitation | undefined
   providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
   /** The name of the signed-in user. */
   signedInAs: string | undefined
@@ -163,10 +236,30 @@ function loginPage(page: LoginPage): string {
     titleOf(page),
     `${app === '' ? '' : `<p class="soft">${app}</p>`}
 ${error === undefined ? '' : failureMessage(error, page)}
+${invited(page)}
 ${signedInAs === undefined ? '' : signedIn(signedInAs, page)}
 ${providers.length > 0 ? `<nav aria-label="${signIn.providers}">${buttons.join('\n')}</nav>` : unset}
 ${demo ? '<p class="soft" lang="en">Demo mode: sign in as anyone with the development provider.</p>' : ''}`,
   )
+}
+
+/** What an invitation is for; the names in it are text of people. */
+function invited({ invitation, signedInAs, view: { language, site, words } }: LoginPage): string {
+  if (!invitation) return ''
+  const { signIn } = words
+  const { email, by } = invitation
+  const service = strong(site.plainName)
+  const whom =
+    by === undefined
+      ? fill(signIn.invited, { service })
+      : fill(signIn.invitedBy, { name: strong(by), service })
+  const how =
+    signedInAs !== undefined
+      ? signIn.invitedSignedIn
+      : email === null
+        ? undefined
+        : fill(signIn.invitedAddress, { email: strong(email) })
+  return `<p>${how === undefined ? whom : sentences(language, whom, how)}</p>`
 }
 
 /** A button for each provider; the one that this browser used last is the first. */
@@ -215,18 +308,25 @@ function takenIdentity(
 `
 }
 
-type Purpose = 'sign-in' | 'choose' | 'again' | 'done'
+type Purpose = 'invited' | 'sign-in' | 'choose' | 'again' | 'done'
 
-function purposeOf({ signedInAs, passedOn, error }: LoginPage): Purpose {
-  if (signedInAs === undefined) return 'sign-in'
+function purposeOf({ signedInAs, passedOn, error, invitation }: LoginPage): Purpose {
+  if (signedInAs === undefined) return invitation === undefined ? 'sign-in' : 'invited'
   if (passedOn['select_account'] !== undefined) return 'choose'
   const asksAgain = passedOn['reauthenticate'] !== undefined || passedOn['acr_values'] !== undefined
   return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'again' : 'done'
 }
 
 function titleOf(page: LoginPage): string {
-  const { title, chooseTitle, againTitle, doneTitle } = page.view.words.signIn
-  return { 'sign-in': title, choose: chooseTitle, again: againTitle, done: doneTitle }[purposeOf(page)]
+  const { title, invitedTitle, chooseTitle, againTitle, doneTitle } = page.view.words.signIn
+  const titles = {
+    'sign-in': title,
+    invited: invitedTitle,
+    choose: chooseTitle,
+    again: againTitle,
+    done: doneTitle,
+  }
+  return titles[purposeOf(page)]
 }
 
 /** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */

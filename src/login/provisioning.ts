@@ -36,7 +36,7 @@ interface ProvisioningStep extends ProvisionedUser {
   event: AccountEventType
 }
 
-type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'audit' | 'events'> & {
+type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'invitations' | 'audit' | 'events'> & {
   hooks: Hooks
   tokens: ProviderTokens
   /** The configured providers, with `login.sameAddress: 'offer'`. */
@@ -72,8 +72,9 @@ export class Provisioning {
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
     if (created) {
-      await this.#admit(tx, userId, { verified, origin, entry })
+      // First, because a person who has a user already needs no invitation to link this identity.
       if (!entry.newUser) await this.#refuseKnownAddress(tx, identity)
+      await this.#admit(tx, userId, { verified, origin, entry })
     } else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
     return { userId, created }
   }
@@ -81,9 +82,20 @@ export class Provisioning {
   /**
    * Whether there may be this new user. It runs after the insert, so that of two sign-ins of one new identity only that of the new user
    * uses an invitation. A failure rolls the user back.
-   * @throws SignInFailure
+   * @throws SignInFailure `not-invited`, `invitation-invalid`, `invitation-mismatch`, or of the hook
    */
-  async #admit(_tx: Tx, _userId: string, _newcomer: Newcomer): Promise<void> {}
+  async #admit(tx: Tx, userId: string, { verified, origin, entry }: Newcomer): Promise<void> {
+    const { users, invitations, hooks } = this.#parts
+    const { identity, exclusiveRoles } = verified
+    const { providerId } = identity
+    if (entry.invitation !== null) {
+      const guest = { userId, identity, exclusiveRoles, origin }
+      const use = await invitations.use(tx, entry.invitation, guest)
+      if (use !== 'used') throw new SignInFailure(`invitation-${use}`, undefined, { providerId })
+    } else if ((await users.adminReason(tx, userId)) === undefined && !(await hooks.admits(tx, verified))) {
+      throw new SignInFailure('not-invited', undefined, { providerId })
+    }
+  }
 
   /**
    * With `login.sameAddress: 'offer'`: the person chooses whether the new identity belongs to the user who has its address already. The

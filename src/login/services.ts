@@ -68,6 +68,8 @@ export function createLoginServices(parts: LoginParts) {
     signIn: new SignIn({ ...parts, ...accounts, provisioning, flows }),
     binding: new BrowserBinding(baseUrl),
     lastProvider: lastProviderCookie(baseUrl),
+    /** The token of the invitation that the browser opened. */
+    invitationCookie: new HostCookie('postern_invitation', baseUrl),
     refusals: new RefusalMessages(keyring),
     providerStore: new ProviderStore(database),
     checkProvider: createChecks(providers, calls, parts),

@@ -62,7 +62,7 @@ export function storableText(text: string, longest = Number.POSITIVE_INFINITY): 
 /** Deletes the rows of a table that expired until a time. */
 export async function deleteExpired(
   database: Database,
-  table: 'client_assertions' | 'device_codes' | 'flows' | 'host_codes',
+  table: 'client_assertions' | 'device_codes' | 'flows' | 'host_codes' | 'invitations',
   until: number,
 ): Promise<void> {
   await database.transaction(

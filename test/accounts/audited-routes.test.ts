@@ -323,6 +323,14 @@ onEachEngine('the audit log and all routes', (engine) => {
     ],
     ...alertCalls(),
     'POST /keys': ['key.created', () => admin('POST', '/keys', { name: 'a', scopes: ['operate'] })],
+    'POST /invitations': ['invitation.created', () => admin('POST', '/invitations', {})],
+    'DELETE /invitations/:id': [
+      'invitation.revoked',
+      async () => {
+        const id = idOf(await expectJson(service, 201, '/invitations', { method: 'POST', json: {} }))
+        return admin('DELETE', `/invitations/${id}`)
+      },
+    ],
     'DELETE /keys/:id': [
       'key.revoked',
       async () => {

@@ -30,7 +30,7 @@ export interface AuditEntry extends AuditOrigin {
   userId?: string | undefined
   provider?: string | undefined
   providerId?: string | undefined
-  /** Another subject, as `kind:id`: `session:<id>`, `key:<id>`, `app:<client id>`, `subscriber:<id>`, `delivery:<id>`. */
+  /** Another subject, as `kind:id`: `session:<id>`, `key:<id>`, `app:<client id>`, `subscriber:<id>`, `delivery:<id>`, `invitation:<id>`. */
   target?: string | undefined
   /** The reason of a failure; absent for successes. */
   code?: string | undefined
@@ -185,6 +185,7 @@ export const auditActions = {
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
+  'user.groups_changed': 'An admin changed the groups that the service gives an account.',
   'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
   'user.exported': 'The command line exported the data of an account.',
   'user.profile_changed':
@@ -216,6 +217,10 @@ export const auditActions = {
   'key.create_failed': 'An API key could not be created; the code says why.',
   'key.revoked': 'An API key was revoked.',
   'key.refused': 'A request had an API key that is unknown, expired or revoked.',
+  'invitation.created': 'A person was invited; the detail has the address, the role and the groups.',
+  'invitation.create_failed': 'An invitation could not be created; the code says why.',
+  'invitation.revoked': 'An invitation was revoked.',
+  'invitation.used': 'A new user used an invitation.',
   'alert.created': 'A destination of alerts was added.',
   'alert.changed': 'A destination of alerts was changed; the detail names the settings without their values.',
   'alert.deleted': 'A destination of alerts was deleted.',

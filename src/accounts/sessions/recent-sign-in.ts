@@ -31,7 +31,7 @@ interface RecentSignInParts {
 }
 
 /**
- * Requires a recent authentication before identities are linked or unlinked and before API keys are created, so that a
+ * Requires a recent authentication before identities are linked or unlinked and before API keys and invitations of admins are created, so that a
  * stolen cookie is not enough to add or remove ways into the service. The time of the authentication at the provider counts, not that of the sign-in
  * here: a provider signs a person in without authenticating when they have a session there.
  */
@@ -51,7 +51,11 @@ export class RecentSignIn {
    */
   async check(
     request: FastifyRequest,
-    action: 'identity.link_failed' | 'identity.unlink_failed' | 'key.create_failed',
+    action:
+      | 'identity.link_failed'
+      | 'identity.unlink_failed'
+      | 'key.create_failed'
+      | 'invitation.create_failed',
     provider?: string,
   ): Promise<Problem | undefined> {
     const { userId, kind } = request.principal ?? {}

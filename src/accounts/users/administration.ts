@@ -6,6 +6,7 @@ import type { Role } from '../../storage/tables.ts'
 import type { AuditEntry, AuditOrigin } from '../audit/audit.ts'
 import type { Devices } from '../sessions/devices.ts'
 import { type AdminRule, isAdminIdentity, roleExpression } from './roles.ts'
+import { storedGroups } from './user-profile.ts'
 import { lockUser } from './users.ts'
 import { sql } from 'kysely'
 import { adminLock } from '../../storage/advisory-locks.ts'
@@ -14,6 +15,8 @@ import { adminLock } from '../../storage/advisory-locks.ts'
 export interface AccessChange {
   blocked?: boolean | undefined
   role?: Role | undefined
+  /** The groups that the service itself gives; they replace those from before. */
+  groups?: readonly string[] | undefined
 }
 
 /** An account as admins see it. */
@@ -82,7 +85,7 @@ export class Administration {
    * Applies the given fields that differ. Returns the changed account; `undefined` if it does not exist.
    * @throws Problem `conflict` when an identity in ADMIN_IDENTITIES or a group makes the account an admin, which only that
    * setting or the provider can change; `last-admin` when no unblocked admin would remain; that of `requireAdmin` when an account
-   * becomes an admin, or an admin is let in again, by a caller who may not give these rights.
+   * becomes an admin, gets a group, or an admin is let in again, by a caller who may not give these rights.
    */
   async change(
     id: string,
@@ -105,6 +108,9 @@ export class Administration {
         entries.push(await this.#setBlocked(tx, id, change.blocked))
       if (change.role !== undefined && change.role !== row.role)
         entries.push(await setRole(tx, id, row.role, change.role))
+      const { added, entry } = await setGroups(tx, id, change.groups)
+      if (entry) entries.push(entry)
+      if (added) requireAdmin()
       for (const entry of entries) await this.#parts.record(tx, { ...entry, ...origin })
       if (entries.length > 0) await devices.revokeAll(tx, id)
       const after = await this.find(tx, id)
@@ -150,6 +156,23 @@ export class Administration {
 async function setRole(tx: Tx, id: string, from: Role, to: Role): Promise<AuditEntry> {
   await tx.updateTable('users').set({ role: to }).where('id', '=', id).execute()
   return { action: 'user.role_changed', userId: id, detail: { from, to } }
+}
+
+/** Replaces the groups that the service itself gives. Without an entry nothing changed. */
+async function setGroups(
+  tx: Tx,
+  id: string,
+  groups: readonly string[] | undefined,
+): Promise<{ added: boolean; entry?: AuditEntry }> {
+  if (groups === undefined) return { added: false }
+  const row = await tx.selectFrom('users').select('groups').where('id', '=', id).executeTakeFirst()
+  const before = new Set(storedGroups(row?.groups ?? null))
+  const added = groups.some((group) => !before.has(group))
+  if (!added && groups.length === before.size) return { added }
+  const stored = groups.length === 0 ? null : JSON.stringify(groups)
+  await tx.updateTable('users').set({ groups: stored }).where('id', '=', id).execute()
+  const detail = { from: [...before].join(', '), to: groups.join(', ') }
+  return { added, entry: { action: 'user.groups_changed', userId: id, detail } }
 }
 
 /** Whether an account becomes an admin, blocked or not, or a blocked admin is let in again. */

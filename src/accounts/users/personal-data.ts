@@ -15,7 +15,7 @@ export async function readPersonalData(db: Queryable, id: string): Promise<Perso
   const account = await db
     .selectFrom('users')
     .select(['id', 'email', 'name', 'provider', 'provider_id', 'role'])
-    .select(['blocked_at', 'created_at', 'last_seen_at'])
+    .select(['groups', 'blocked_at', 'created_at', 'last_seen_at'])
     .where('id', '=', id)
     .execute()
   const identities = await db
@@ -24,6 +24,11 @@ export async function readPersonalData(db: Queryable, id: string): Promise<Perso
     .select(['claims', 'groups', 'created_at', 'last_used_at', 'updated_at'])
     .where('user_id', '=', id)
     .execute()
+  const invitations = await db
+    .selectFrom('invitations')
+    .select(['id', 'email', 'role', 'groups', 'created_at', 'created_by', 'expires_at', 'used_at'])
+    .where('used_by', '=', id)
+    .execute()
   const audit = await db
     .selectFrom('audit_log')
     .select(['created_at', 'action', 'actor', 'provider', 'provider_id', 'target', 'code', 'address'])
@@ -31,7 +36,7 @@ export async function readPersonalData(db: Queryable, id: string): Promise<Perso
     .where('user_id', '=', id)
     .orderBy('created_at')
     .execute()
-  const tables = { account, identities, ...(await readSignIns(db, id)), audit }
+  const tables = { account, identities, invitations, ...(await readSignIns(db, id)), audit }
   return Object.fromEntries(
     Object.entries(tables).map(([name, rows]) => [name, rows.map((row) => readable(row))]),
   )

@@ -36,9 +36,11 @@ interface UserProfile {
   picture: string | null
   /** All of one identity, chosen as for the picture: names of two accounts are not mixed. */
   claims: ProfileClaims
-  /** Of all identities, or of those at the provider that was asked for; sorted, without duplicates, at most `maxGroups`. */
+  /** `ownGroups`, and those of all identities or of those at the provider that was asked for; sorted, at most `maxGroups`. */
   groups: readonly string[]
-  /** When one of the fields above last changed, in milliseconds. Changes of the role do not count. */
+  /** Those that an invitation or an admin gave. */
+  ownGroups: readonly string[]
+  /** When one of the fields above last changed, in milliseconds. Changes of the role and of `ownGroups` do not count. */
   updatedAt: number
 }
 
@@ -53,6 +55,7 @@ type ProfileRow = Pick<UserProfile, 'id' | 'role' | 'name'> & {
   userEmail: string | null
   userProvider: string
   userProviderId: string
+  userGroups: string | null
   created_at: number
   linked_at: number | null
 } & { [Column in IdentityColumn]: IdentitiesTable[Column] | null }
@@ -88,6 +91,7 @@ export function userProfileReader(admins: readonly AdminRule[]): ReadProfile {
         'users.email as userEmail',
         'users.name as name',
         'users.created_at as created_at',
+        'users.groups as userGroups',
       ])
       .select(['users.provider as userProvider', 'users.provider_id as userProviderId'])
       .select(roleExpression(admins).as('role'))
@@ -114,7 +118,8 @@ function profileOf(rows: readonly ProfileRow[], provider: string | undefined): U
     (one) => one.provider === user.userProvider && one.provider_id === user.userProviderId,
   )
   const named = identities.filter((one) => provider === undefined || one.provider === provider)
-  const groups = new Set(named.flatMap((one) => storedGroups(one.groups)))
+  const ownGroups = storedGroups(user.userGroups)
+  const groups = new Set([...ownGroups, ...named.flatMap((one) => storedGroups(one.groups))])
   return {
     id,
     role,
@@ -125,6 +130,7 @@ function profileOf(rows: readonly ProfileRow[], provider: string | undefined): U
     picture: first?.picture ?? identities.find((one) => one.picture !== null)?.picture ?? null,
     claims: storedClaims(first?.claims ?? identities.find((one) => one.claims !== null)?.claims ?? null),
     groups: [...groups].toSorted().slice(0, maxGroups),
+    ownGroups,
     updatedAt: Math.max(user.created_at, ...identities.map((one) => one.updated_at ?? one.linked_at ?? 0)),
   }
 }
@@ -134,7 +140,7 @@ export function storedClaims(claims: string | null): ProfileClaims {
   return claims === null ? {} : (JSON.parse(claims) as ProfileClaims)
 }
 
-/** The groups of a row of `identities`. */
+/** The groups of a row of `identities`, `users` or `invitations`. */
 export function storedGroups(groups: string | null): string[] {
   return groups === null ? [] : (JSON.parse(groups) as string[])
 }

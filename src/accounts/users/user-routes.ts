@@ -23,6 +23,7 @@ import { viewNamedEntries } from '../audit/audit-reader.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { StoredIdentity } from './identities.ts'
 import type { IdentityChange } from './role-changes.ts'
+import { OwnGroups } from './invitation-routes.ts'
 import { sessionOf, signedIn } from '../routes.ts'
 
 const Body = closedObject(
@@ -31,6 +32,7 @@ const Body = closedObject(
       Type.Boolean({ description: 'true: all sessions and tokens are revoked at once' }),
     ),
     role: Type.Optional(Type.Enum(['user', 'admin'])),
+    groups: Type.Optional(OwnGroups),
   },
   { minProperties: 1 },
 )
@@ -58,9 +60,9 @@ function changeRoute(scope: App, administration: Administration): void {
       config: { access: { scope: 'users:write' } },
       schema: {
         tags: ['sign-in'],
-        summary: 'Block or unblock an account or change its role; revokes its sessions and tokens',
+        summary: 'Block or unblock an account, or change its role or groups; revokes its sessions and tokens',
         description:
-          'A key needs the scope `admin` to make an account an administrator, and to unblock an administrator.',
+          'A key needs the scope `admin` to make an account an administrator, to add groups, and to unblock an administrator. `groups` replaces the groups that an invitation or an earlier request gave.',
         params: IdParams,
         body: Body,
         response: { 200: Account },
@@ -121,7 +123,8 @@ const User = Type.Object({
   }),
   name: NullableText,
   picture: NullableText,
-  groups: Type.Array(Type.String(), { description: 'Of all identities, at most 200' }),
+  groups: Type.Array(Type.String(), { description: '`ownGroups` and those of all identities, at most 200' }),
+  ownGroups: Type.Array(Type.String(), { description: 'Given by an invitation or an admin' }),
   provider: Type.String(),
   providerId: Type.String(),
   role: Type.Enum(['user', 'admin']),
@@ -169,6 +172,7 @@ function detailRoute(scope: App, services: AccountServices): void {
         emailVerified: profile.emailVerified,
         picture: profile.picture,
         groups: [...profile.groups],
+        ownGroups: [...profile.ownGroups],
         adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
         blockedAt: isoTimeOrNull(blockedAt),
         createdAt: isoTime(createdAt),

@@ -13,7 +13,7 @@ export const scopes = {
     'Create, edit and delete subscribers, rotate their secrets, send test events, replay deliveries, create portal links.',
   'users:read': 'Read users with their sessions, identities, apps and audit log, and identity providers.',
   'users:write':
-    'Block, unblock and delete users, remove the admin role, end sessions, check identity providers. Granting the admin role, or unblocking an administrator, needs `admin`.',
+    'Invite, block, unblock and delete users, remove the admin role, end sessions, check identity providers. Granting the admin role or groups, or unblocking an administrator, needs `admin`.',
   'clients:read': 'Read the apps that sign in here, without their secrets.',
   'clients:write':
     'Create, edit and delete apps that read only the profiles of their users, and rotate their secrets. First-party apps, machine clients, audiences and other scopes need `admin`.',

@@ -35,7 +35,7 @@ function wantedIndex(
   { query, filter, order }: DeclaredQuery,
 ): WantedIndex | undefined {
   if (filter === undefined) return { query, equal: rows, order }
-  if (filter.kind !== 'equals' || filter.member !== undefined) return undefined
+  if (filter.kind !== 'equals') return undefined
   return { query, equal: [...new Set([...rows, fieldOf(list, filter.field).column])], order }
 }
 

@@ -78,12 +78,12 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
         const { failure, flow, isFirst, redirect } = outcome
         const linkingUserId = flow?.user_id ?? undefined
         await recordFailure(parts, request, { providerClient, failure, linkingUserId })
-        const returnTo = flow?.return_to
         const hasStorage = !(failure.cause instanceof StorageUnavailable)
         // With an offer, the person may choose again.
         const offer = flow && isFirst && hasStorage ? await flows.offerOf(flow, bound) : undefined
+        const onward = { returnTo: flow?.return_to, invitation: flow?.invitation }
         const id = offer && offerId(offer)
-        const page = failurePath(parts, request, { providerClient, failure, returnTo, offer: id })
+        const page = failurePath(parts, request, { providerClient, failure, offer: id, ...onward })
         const location = offer ? page : (redirect ?? page)
         // An unavailable database cannot store the outcome. The failure is logged.
         if (flow && isFirst && hasStorage)
@@ -255,7 +255,10 @@ const appErrors: Partial<Record<FailureCode, string>> = {
   'access-denied': 'access_denied',
   'account-blocked': 'access_denied',
   'account-not-admitted': 'access_denied',
+  'invitation-invalid': 'access_denied',
+  'invitation-mismatch': 'access_denied',
   'issuer-changed': 'access_denied',
+  'not-invited': 'access_denied',
   refused: 'access_denied',
   'provider-unavailable': 'temporarily_unavailable',
   'sign-in-expired': 'temporarily_unavailable',

@@ -132,6 +132,7 @@ export async function recordFailure(
  * The path of /login with the code, the reference ID and a hook's message.
  * @param returnTo where the next attempt leads; left out for the dashboard
  * @param offer the id of an offer whose identity still waits for the person's choice
+ * @param invitation that the sign-in has: the next attempt uses it, too
  */
 export function failurePath(
   { refusals, baseUrl }: LoginServices,
@@ -141,11 +142,13 @@ export function failurePath(
     failure,
     returnTo,
     offer,
+    invitation,
   }: {
     providerClient: ProviderClient
     failure: SignInFailure
     returnTo: string | undefined
     offer?: string | undefined
+    invitation?: Uint8Array | null | undefined
   },
 ): string {
   const { code, details } = failure
@@ -157,6 +160,7 @@ export function failurePath(
     provider: providerClient.provider.name,
     ...signed,
     ...(offer !== undefined && { offer }),
+    ...(invitation && { invitation: 'true' }),
     ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
   })
   return `${request.server.basePath}/login?${query.toString()}`

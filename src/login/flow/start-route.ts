@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { hashToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
@@ -51,15 +52,13 @@ export async function startFlow(
     const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
     await recordFailure(parts, request, { providerClient, failure, linkingUserId })
     if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
-    void reply.redirect(
-      failurePath(parts, request, {
-        providerClient,
-        failure,
-        returnTo: intent.returnTo,
-        offer: intent.purpose === 'login' && intent.offer ? offerId(intent.offer) : undefined,
-      }),
-      303,
-    )
+    const { offer, entry } = intent.purpose === 'login' ? intent : {}
+    const onward = {
+      returnTo: intent.returnTo,
+      offer: offer && offerId(offer),
+      invitation: entry?.invitation,
+    }
+    void reply.redirect(failurePath(parts, request, { providerClient, failure, ...onward }), 303)
     return undefined
   }
 }
@@ -81,6 +80,7 @@ const StartQuery = Type.Object({
   second_factor: optionalText('`true`: the same, with `acr_values` of `ADMIN_ACR_VALUES`; for admins'),
   select_account: optionalText('`true`: the provider lets the person choose an account'),
   login_hint: optionalText('Who wants to sign in, such as an e-mail address; for the provider'),
+  invitation: optionalText('`true`: a new user uses the invitation whose link this browser opened'),
   acr_values: optionalText('How the provider should authenticate the person, as it names it'),
 })
 
@@ -110,12 +110,30 @@ export function startRoute(routes: App, parts: LoginServices): void {
         })
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
       const appRequest = await parts.apps.parseRequest(query)
-      const demands = parseDemands(query, parts.configuration.adminAcrValues)
-      const intent = { purpose: 'login', returnTo, app: appRequest, demands } as const
+      const invited = parseFlag('invitation', query['invitation'])
+        ? await findInvitation(parts, request)
+        : undefined
+      const hint = query['login_hint'] ?? invited?.email ?? undefined
+      const demands = parseDemands({ ...query, login_hint: hint }, parts.configuration.adminAcrValues)
+      const entry = invited && { newUser: false, invitation: invited.hash }
+      const intent = { purpose: 'login', returnTo, app: appRequest, demands, entry } as const
       const url = await startFlow(parts, request, reply, { providerClient, intent })
       return url === undefined ? reply : reply.redirect(url.href, 303)
     },
   )
+}
+
+/**
+ * The invitation that this browser opened, with the hash of its token. One that cannot be used any more is found out at the end of the
+ * sign-in: a user who exists needs none.
+ */
+async function findInvitation(
+  { invitationCookie, invitations, database }: LoginServices,
+  request: FastifyRequest,
+): Promise<{ hash: Uint8Array; email: string | null }> {
+  const hash = hashToken(invitationCookie.read(request) ?? '')
+  const found = await invitations.find(database.reader, hash)
+  return { hash, email: found?.email ?? null }
 }
 
 /** What the provider is asked for beyond a plain sign-in. @throws Problem `invalid-parameter` */

@@ -5,6 +5,7 @@ export interface AccountTables {
   identities: IdentitiesTable
   sessions: SessionsTable
   api_keys: ApiKeysTable
+  invitations: InvitationsTable
 }
 
 export type Role = 'user' | 'admin'
@@ -21,6 +22,8 @@ export interface UsersTable {
   created_at: number
   /** The last sign-in or request, to a minute; 0 for an imported user who has not signed in. */
   last_seen_at: Generated<number>
+  /** JSON: the groups that an invitation or an admin gave; null for none. */
+  groups: Generated<string | null>
 }
 
 /** The link between a provider's identity and a local user. The key is (provider, provider_id), never an e-mail. */
@@ -97,6 +100,25 @@ export interface ApiKeysTable {
   expires_at: number | null
   revoked_at: number | null
   last_used_at: number | null
+}
+
+/** An invitation of a new user, which is used once. */
+export interface InvitationsTable {
+  id: string
+  token_hash: Uint8Array
+  /** In lower case. Only an identity with this verified address can use it; null for anybody who has the link. */
+  email: string | null
+  role: Role
+  /** JSON; null for none. */
+  groups: string | null
+  created_at: number
+  /** The actor of the audit log. */
+  created_by: string
+  expires_at: number
+  revoked_at: number | null
+  used_at: number | null
+  /** The user who used it. */
+  used_by: string | null
 }
 
 export interface AuditTables {

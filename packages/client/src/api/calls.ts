@@ -77,12 +77,12 @@ export interface Calls {
   /** One user, with counts */
   'GET /users/{id}': {
     params: { id: string }
-    answer: { id: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; provider: string; providerId: string; role: "user" | "admin"; adminBy: "role" | "ADMIN_IDENTITIES" | "groups" | null; blockedAt: string | null; createdAt: string; lastSeenAt: string | null; counts: { identities: number; browsers: number; apps: number } }
+    answer: { id: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; ownGroups: (string)[]; provider: string; providerId: string; role: "user" | "admin"; adminBy: "role" | "ADMIN_IDENTITIES" | "groups" | null; blockedAt: string | null; createdAt: string; lastSeenAt: string | null; counts: { identities: number; browsers: number; apps: number } }
   }
-  /** Block or unblock an account or change its role; revokes its sessions and tokens */
+  /** Block or unblock an account, or change its role or groups; revokes its sessions and tokens */
   'PATCH /users/{id}': {
     params: { id: string }
-    body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined }
+    body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined; groups?: (string)[] | undefined }
     answer: { id: string; email: string | null; name: string | null; provider: string; providerId: string; role: "user" | "admin"; blockedAt: string | null; createdAt: string }
   }
   /** Delete an account with its identities, sessions, consents and tokens */
@@ -138,6 +138,21 @@ export interface Calls {
   }
   /** Revoke an API key immediately */
   'DELETE /keys/{id}': {
+    params: { id: string }
+    answer: undefined
+  }
+  /** Invitations, newest first; until 30 days after their expiry */
+  'GET /invitations': {
+    query?: { limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
+  /** Invite a person; only this response contains the link */
+  'POST /invitations': {
+    body: { email?: string | undefined; role?: "user" | "admin" | undefined; groups?: (string)[] | undefined; expiresIn?: number | undefined }
+    answer: { id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null; url: string }
+  }
+  /** Revoke an invitation */
+  'DELETE /invitations/{id}': {
     params: { id: string }
     answer: undefined
   }
@@ -738,7 +753,7 @@ export interface Calls {
   }
   /** The lists that the caller can read, with fields, filters, sorts and writes */
   'GET /lists': {
-    answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "iprefix" | "contains" | "icontains" | "not" | "notIn" | "has" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; one: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
+    answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "iprefix" | "contains" | "icontains" | "not" | "notIn" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; one: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
   }
   /** Find events, deliveries, subscribers, people, apps, keys, sources and handlers */
   'GET /search': {

@@ -27,6 +27,12 @@ export const de: Words = {
     again: 'Melden Sie sich erneut an, um Ihre Identität zu bestätigen.',
     chooseTitle: 'Konto auswählen',
     choose: 'Wählen Sie den Anbieter des Kontos aus, das Sie verwenden möchten.',
+    invitedTitle: 'Einladung annehmen',
+    invited: 'Sie sind zu {service} eingeladen.',
+    invitedBy: '{name} hat Sie zu {service} eingeladen.',
+    invitedAddress: 'Verwenden Sie ein Konto mit der bestätigten E-Mail-Adresse {email}.',
+    invitedSignedIn:
+      'Die Einladung gilt für ein neues Konto. Melden Sie sich ab oder wählen Sie ein anderes Konto, um sie zu verwenden.',
     doneTitle: 'Sie sind angemeldet',
     done: 'Sie können diese Seite schließen.',
     otherAccount: 'Oder ein anderes Konto verwenden',
@@ -55,6 +61,12 @@ export const de: Words = {
       'Die Antwort des Anbieters konnte nicht überprüft werden. Versuchen Sie es erneut. Sollte das Problem weiterhin bestehen, wenden Sie sich an den Support.',
     'account-not-admitted':
       'Mit diesem Konto können Sie sich hier nicht anmelden. Verwenden Sie ein Konto Ihrer Organisation mit bestätigter E-Mail-Adresse.',
+    'not-invited':
+      'Für ein neues Konto brauchen Sie eine Einladung. Bitten Sie Ihren Administrator darum und öffnen Sie dann ihren Link.',
+    'invitation-invalid':
+      'Diese Einladung ist nicht mehr gültig: Sie wurde verwendet oder widerrufen oder ist abgelaufen. Bitten Sie um eine neue. Wenn Sie schon ein Konto haben, melden Sie sich ohne sie an.',
+    'invitation-mismatch':
+      'Diese Einladung gilt für eine andere E-Mail-Adresse, oder der Anbieter hat Ihre Adresse nicht bestätigt. Verwenden Sie das Konto mit der Adresse der Einladung.',
     'account-blocked': 'Ihr Konto ist gesperrt. Wenden Sie sich an den Support.',
     refused: 'Sie können sich hier nicht anmelden.',
     'hook-failed':

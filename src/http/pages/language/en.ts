@@ -29,6 +29,11 @@ export const en = {
     again: 'Sign in again to confirm that it is you.',
     chooseTitle: 'Choose an account',
     choose: 'Choose the provider of the account that you want to use.',
+    invitedTitle: 'Accept your invitation',
+    invited: 'You are invited to {service}.',
+    invitedBy: '{name} invited you to {service}.',
+    invitedAddress: 'Use an account whose verified email address is {email}.',
+    invitedSignedIn: 'The invitation is for a new account. To use it, sign out or choose another account.',
     doneTitle: 'You are signed in',
     done: 'You can close this page.',
     otherAccount: 'Or use another account',
@@ -55,6 +60,11 @@ export const en = {
       'The provider returned a response that could not be verified. Try again. If it happens again, contact support.',
     'account-not-admitted':
       'This account cannot sign in here. Use an account of your organization with a verified email address.',
+    'not-invited': 'New accounts need an invitation. Ask your administrator for one, then open its link.',
+    'invitation-invalid':
+      'This invitation is no longer valid: it was used or revoked, or it has expired. Ask for a new one. If you already have an account, sign in without it.',
+    'invitation-mismatch':
+      'This invitation is for another email address, or the provider did not confirm your address. Use the account with the address of the invitation.',
     'account-blocked': 'Your account is blocked. Contact support.',
     refused: 'You cannot sign in here.',
     'hook-failed': 'The sign-in could not be completed. Try again. If it happens again, contact support.',

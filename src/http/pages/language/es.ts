@@ -27,6 +27,12 @@ export const es: Words = {
     again: 'Vuelve a iniciar sesión para confirmar tu identidad.',
     chooseTitle: 'Elegir una cuenta',
     choose: 'Elige el proveedor de la cuenta que quieres usar.',
+    invitedTitle: 'Aceptar la invitación',
+    invited: 'Tienes una invitación a {service}.',
+    invitedBy: '{name} te ha invitado a {service}.',
+    invitedAddress: 'Usa una cuenta cuya dirección de correo electrónico verificada sea {email}.',
+    invitedSignedIn:
+      'La invitación es para una cuenta nueva. Para usarla, cierra la sesión o elige otra cuenta.',
     doneTitle: 'Has iniciado sesión',
     done: 'Puedes cerrar esta página.',
     otherAccount: 'O usar otra cuenta',
@@ -54,6 +60,12 @@ export const es: Words = {
       'No se pudo verificar la respuesta del proveedor. Vuelve a intentarlo. Si el problema continúa, ponte en contacto con el equipo de asistencia.',
     'account-not-admitted':
       'No se puede iniciar sesión aquí con esta cuenta. Usa una cuenta de tu organización con una dirección de correo electrónico verificada.',
+    'not-invited':
+      'Para crear una cuenta necesitas una invitación. Pídela a tu administrador y abre después su enlace.',
+    'invitation-invalid':
+      'Esta invitación ya no es válida: se usó, se revocó o caducó. Pide una nueva. Si ya tienes una cuenta, inicia sesión sin ella.',
+    'invitation-mismatch':
+      'Esta invitación es para otra dirección de correo electrónico, o el proveedor no confirmó la tuya. Usa la cuenta que tiene la dirección de la invitación.',
     'account-blocked': 'Tu cuenta está bloqueada. Ponte en contacto con el equipo de asistencia.',
     refused: 'No puedes iniciar sesión aquí.',
     'hook-failed':

@@ -27,6 +27,12 @@ export const fr: Words = {
     again: 'Reconnectez-vous pour confirmer votre identité.',
     chooseTitle: 'Choisir un compte',
     choose: 'Choisissez le fournisseur du compte que vous souhaitez utiliser.',
+    invitedTitle: 'Accepter l’invitation',
+    invited: 'Vous êtes invité à rejoindre {service}.',
+    invitedBy: '{name} vous invite à rejoindre {service}.',
+    invitedAddress: 'Utilisez un compte dont l’adresse e-mail vérifiée est {email}.',
+    invitedSignedIn:
+      'L’invitation est destinée à un nouveau compte. Pour l’utiliser, déconnectez-vous ou choisissez un autre compte.',
     doneTitle: 'Vous êtes connecté',
     done: 'Vous pouvez fermer cette page.',
     otherAccount: 'Ou utiliser un autre compte',
@@ -55,6 +61,12 @@ export const fr: Words = {
       'La réponse du fournisseur n’a pas pu être vérifiée. Réessayez. Si le problème persiste, contactez l’assistance.',
     'account-not-admitted':
       'Ce compte ne permet pas de se connecter ici. Utilisez un compte de votre organisation dont l’adresse e-mail est validée.',
+    'not-invited':
+      'Une invitation est nécessaire pour créer un compte. Demandez-la à votre administrateur, puis ouvrez son lien.',
+    'invitation-invalid':
+      'Cette invitation n’est plus valable : elle a été utilisée ou révoquée, ou elle a expiré. Demandez-en une nouvelle. Si vous avez déjà un compte, connectez-vous sans elle.',
+    'invitation-mismatch':
+      'Cette invitation est destinée à une autre adresse e-mail, ou le fournisseur n’a pas confirmé la vôtre. Utilisez le compte qui a l’adresse de l’invitation.',
     'account-blocked': 'Votre compte est bloqué. Contactez l’assistance.',
     refused: 'Vous ne pouvez pas vous connecter ici.',
     'hook-failed':

@@ -27,6 +27,11 @@ export const it: Words = {
     again: 'Accedi di nuovo per confermare la tua identità.',
     chooseTitle: 'Scegli un account',
     choose: 'Scegli il provider dell’account che vuoi usare.',
+    invitedTitle: 'Accetta l’invito',
+    invited: 'Hai un invito per {service}.',
+    invitedBy: '{name} ti ha invitato su {service}.',
+    invitedAddress: 'Usa un account con l’indirizzo e-mail verificato {email}.',
+    invitedSignedIn: 'L’invito è per un nuovo account. Per usarlo, esci o scegli un altro account.',
     doneTitle: 'Accesso eseguito',
     done: 'Puoi chiudere questa pagina.',
     otherAccount: 'Oppure usa un altro account',
@@ -54,6 +59,11 @@ export const it: Words = {
       'Non è stato possibile verificare la risposta del provider. Riprova. Se il problema persiste, contatta l’assistenza.',
     'account-not-admitted':
       'Non è possibile accedere qui con questo account. Usa un account della tua organizzazione con un indirizzo email verificato.',
+    'not-invited': 'Per creare un account serve un invito. Chiedilo al tuo amministratore, poi apri il link.',
+    'invitation-invalid':
+      'Questo invito non è più valido: è stato usato o revocato, oppure è scaduto. Chiedine uno nuovo. Se hai già un account, accedi senza invito.',
+    'invitation-mismatch':
+      'Questo invito è per un altro indirizzo e-mail, oppure il provider non ha confermato il tuo. Usa l’account con l’indirizzo dell’invito.',
     'account-blocked': 'Il tuo account è bloccato. Contatta l’assistenza.',
     refused: 'Non puoi accedere qui.',
     'hook-failed':

@@ -27,6 +27,12 @@ export const nl: Words = {
     again: 'Log opnieuw in om te bevestigen dat jij het bent.',
     chooseTitle: 'Kies een account',
     choose: 'Kies de provider van het account dat je wilt gebruiken.',
+    invitedTitle: 'Uitnodiging accepteren',
+    invited: 'Je bent uitgenodigd voor {service}.',
+    invitedBy: '{name} heeft je uitgenodigd voor {service}.',
+    invitedAddress: 'Gebruik een account met het geverifieerde e-mailadres {email}.',
+    invitedSignedIn:
+      'De uitnodiging is voor een nieuw account. Log uit of kies een ander account om de uitnodiging te gebruiken.',
     doneTitle: 'Je bent ingelogd',
     done: 'Je kunt deze pagina sluiten.',
     otherAccount: 'Of gebruik een ander account',
@@ -54,6 +60,12 @@ export const nl: Words = {
       'Het antwoord van de provider kan niet worden geverifieerd. Probeer het opnieuw. Neem contact op met support als het probleem aanhoudt.',
     'account-not-admitted':
       'Met dit account kun je hier niet inloggen. Gebruik een account van je organisatie met een geverifieerd e-mailadres.',
+    'not-invited':
+      'Voor een nieuw account heb je een uitnodiging nodig. Vraag je beheerder erom en open daarna de link.',
+    'invitation-invalid':
+      'Deze uitnodiging is niet meer geldig: ze is gebruikt, ingetrokken of verlopen. Vraag om een nieuwe. Als je al een account hebt, log dan in zonder uitnodiging.',
+    'invitation-mismatch':
+      'Deze uitnodiging is voor een ander e-mailadres, of de provider heeft jouw adres niet bevestigd. Gebruik het account met het adres van de uitnodiging.',
     'account-blocked': 'Je account is geblokkeerd. Neem contact op met support.',
     refused: 'Je kunt hier niet inloggen.',
     'hook-failed':

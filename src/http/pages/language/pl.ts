@@ -27,6 +27,12 @@ export const pl: Words = {
     again: 'Zaloguj się ponownie, aby potwierdzić swoją tożsamość.',
     chooseTitle: 'Wybierz konto',
     choose: 'Wybierz dostawcę konta, którego chcesz użyć.',
+    invitedTitle: 'Przyjmij zaproszenie',
+    invited: 'Masz zaproszenie do {service}.',
+    invitedBy: '{name} zaprasza Cię do {service}.',
+    invitedAddress: 'Użyj konta, którego potwierdzony adres e-mail to {email}.',
+    invitedSignedIn:
+      'Zaproszenie dotyczy nowego konta. Aby z niego skorzystać, wyloguj się lub wybierz inne konto.',
     doneTitle: 'Zalogowano',
     done: 'Możesz zamknąć tę stronę.',
     otherAccount: 'Lub użyj innego konta',
@@ -54,6 +60,11 @@ export const pl: Words = {
       'Nie udało się zweryfikować odpowiedzi dostawcy. Spróbuj ponownie. Jeśli problem będzie się powtarzał, skontaktuj się z pomocą techniczną.',
     'account-not-admitted':
       'Na to konto nie można się tutaj zalogować. Użyj konta swojej organizacji ze zweryfikowanym adresem e-mail.',
+    'not-invited': 'Nowe konto wymaga zaproszenia. Poproś o nie administratora, a potem otwórz link.',
+    'invitation-invalid':
+      'To zaproszenie nie jest już ważne: zostało użyte lub odwołane albo wygasło. Poproś o nowe. Jeśli masz już konto, zaloguj się bez niego.',
+    'invitation-mismatch':
+      'To zaproszenie jest dla innego adresu e-mail albo dostawca nie potwierdził Twojego adresu. Użyj konta z adresem z zaproszenia.',
     'account-blocked': 'Twoje konto jest zablokowane. Skontaktuj się z pomocą techniczną.',
     refused: 'Nie możesz się tutaj zalogować.',
     'hook-failed':

@@ -28,6 +28,11 @@ export const pt: Words = {
     again: 'Faça login novamente para confirmar sua identidade.',
     chooseTitle: 'Escolher uma conta',
     choose: 'Escolha o provedor da conta que você quer usar.',
+    invitedTitle: 'Aceitar o convite',
+    invited: 'Você recebeu um convite para {service}.',
+    invitedBy: '{name} convidou você para {service}.',
+    invitedAddress: 'Use uma conta cujo e-mail verificado seja {email}.',
+    invitedSignedIn: 'O convite é para uma conta nova. Para usá-lo, saia ou escolha outra conta.',
     doneTitle: 'Você fez login',
     done: 'Você pode fechar esta página.',
     otherAccount: 'Ou usar outra conta',
@@ -55,6 +60,12 @@ export const pt: Words = {
       'Não foi possível verificar a resposta do provedor. Tente novamente. Se o problema continuar, fale com o suporte.',
     'account-not-admitted':
       'Não é possível fazer login aqui com esta conta. Use uma conta da sua organização com um endereço de e-mail verificado.',
+    'not-invited':
+      'Para criar uma conta é preciso ter um convite. Peça um ao administrador e depois abra o link.',
+    'invitation-invalid':
+      'Este convite não é mais válido: ele foi usado ou revogado, ou expirou. Peça um novo. Se você já tem uma conta, entre sem ele.',
+    'invitation-mismatch':
+      'Este convite é para outro e-mail, ou o provedor não confirmou o seu. Use a conta que tem o e-mail do convite.',
     'account-blocked': 'Sua conta está bloqueada. Fale com o suporte.',
     refused: 'Você não pode fazer login aqui.',
     'hook-failed':

@@ -28,6 +28,11 @@ export const zh: Words = {
     again: '请重新登录，以确认是您本人。',
     chooseTitle: '选择账号',
     choose: '请选择您要使用的账号的提供方。',
+    invitedTitle: '接受邀请',
+    invited: '您已受邀加入 {service}。',
+    invitedBy: '{name} 邀请您加入 {service}。',
+    invitedAddress: '请使用已验证邮箱为 {email} 的账号。',
+    invitedSignedIn: '该邀请适用于新账号。如需使用，请退出登录或选择其他账号。',
     doneTitle: '您已登录',
     done: '您可以关闭此页面。',
     otherAccount: '或使用其他账号',
@@ -51,6 +56,11 @@ export const zh: Words = {
     'provider-unavailable': '提供方没有响应。请稍后重试。',
     'provider-answer-invalid': '无法验证提供方的响应。请重试。如果问题仍然存在，请联系支持团队。',
     'account-not-admitted': '此账号无法在此处登录。请使用您所在组织的账号，且其电子邮件地址须已通过验证。',
+    'not-invited': '创建新账号需要邀请。请向管理员索取邀请，然后打开其中的链接。',
+    'invitation-invalid':
+      '此邀请已失效：它已被使用、已被撤销或已过期。请索取新的邀请。如果您已有账号，请直接登录。',
+    'invitation-mismatch':
+      '此邀请是发给另一个邮箱地址的，或者提供方未确认您的邮箱地址。请使用与邀请邮箱一致的账号。',
     'account-blocked': '您的账号已被停用。请联系支持团队。',
     refused: '您无法在此处登录。',
     'hook-failed': '无法完成登录。请重试。如果问题仍然存在，请联系支持团队。',

@@ -7,9 +7,10 @@ export const accounts: SchemaPart = {
     -- One row for each person or account. The first sign-in of an identity inserts it; admins change role and block.
     -- Sign-ins and requests update last_seen_at; it is 0 for an imported user who has not signed in.
     -- provider and provider_id name one of its identities. No foreign key: identities refer to users already.
+    -- groups are those that an invitation or an admin gave, beside those of providers.
     create table users (
       id ${sortedText} primary key, email text, name text, provider text not null, provider_id text not null,
-      role text not null, blocked_at ${time}, created_at ${time} not null, last_seen_at ${time} not null default 0
+      role text not null, blocked_at ${time}, created_at ${time} not null, last_seen_at ${time} not null default 0, groups text
     ) ${strictByKey};
     -- The last admin cannot be removed. This finds the admins without reading all users.
     create index users_admins on users (id) where role = 'admin';
@@ -57,6 +58,18 @@ export const accounts: SchemaPart = {
     ) ${strict};
     -- For keys that expire soon.
     create index api_keys_by_end on api_keys (expires_at) where expires_at is not null and revoked_at is null;
+
+    -- One row for each invitation. An admin or a key inserts it, and the first sign-in of a new user uses it once. It goes with the
+    -- user that it brought.
+    create table invitations (
+      id ${sortedText} primary key, token_hash ${bytes} not null unique, email text, role text not null, groups text,
+      created_at ${time} not null, created_by text not null, expires_at ${time} not null, revoked_at ${time},
+      used_at ${time}, used_by ${sortedText} references users (id) on delete cascade
+    ) ${strict};
+    -- For the cascade.
+    create index invitations_used_by on invitations (used_by) where used_by is not null;
+    -- For the sweeper.
+    create index invitations_by_end on invitations (expires_at);
   `,
   postgres: `
     -- Every process caches sessions in memory (storage/postgres/session/revocations.ts). These triggers tell all processes which cached

@@ -1,0 +1,202 @@
+import type { Selectable } from 'kysely'
+import { newId } from '../../crypto/ids.ts'
+import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { idScope, type Cursors } from '../../paging/cursor.ts'
+import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
+import { deleteExpired } from '../../storage/sql-text.ts'
+import type { InvitationsTable, Role } from '../../storage/tables.ts'
+import { type AuditOrigin, AuditedStore } from '../audit/audit.ts'
+import type { AccountBasis } from '../services.ts'
+import type { ProviderIdentity } from './identities.ts'
+import { roleExpression, type AdminRule } from './roles.ts'
+import { storedGroups } from './user-profile.ts'
+
+/** An invitation without its token. */
+export type InvitationRow = Omit<Selectable<InvitationsTable>, 'token_hash'>
+
+export interface NewInvitation {
+  /** Only an identity with this verified address can use it; `undefined` for anybody who has the link. */
+  email: string | undefined
+  role: Role
+  groups: readonly string[]
+  /** Milliseconds since 1970. */
+  expiresAt: number
+}
+
+/** A new user who uses an invitation. */
+interface Guest {
+  userId: string
+  identity: ProviderIdentity
+  /** Whether the groups at the provider alone decide about the admin role. */
+  exclusiveRoles: boolean
+  origin: AuditOrigin
+}
+
+/** Milliseconds that an invitation stays in the list after its expiry. */
+const retention = 30 * 86_400_000
+const cursorScope = idScope('invitations', null)
+const columns = ['id', 'email', 'role', 'groups', 'created_at', 'created_by'] as const
+const ends = ['expires_at', 'revoked_at', 'used_at', 'used_by'] as const
+
+/**
+ * Invitations of new users. Each is used once, and only while whoever created it still may: a former admin, or a thief with a key that
+ * was revoked, must not come back by an invitation.
+ */
+export class Invitations extends AuditedStore {
+  readonly #admins: readonly AdminRule[]
+
+  constructor({ database, clock, record, admins }: AccountBasis) {
+    super(database, clock, record)
+    this.#admins = admins
+  }
+
+  /** Only this result contains the token. */
+  async create(
+    { email, role, groups, expiresAt }: NewInvitation,
+    origin: AuditOrigin,
+  ): Promise<{ row: InvitationRow; token: string }> {
+    const now = this.clock.now()
+    const token = newToken()
+    const row: InvitationRow = {
+      id: newId(now),
+      email: email === undefined ? null : foldAddress(email),
+      role,
+      groups: groups.length === 0 ? null : JSON.stringify(groups),
+      created_at: now,
+      created_by: origin.actor ?? 'service',
+      expires_at: expiresAt,
+      revoked_at: null,
+      used_at: null,
+      used_by: null,
+    }
+    await this.database.transaction(async (tx) => {
+      await tx
+        .insertInto('invitations')
+        .values({ ...row, token_hash: hashToken(token) })
+        .execute()
+      const detail = { email: row.email, role, groups: groups.join(', ') }
+      await this.record(tx, { ...origin, action: 'invitation.created', target: targetOf(row), detail })
+    })
+    return { row, token }
+  }
+
+  /** A page of invitations, newest first. @throws Problem `invalid-cursor` */
+  page(cursors: Cursors, request: PageRequest): Promise<PageOfRows<InvitationRow>> {
+    return cursors.readById(cursorScope, request, (before, count) =>
+      this.database.reader
+        .selectFrom('invitations')
+        .select([...columns, ...ends])
+        .$if(before !== undefined, (query) => query.where('id', '<', before!))
+        .orderBy('id', 'desc')
+        .limit(count)
+        .execute(),
+    )
+  }
+
+  /** False when there is no such invitation, or it is used or revoked already. */
+  async revoke(id: string, origin: AuditOrigin): Promise<boolean> {
+    return this.database.transaction(async (tx) => {
+      const revoked = await tx
+        .updateTable('invitations')
+        .set({ revoked_at: this.clock.now() })
+        .where('id', '=', id)
+        .where('revoked_at', 'is', null)
+        .where('used_at', 'is', null)
+        .returning('id')
+        .executeTakeFirst()
+      if (!revoked) return false
+      await this.record(tx, { ...origin, action: 'invitation.revoked', target: targetOf(revoked) })
+      return true
+    })
+  }
+
+  /** An invitation that can be used. @param hash of its token */
+  async find(db: Queryable, hash: Uint8Array): Promise<InvitationRow | undefined> {
+    const row = await db
+      .selectFrom('invitations')
+      .select([...columns, ...ends])
+      .where('token_hash', '=', hash)
+      .where('expires_at', '>', this.clock.now())
+      .where('revoked_at', 'is', null)
+      .where('used_at', 'is', null)
+      .executeTakeFirst()
+    return row && (await this.#mayInvite(db, row.created_by)) ? row : undefined
+  }
+
+  /**
+   * Uses an invitation for a user who was created in this transaction, and gives them its role and groups. Of two uses at once, one
+   * finds it used.
+   */
+  async use(tx: Tx, hash: Uint8Array, guest: Guest): Promise<'used' | 'invalid' | 'mismatch'> {
+    const { userId, identity, exclusiveRoles, origin } = guest
+    const invitation = await this.find(tx, hash)
+    if (!invitation) return 'invalid'
+    const { id, email, groups } = invitation
+    if (email !== null && !(identity.emailVerified && foldAddress(identity.email ?? '') === email))
+      return 'mismatch'
+    const used = await tx
+      .updateTable('invitations')
+      .set({ used_at: this.clock.now(), used_by: userId })
+      .where('id', '=', id)
+      .where('used_at', 'is', null)
+      .where('revoked_at', 'is', null)
+      .returning('id')
+      .executeTakeFirst()
+    if (!used) return 'invalid'
+    const role = exclusiveRoles ? 'user' : invitation.role
+    await tx.updateTable('users').set({ role, groups }).where('id', '=', userId).execute()
+    const { provider, providerId } = identity
+    const about = { ...origin, userId, provider, providerId, target: targetOf(invitation) }
+    const detail = { role, groups: storedGroups(groups).join(', ') }
+    await this.record(tx, { ...about, actor: `user:${userId}`, action: 'invitation.used', detail })
+    if (role === 'admin') {
+      const change = { from: 'user', to: role, by: 'invitation' }
+      await this.record(tx, {
+        ...about,
+        actor: invitation.created_by,
+        action: 'user.role_changed',
+        detail: change,
+      })
+    }
+    return 'used'
+  }
+
+  sweep(now: number): Promise<void> {
+    return deleteExpired(this.database, 'invitations', now - retention)
+  }
+
+  /** Whether a user is still an unblocked admin, or a key is still valid. A key of a setting and the command line have no row. */
+  async #mayInvite(db: Queryable, actor: string): Promise<boolean> {
+    const [kind, id = ''] = actor.split(':')
+    if (kind === 'user') {
+      const user = await db
+        .selectFrom('users')
+        .select(roleExpression(this.#admins).as('role'))
+        .where('users.id', '=', id)
+        .where('users.blocked_at', 'is', null)
+        .executeTakeFirst()
+      return user?.role === 'admin'
+    }
+    if (kind !== 'key' || id === 'ADMIN_API_KEY') return true
+    const key = await db
+      .selectFrom('api_keys')
+      .select('expires_at')
+      .where('id', '=', id)
+      .where('revoked_at', 'is', null)
+      .executeTakeFirst()
+    return key !== undefined && (key.expires_at ?? Number.POSITIVE_INFINITY) > this.clock.now()
+  }
+}
+
+/**
+ * An e-mail address for comparison: in lower case, as far as ASCII goes. Case mapping of Unicode would make one address of two, such as
+ * of K and the Kelvin sign.
+ */
+function foldAddress(email: string): string {
+  return email.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())
+}
+
+function targetOf({ id }: Pick<InvitationRow, 'id'>): string {
+  return `invitation:${id}`
+}
