@@ -45,6 +45,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     isProvider: (name) => login.isProvider(name),
     // The OpenID Provider is created first, because sign-ins issue its codes.
     endSessionUrl: (...about) => login.endSessionUrl(...about),
+    claimsHook: config.login?.claims,
   })
   const login: Login = createLogin({
     ...common,

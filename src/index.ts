@@ -21,6 +21,7 @@ export type {
 export type { ForwardAuthConfig } from './forward-auth/config.ts'
 export type { LoginConfig } from './login/config.ts'
 export type { Hook, HookContext } from './login/hooks.ts'
+export type { ClaimsContext, ClaimsHook } from './oauth2/token/own-claims.ts'
 export type {
   AnyTables,
   EmittedEvent,

@@ -8,6 +8,7 @@ import {
   publicDocumentHeaders,
   publicDocumentPreflights,
 } from '../http/responses/cross-origin.ts'
+import { noContext } from './authorize/claims-parameter.ts'
 import { prompts, responseModes } from './authorize/request-parameters.ts'
 import { assertionAlgorithms } from './clients/client-assertions.ts'
 import { authenticationMethods, identityScopes, signingAlgorithms } from './clients/client.ts'
@@ -105,7 +106,9 @@ function metadata(app: App, { baseUrl, grants, clients }: OAuth2Services) {
     backchannel_logout_session_supported: true,
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: clients.documents !== undefined,
-    claims_parameter_supported: false,
+    claims_parameter_supported: true,
+    // Beside it, those of the identity providers, which are not known here.
+    acr_values_supported: [noContext],
     request_parameter_supported: false,
     request_uri_parameter_supported: false,
   }

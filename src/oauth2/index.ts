@@ -47,12 +47,14 @@ interface OAuth2 extends ServiceModule {
  * @throws ConfigurationError with all errors of the declarations
  */
 export function createClients(
-  { clients = [] }: OAuth2Config,
+  { clients = [], claims }: OAuth2Config,
   { database, clock, configuration }: Pick<OAuth2Parts, 'database' | 'clock' | 'configuration'>,
 ): Clients {
   const { clientRegistrationApis: apis, clientRegistrationScopes: scopes } = configuration
   const reach = { apis, scopes }
-  const faults = [...validateClients(clients), ...reachFaults(reach)]
+  const ofHook =
+    claims === undefined || typeof claims === 'function' ? [] : ['login.claims must be a function']
+  const faults = [...validateClients(clients), ...ofHook, ...reachFaults(reach)]
   if (faults.length > 0) throw new ConfigurationError(faults)
   const { clientRegistration: mode, allowPrivateNetwork } = configuration
   const isOpen = mode === 'open' || mode === 'documents'

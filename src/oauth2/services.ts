@@ -21,6 +21,7 @@ import {
   refreshTokenGrant,
 } from './token/grants.ts'
 import { IdTokens, UserClaims } from './token/id-tokens.ts'
+import { type ClaimsHook, OwnClaims } from './token/own-claims.ts'
 import { TokenStatus } from './token/introspection.ts'
 import type { AccountServices } from '../accounts/services.ts'
 
@@ -30,6 +31,7 @@ export interface OAuth2Parts extends ModuleParts {
   clients: Clients
   accounts: Accounts
   endSessionUrl: EndSessionUrl
+  claimsHook: ClaimsHook | undefined
 }
 
 /** What the services of the module need of others. */
@@ -60,6 +62,7 @@ export function createServices(parts: OAuth2Parts) {
     codes,
     deviceCodes,
     userClaims,
+    ownClaims: new OwnClaims({ ...basis, hook: parts.claimsHook }),
     idTokens,
     assertions,
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),

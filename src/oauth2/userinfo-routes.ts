@@ -5,6 +5,8 @@ import { withForms } from '../http/requests/parameters.ts'
 import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { preflightRoute } from '../http/responses/cross-origin.ts'
+import { allowedScopes } from '../accounts/tokens/access-tokens.ts'
+import { readStoredClaims } from './token/id-tokens.ts'
 
 /** A client may send its token as the field of a form (RFC 6750, section 2.2). */
 type TokenBody = { access_token?: string } | undefined
@@ -42,7 +44,7 @@ export async function userinfoRoutes(app: App, parts: OAuth2Services): Promise<v
 }
 
 async function claimsOf(
-  { accessTokens, userClaims, noteRefusal, baseUrl }: OAuth2Services,
+  { accessTokens, clients, ownClaims, userClaims, noteRefusal, baseUrl }: OAuth2Services,
   request: UserinfoRequest,
 ) {
   const token = tokenOf(request)
@@ -60,9 +62,16 @@ async function claimsOf(
       challenge: 'Bearer error="insufficient_scope", scope="openid"',
     })
   }
+  const client = await clients.find(claims.client_id)
+  if (!client) throw invalidToken()
+  // A token with fewer scopes than its sign-in was made to be passed on, and must not reach further by the sign-in's request.
+  const isWhole = claims.scope === allowedScopes(live.scope ?? '', client)
+  const asked = isWhole ? readStoredClaims(client, live.claims).userinfo : []
+  const { sub: userId, scope } = claims
   return {
-    ...(await userClaims.of({ userId: claims.sub, provider: live.provider }, claims.scope)),
-    sub: claims.sub,
+    ...(await ownClaims.of({ userId, clientId: client.id, scope })),
+    ...(await userClaims.of({ userId, provider: live.provider }, scope, asked)),
+    sub: userId,
   }
 }
 

@@ -38,6 +38,9 @@ onEachEngine('OpenID conformance', (engine) => {
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true, picture }
   })
 
+  const metadataOf = async (): Promise<Record<string, unknown>> =>
+    (await (await service.fetch('/.well-known/openid-configuration')).json()) as Record<string, unknown>
+
   for (const mode of ['query', 'form_post'])
     describe(`response_mode ${mode}`, () => {
       const ask = (more: Parameters = {}): URL => suiteUrl(service, { response_mode: mode, ...more })
@@ -102,6 +105,7 @@ onEachEngine('OpenID conformance', (engine) => {
         assert.deepEqual(profile, told)
         assert.deepEqual([typeof sub, typeof updated_at], ['string', 'number'])
         provider.profile = before
+        assert.equal((await succeed({ scope: 'openid email' })).claims['email'], undefined)
         const email = await scoped('openid email')
         assert.deepEqual(
           [email['email'], email['email_verified'], email['name']],
@@ -118,10 +122,19 @@ onEachEngine('OpenID conformance', (engine) => {
         const url = ask({ scope: 'email profile openid' })
         url.search = new URLSearchParams([...url.searchParams].toReversed()).toString()
         const { answer } = await visit(service, new Browser(), url)
-        await exchangeCode(service, answer['code'])
+        const { claims } = await exchangeCode(service, answer['code'])
+        assert.equal(claims['email'], undefined, 'only userinfo was asked for it')
       })
 
-      test('oidcc-display-*, -ui-locales, -claims-locales, -login-hint, -unknown-parameter, -acr-values', async () => {
+      test('oidcc-ensure-request-with-acr-values-succeeds: acr is one of the values', async () => {
+        const { acr_values_supported: values } = (await metadataOf()) as { acr_values_supported: string[] }
+        assert.deepEqual(values, ['0'])
+        assert.equal((await succeed({ acr_values: values.join(' ') })).claims['acr'], '0')
+        provider.profile = { ...(provider.profile as object), acr: 'silver' }
+        assert.equal((await succeed({ acr_values: 'gold silver' })).claims['acr'], 'silver')
+      })
+
+      test('oidcc-display-*, -ui-locales, -claims-locales, -login-hint, -unknown-parameter', async () => {
         for (const more of [
           { display: 'page' },
           { display: 'popup' },
@@ -129,14 +142,14 @@ onEachEngine('OpenID conformance', (engine) => {
           { claims_locales: 'se' },
           { login_hint: 'buffy@example.com' },
           { extra: 'foobar' },
-          { acr_values: '1 2' },
         ])
           await succeed(more)
       })
 
-      test('oidcc-claims-essential: succeeds, but gives the claims of the scopes only', async () => {
-        const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
-        assert.deepEqual(Object.keys(await claimsOf(await succeed({ claims }))), ['sub'])
+      test('oidcc-claims-essential', async () => {
+        const tokens = await succeed({ claims: JSON.stringify({ userinfo: { name: { essential: true } } }) })
+        assert.deepEqual(await claimsOf(tokens), { sub: tokens.claims.sub, name: 'Ann' })
+        assert.equal(tokens.claims['name'], undefined)
       })
 
       test('oidcc-prompt-login', async () => {
@@ -285,7 +298,7 @@ onEachEngine('OpenID conformance', (engine) => {
   test('oidcc-discovery-endpoint-verification', async () => {
     const response = await service.fetch('/.well-known/openid-configuration')
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
-    const metadata = (await response.json()) as Record<string, unknown>
+    const metadata = await metadataOf()
     const list = (name: string): unknown[] => {
       assert.ok(Array.isArray(metadata[name]), name)
       return metadata[name]
@@ -298,8 +311,9 @@ onEachEngine('OpenID conformance', (engine) => {
     assert.ok(list('scopes_supported').includes('openid'))
     assert.ok(list('claims_supported').includes('sub'))
     assert.deepEqual(list('code_challenge_methods_supported'), ['S256'])
-    for (const name of ['request_parameter', 'request_uri_parameter', 'claims_parameter'])
+    for (const name of ['request_parameter', 'request_uri_parameter'])
       assert.equal(metadata[`${name}_supported`], false)
+    assert.equal(metadata['claims_parameter_supported'], true)
     const keys = await service.fetch(new URL(String(metadata['jwks_uri'])).pathname)
     const { keys: published } = (await keys.json()) as { keys: Record<string, string>[] }
     assert.ok(published.some(({ kty }) => kty === 'RSA'))

@@ -7,7 +7,7 @@ import type { TestService } from '#test/harness/service.ts'
 import { authorizeUrl, callback, secret, token } from './harness.ts'
 
 export const suiteClients = [
-  { id: 'suite', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256' },
+  { id: 'suite', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256', idTokenClaims: 'minimal' },
   { id: 'suite-2', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256' },
 ] as const
 

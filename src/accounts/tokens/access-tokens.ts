@@ -47,7 +47,7 @@ interface AccessTokensParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
 /** What an access token is issued for: a token family, or an app without a user. */
 interface AccessTokenGrant extends Omit<
   Family,
-  'familyId' | 'userId' | 'provider' | 'authenticatedAt' | 'expiresAt'
+  'familyId' | 'userId' | 'provider' | 'authenticatedAt' | 'expiresAt' | 'claims'
 > {
   /** The user, or the client id of an app without one. */
   subject: string
@@ -55,6 +55,8 @@ interface AccessTokenGrant extends Omit<
   authenticatedAt: number | undefined
   /** When its family ends, in milliseconds since 1970. */
   familyEnds: number | undefined
+  /** Claims that the configuration module adds. They must not have names of those of the service. */
+  own?: Readonly<Record<string, unknown>>
 }
 
 /** The verified claims of an access token. */
@@ -96,6 +98,7 @@ export class AccessTokens {
     const audience = this.#audienceOf(grant, app)
     const token = await this.#parts.keys.sign(
       {
+        ...grant.own,
         iss: this.#parts.baseUrl(),
         aud: audience.length === 1 ? audience[0]! : audience,
         sub: grant.subject,

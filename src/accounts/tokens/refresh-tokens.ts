@@ -19,6 +19,8 @@ interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authenti
   sessionId: string | null
   scope: string | null
   resource: string | null
+  /** As in token_families. */
+  claims?: string | null
   /** Milliseconds from now to its end at most. Default: SESSION_LIFETIME. */
   lifetime?: number | undefined
   authentication: Authentication
@@ -85,6 +87,7 @@ export class RefreshTokens {
       session_id: family.sessionId,
       scope: family.scope,
       resource: family.resource,
+      claims: family.claims ?? null,
     }
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.
@@ -191,8 +194,20 @@ export class RefreshTokens {
 }
 
 function familyFrom(row: TokenFamiliesTable): Family {
-  const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource } = row
+  const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource, claims } = row
   const { provider, expires_at: expiresAt } = row
   const authenticatedAt = row.authentication_proof === 'verified' ? row.authenticated_at : undefined
-  return { familyId, userId, clientId, provider, authenticatedAt, expiresAt, acr, amr, scope, resource }
+  return {
+    familyId,
+    userId,
+    clientId,
+    provider,
+    authenticatedAt,
+    expiresAt,
+    acr,
+    amr,
+    scope,
+    resource,
+    claims,
+  }
 }

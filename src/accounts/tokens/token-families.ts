@@ -28,6 +28,8 @@ export interface Family {
   scope: string | null
   /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
   resource: string | null
+  /** As in the table. */
+  claims: string | null
 }
 
 /** What an access token needs of a live family. */
@@ -37,6 +39,8 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
   role: Role
   /** The granted scopes; null for a sign-in at GET /auth/{provider}. */
   scope: string | null
+  /** As in the table. */
+  claims: string | null
 }
 
 /** A token family in a list. */
@@ -59,6 +63,7 @@ export class TokenFamilies {
       .innerJoin('users', 'users.id', 'token_families.user_id')
       .select(['token_families.client_id as clientId', 'token_families.provider as provider'])
       .select(['token_families.acr as acr', 'token_families.amr as amr', 'token_families.scope as scope'])
+      .select('token_families.claims as claims')
       .select(roleExpression(admins, 'token_families').as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)

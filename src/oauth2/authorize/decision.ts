@@ -12,6 +12,7 @@ import type { IdTokens } from '../token/id-tokens.ts'
 import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './authorize-route.ts'
+import { claimsToStore, noContext, reached } from './claims-parameter.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
 import type { OAuth2Basis } from '../services.ts'
 
@@ -52,7 +53,7 @@ export class Decision {
     const now = clock.now()
     const askedAt = stored?.createdAt ?? now
     if (found && !session && found.createdAt >= askedAt)
-      throw new AuthorizationError('login_required', 'another person signed in than id_token_hint names')
+      throw new AuthorizationError('login_required', 'another person signed in than the app asks for')
     const accepts = asked.client.reauthenticationProof
     const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
     // Asking again would not help, and a code would claim that the user was authenticated (OpenID Connect Core, section 3.1.2.1).
@@ -60,6 +61,11 @@ export class Decision {
       throw new AuthorizationError(
         'login_required',
         'the identity provider does not prove that it authenticated the person again',
+      )
+    if (needs?.unmet)
+      throw new AuthorizationError(
+        'unmet_authentication_requirements',
+        'the identity provider did not reach an acr that the app requires',
       )
     if (needs && found && !session) needs.selectAccount = true
     if (needs || !session) return this.#signIn(request, asked, needs)
@@ -83,7 +89,8 @@ export class Decision {
     if (isParked(asked) && stored?.outcome === 'allowed') return this.#sameCode(session, asked)
     const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
     const { redirectUri, challenge, scope, resource, nonce } = wanted
-    const grant = { clientId: client.id, redirectUri, challenge, sessionId, scope, resource, nonce }
+    const claims = claimsToStore(wanted.claims, wanted.acrValues, session)
+    const grant = { clientId: client.id, redirectUri, challenge, sessionId, scope, resource, nonce, claims }
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
     const userAgent = request.headers['user-agent']
     const user = { userId, provider, address: clientIp(request), userAgent, authentication }
@@ -154,9 +161,11 @@ export class Decision {
    */
   async #isForAnother(
     session: Session | undefined,
-    { idTokenHint, prompt }: AuthorizationRequest,
+    { idTokenHint, prompt, claims: { subjects } }: AuthorizationRequest,
   ): Promise<boolean> {
-    if (!session || idTokenHint === undefined) return false
+    if (!session) return false
+    if (subjects && !subjects.includes(session.userId)) return true
+    if (idTokenHint === undefined) return false
     const hint = await this.#parts.idTokens.readHint(idTokenHint)
     return hint === undefined ? prompt.has('none') : hint.userId !== session.userId
   }
@@ -166,7 +175,8 @@ export class Decision {
     if (client.firstParty) return true
     // Otherwise the person, who knows whether they started the app, is the only check.
     return (
-      provesIdentity(client, wanted.redirectUri) && this.#parts.consents.covers(userId, client.id, wanted)
+      provesIdentity(client, wanted.redirectUri) &&
+      this.#parts.consents.covers(userId, client.id, { ...wanted, scope: wanted.scopeToAllow })
     )
   }
 
@@ -245,6 +255,8 @@ interface SignInNeeds {
   acrValues: readonly string[]
   /** The person signed in for this request, and the provider did not prove that it authenticated them again. */
   unproven: boolean
+  /** The same for an `acr` that is essential (OpenID Connect Core, section 5.5.1.1). */
+  unmet: boolean
 }
 
 /** Milliseconds for differences between the clocks of the provider and this machine. */
@@ -262,7 +274,7 @@ const returnsWithin = 120_000
  */
 function missingSignIn(
   session: Session | undefined,
-  { prompt, maxAge, acrValues }: AuthorizationRequest,
+  { prompt, maxAge, acrValues, claims }: AuthorizationRequest,
   { askedAt, now, accepts }: { askedAt: number; now: number; accepts: ReauthenticationProof },
 ): SignInNeeds | undefined {
   const isForRequest =
@@ -276,13 +288,15 @@ function missingSignIn(
   const reauthenticate = !isFresh && (prompt.has('login') || isTooOld)
   const selectAccount = !isForRequest && prompt.has('select_account')
   // A voluntary claim (OpenID Connect Core, section 5.5.1.1): after one attempt the app gets the context that there is.
-  const lacksContext = !isForRequest && acrValues.length > 0 && !satisfies(session, acrValues)
-  if (session !== undefined && !reauthenticate && !selectAccount && !lacksContext) return undefined
+  const higher = acrValues.filter((acr) => acr !== noContext)
+  const lacksContext = !isForRequest && higher.length > 0 && !satisfies(session, higher)
+  const unmet =
+    isForRequest && claims.acr?.essential === true && acrValues.length > 0 && !satisfies(session, acrValues)
+  if (session !== undefined && !reauthenticate && !selectAccount && !lacksContext && !unmet) return undefined
   const unproven = reauthenticate && isForRequest && !isProven
-  return { reauthenticate, selectAccount, acrValues: lacksContext ? acrValues : [], unproven }
+  return { reauthenticate, selectAccount, acrValues: lacksContext ? higher : [], unproven, unmet }
 }
 
 function satisfies(session: Session | undefined, acrValues: readonly string[]): boolean {
-  const reached = session?.acr?.split(' ') ?? []
-  return acrValues.some((acr) => reached.includes(acr))
+  return acrValues.some((acr) => reached(session, acr))
 }

@@ -10,6 +10,7 @@ import {
   requestableApis,
 } from '../clients/client.ts'
 import { AuthorizationError } from '../oauth-error.ts'
+import { askedClaims, type AskedClaims, scopeToAllow } from './claims-parameter.ts'
 import type { Parameters } from './authorization-requests.ts'
 
 export const responseModes = ['query', 'form_post'] as const
@@ -30,7 +31,11 @@ export interface AuthorizationRequest {
   prompt: ReadonlySet<(typeof prompts)[number]>
   /** Seconds since the authentication at most. */
   maxAge: number | undefined
+  /** Of `acr_values`, and of `acr` in `claims`. */
   acrValues: readonly string[]
+  claims: AskedClaims
+  /** Those of `scope`, and those of `claims`: what the person is asked to allow, separated by spaces. */
+  scopeToAllow: string
   loginHint: string | undefined
   idTokenHint: string | undefined
   /** The identity provider that the app picks; a parameter of this service. */
@@ -56,7 +61,7 @@ const longestIdToken = 8192
 
 /** The parameters that are read. Others are ignored, and not stored. */
 const known: ReadonlySet<string> = new Set(
-  'response_type redirect_uri response_mode state nonce scope resource prompt max_age acr_values login_hint id_token_hint code_challenge code_challenge_method provider ui_locales'.split(
+  'response_type redirect_uri response_mode state nonce scope resource prompt max_age acr_values claims login_hint id_token_hint code_challenge code_challenge_method provider ui_locales'.split(
     ' ',
   ),
 )
@@ -127,15 +132,19 @@ export function parseRequest(
 ): AuthorizationRequest {
   const value = (name: string): string | undefined => valueOf(parameters, name)
   refuseUnsupported(parameters)
+  const scope = scopeOf(client, value('scope'))
+  const claims = askedClaims(client, checkedText('claims', value('claims')) ?? undefined, scope)
   return {
     ...address,
     nonce: checkedText('nonce', value('nonce')),
     challenge: challengeOf(client, value('code_challenge'), value('code_challenge_method')),
-    scope: scopeOf(client, value('scope')),
+    scope,
+    claims,
+    scopeToAllow: scopeToAllow(scope, claims),
     resource: resourceOf(client, valuesOf(parameters, 'resource')),
     prompt: promptOf(value('prompt')),
     maxAge: maxAgeOf(value('max_age')),
-    acrValues: acrValuesOf(value('acr_values')),
+    acrValues: [...acrValuesOf(value('acr_values')), ...(claims.acr?.values ?? [])],
     loginHint: hintOf(value('login_hint')),
     idTokenHint: idTokenHintOf(value('id_token_hint')),
     provider: checkedText('provider', value('provider'), longestProvider) ?? undefined,

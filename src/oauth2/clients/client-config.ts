@@ -1,6 +1,13 @@
 import type { JWK } from 'jose'
 import { hashToken } from '../../crypto/tokens.ts'
-import { identityScopes, type Client, type SigningAlgorithm, type ReauthenticationProof } from './client.ts'
+import type { ClaimsHook } from '../token/own-claims.ts'
+import {
+  identityScopes,
+  type Client,
+  type IdTokenClaims,
+  type SigningAlgorithm,
+  type ReauthenticationProof,
+} from './client.ts'
 import type { AppRights } from '../../accounts/sessions/authentication.ts'
 
 /** An application of the product, as the configuration module declares it (`login.clients`). */
@@ -37,6 +44,12 @@ export interface ClientConfig extends AppRights {
   refreshTokenLifetime?: number | undefined
   /** The algorithm of its id_tokens. Default `ES256`. */
   idTokenAlgorithm?: SigningAlgorithm | undefined
+  /**
+   * The claims about the user in its id_tokens. `scopes`: those that the scopes give. `minimal`: only those that the app asks for by the
+   * parameter `claims`; it reads the others at the userinfo endpoint (OpenID Connect Core, section 5.4). Default `scopes`, and `minimal`
+   * for apps that registered themselves.
+   */
+  idTokenClaims?: IdTokenClaims | undefined
   /**
    * What `prompt=login` and `max_age` need. `required`: the provider's `auth_time`; a sign-in through a provider that reports none, such
    * as GitHub, is answered with `login_required`. `when-supported`: with such a provider any new sign-in counts, although the person may
@@ -82,12 +95,15 @@ export function withDefaults(settings: ClientSettings) {
     clientCredentials: settings.clientCredentials ?? false,
     deviceGrant: settings.deviceGrant ?? false,
     idTokenAlgorithm: settings.idTokenAlgorithm ?? ('ES256' as const),
+    idTokenClaims: settings.idTokenClaims ?? ('scopes' as const),
     reauthenticationProof: settings.reauthenticationProof ?? ('required' as const),
   }
 }
 
 /** The part of `login` in the configuration module that is about the product's applications. */
-export interface OAuth2Config {
+export interface OAuth2Config<DB = Record<string, Record<string, unknown>>> {
   /** The applications of the product, which sign in with this service. */
   clients?: readonly ClientConfig[]
+  /** Claims of the product's own in tokens and at the userinfo endpoint. */
+  claims?: ClaimsHook<DB>
 }

@@ -144,7 +144,8 @@ export function isDocumentId(id: string): boolean {
 
 /** The properties that all apps with documents share. */
 function introduced(id: string) {
-  return { id, secretHashes: [], firstParty: false, declared: false, selfRegistered: true }
+  const idTokenClaims = 'minimal' as const
+  return { id, secretHashes: [], firstParty: false, declared: false, selfRegistered: true, idTokenClaims }
 }
 
 function unloaded(id: string): Client {

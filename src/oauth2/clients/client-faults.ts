@@ -2,7 +2,7 @@ import { isId } from '../../crypto/ids.ts'
 import { anywhere, faultOfDestination } from '../../network/egress.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { reauthenticationProofs, signingAlgorithms } from './client.ts'
+import { idTokenClaims, reauthenticationProofs, signingAlgorithms } from './client.ts'
 import { type ClientConfig, type ClientSettings, secretsOf } from './client-config.ts'
 import { keyFaults } from './client-assertions.ts'
 
@@ -80,6 +80,8 @@ export function settingsFaults(
   faults.push(...nameListFaults(client, named), ...uriListFaults(client, named))
   if (client.idTokenAlgorithm !== undefined && !signingAlgorithms.includes(client.idTokenAlgorithm))
     add('idTokenAlgorithm', `idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
+  if (client.idTokenClaims !== undefined && !idTokenClaims.includes(client.idTokenClaims))
+    add('idTokenClaims', `idTokenClaims of ${named} must be ${idTokenClaims.join(' or ')}`)
   const proof = client.reauthenticationProof
   if (proof !== undefined && !reauthenticationProofs.includes(proof))
     add(

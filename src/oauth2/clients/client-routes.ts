@@ -24,7 +24,7 @@ import {
   optionalText,
   storablePattern,
 } from '../../http/schemas/schemas.ts'
-import { type Client, isPublic, reauthenticationProofs, signingAlgorithms } from './client.ts'
+import { type Client, idTokenClaims, isPublic, reauthenticationProofs, signingAlgorithms } from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import { type StoredClient, type Clients, storedClient } from './clients.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
@@ -136,6 +136,12 @@ const settings = {
   accessTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 3600, description: 'Seconds' })),
   refreshTokenLifetime: orDefault(Type.Integer({ minimum: 60, maximum: 1e9, description: 'Seconds' })),
   idTokenAlgorithm: orDefault(Type.Enum(signingAlgorithms)),
+  idTokenClaims: orDefault(
+    Type.Enum(idTokenClaims, {
+      description:
+        'Whether its ID tokens have the claims of the scopes, or only those of the parameter `claims`. Default scopes, and minimal for self-registered apps.',
+    }),
+  ),
   reauthenticationProof: orDefault(
     Type.Enum(reauthenticationProofs, {
       description:
@@ -191,6 +197,7 @@ const ClientView = Type.Object({
   accessTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
   refreshTokenLifetime: nullable(Type.Integer(), 'Seconds; null for the default'),
   idTokenAlgorithm: Type.Enum(signingAlgorithms),
+  idTokenClaims: Type.Enum(idTokenClaims),
   reauthenticationProof: Type.Enum(reauthenticationProofs),
   createdAt: nullable(DateTime),
   updatedAt: nullable(DateTime),
@@ -219,6 +226,7 @@ function viewClient(client: Client | StoredClient) {
     accessTokenLifetime: client.accessTokenLifetime ?? null,
     refreshTokenLifetime: client.refreshTokenLifetime ?? null,
     idTokenAlgorithm: client.idTokenAlgorithm,
+    idTokenClaims: client.idTokenClaims,
     reauthenticationProof: client.reauthenticationProof,
     createdAt: stored ? isoTime(stored.createdAt) : null,
     updatedAt: stored ? isoTime(stored.updatedAt) : null,

@@ -8,6 +8,9 @@ export type SigningAlgorithm = (typeof signingAlgorithms)[number]
 export const reauthenticationProofs = ['required', 'when-supported'] as const
 export type ReauthenticationProof = (typeof reauthenticationProofs)[number]
 
+export const idTokenClaims = ['scopes', 'minimal'] as const
+export type IdTokenClaims = (typeof idTokenClaims)[number]
+
 /** The scopes about the user (OpenID Connect Core, section 5.4; `offline_access`: section 11). */
 export const identityScopes = ['openid', 'profile', 'email', 'groups', 'offline_access'] as const
 
@@ -48,6 +51,7 @@ export interface Client extends AppRights {
   /** Whether it may sign in devices without a browser (RFC 8628). */
   deviceGrant: boolean
   idTokenAlgorithm: SigningAlgorithm
+  idTokenClaims: IdTokenClaims
   /** What answers its `prompt=login` and `max_age`; see ClientConfig. */
   reauthenticationProof: ReauthenticationProof
   /** Whether the configuration module declares it; otherwise it is in the database. */

@@ -106,8 +106,10 @@ export function announceClients({ revocations }: Database, tx: Tx): Promise<void
 /** The client of a row. Its secrets are not read. */
 export function storedClient(row: ClientsTable): StoredClient {
   const settings = JSON.parse(row.settings) as ClientSettings
+  const selfRegistered = row.origin === 'registration'
   return {
     ...withDefaults(settings),
+    idTokenClaims: settings.idTokenClaims ?? (selfRegistered ? 'minimal' : 'scopes'),
     id: row.id,
     name: row.name,
     confidential: row.confidential === 1,
@@ -115,7 +117,7 @@ export function storedClient(row: ClientsTable): StoredClient {
     // Unlike in a declaration: the right to write clients does not include the right to skip the consent of users.
     firstParty: settings.firstParty ?? false,
     declared: false,
-    selfRegistered: row.origin === 'registration',
+    selfRegistered,
     settings,
     createdAt: row.created_at,
     updatedAt: row.updated_at,

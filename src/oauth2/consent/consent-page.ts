@@ -158,7 +158,7 @@ export async function askConsent(
   { client, wanted, session, requestUri }: ConsentQuestion,
 ): Promise<string> {
   const user = await users.find(database.reader, session.userId)
-  const { redirectUri, scope, resource } = wanted
+  const { redirectUri, scopeToAllow: scope, resource } = wanted
   return consentPage({
     view: pageView(reply),
     client,

@@ -84,7 +84,7 @@ async function load(
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
-    if (wanted && forms.verify({ ...about, scope: wanted.scope, resource: wanted.resource }, proof))
+    if (wanted && forms.verify({ ...about, scope: wanted.scopeToAllow, resource: wanted.resource }, proof))
       return { asked: { client, wanted, parameters, stored, browser }, session }
   }
   const target = client && `app:${client.id}`
@@ -110,7 +110,11 @@ function allow(
 ): Promise<string> {
   const { client, wanted } = asked
   return decision.issueCode(request, session, asked, (tx) =>
-    consents.grant(tx, { userId: session.userId, clientId: client.id }, wanted),
+    consents.grant(
+      tx,
+      { userId: session.userId, clientId: client.id },
+      { ...wanted, scope: wanted.scopeToAllow },
+    ),
   )
 }
 

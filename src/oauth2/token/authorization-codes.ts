@@ -30,6 +30,8 @@ interface CodeGrant {
   /** The APIs of the access token, separated by spaces; null for those of the client's configuration. */
   resource: string | null
   nonce: string | null
+  /** As in token_families. */
+  claims?: string | null
 }
 
 interface AppCodeExchange {
@@ -59,7 +61,7 @@ const useStatement = buildOnce((db, { hash, now, familyId, clientId }: CodeUse) 
     .where('client_id', '=', clientId)
     .where('used_at', 'is', null)
     .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
-    .returning(['user_id', 'provider', 'address', 'user_agent', 'expires_at'])
+    .returning(['claims', 'user_id', 'provider', 'address', 'user_agent', 'expires_at'])
     .returning(['authenticated_at', 'authentication_proof', 'acr', 'amr'])
     .returning((eb) =>
       eb
@@ -96,6 +98,7 @@ export class AuthorizationCodes {
       scope: grant.scope,
       resource: grant.resource,
       nonce: grant.nonce,
+      claims: grant.claims ?? null,
       user_id: user.userId,
       provider: user.provider,
       address: user.address,
@@ -143,9 +146,10 @@ export class AuthorizationCodes {
         scope,
         resource,
         nonce,
+        claims,
       } = row
       const authentication = { at, proof: proof ?? 'asserted', acr, amr } as const
-      const granted = { familyId, userId, clientId, scope, resource }
+      const granted = { familyId, userId, clientId, scope, resource, claims }
       const { lifetime } = request
       const origin = { sessionId, provider, address, userAgent }
       const created = await refreshTokens.createFamily(tx, {

@@ -18,7 +18,7 @@ import type { AuthorizationCodes } from './authorization-codes.ts'
 /** The parameters of a call of the token endpoint, each at most once. */
 type TokenBody = Readonly<Record<string, string | undefined>>
 
-interface TokenRequest {
+export interface TokenRequest {
   client: Client
   body: TokenBody
   /** The caller, for the audit log. */
@@ -44,6 +44,8 @@ export interface Grant {
   /** What `invalid_grant` tells the app. */
   invalid: string
   exchange: (request: TokenRequest) => Promise<Granted | InvalidGrant>
+  /** Whom an exchange would give tokens, and with which scopes, without using up the credential. */
+  preview?: (request: TokenRequest) => Promise<Pick<Family, 'userId' | 'scope'> | undefined>
 }
 
 export function authorizationCodeGrant(codes: AuthorizationCodes): Grant {
@@ -71,6 +73,11 @@ export function refreshTokenGrant(refreshTokens: RefreshTokens): Grant {
   return {
     credential: ({ refresh_token: token }) => token,
     invalid: 'the refresh token is wrong, was used, revoked or has expired',
+    async preview({ client, body }) {
+      const family = (await refreshTokens.describe(body['refresh_token'] ?? ''))?.family
+      if (family?.clientId !== client.id) return undefined
+      return { userId: family.userId, scope: narrowed(client, family, body).scope }
+    },
     async exchange({ client, body, origin }) {
       const { refresh_token: token } = body
       if (!token) throw new OAuthError('invalid_request', 'refresh_token is missing')

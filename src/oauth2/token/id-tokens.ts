@@ -27,20 +27,25 @@ export class IdTokens {
 
   /**
    * Signs the id_token of a sign-in.
-   * @param nonce of the authorization request; null at a refresh, and when there was none
+   * @param more.nonce of the authorization request; null at a refresh, and when there was none
+   * @param more.own see OwnClaims
    */
   async issue(
     client: Client,
     family: Family,
-    more: { nonce: string | null; accessToken: string },
+    more: { nonce: string | null; accessToken: string; own: Readonly<Record<string, unknown>> },
   ): Promise<string> {
     const { signingKeys: keys, clock, baseUrl, userClaims } = this.#parts
-    const { userId, provider, familyId, authenticatedAt, acr, amr, scope } = family
+    const { userId, provider, familyId, authenticatedAt, amr, scope } = family
     const algorithm = client.idTokenAlgorithm
+    const asked = readStoredClaims(client, family.claims)
+    const ofScopes = client.idTokenClaims === 'minimal' ? '' : (scope ?? '')
+    const acr = asked.acr ?? family.acr
     const now = Math.floor(clock.now() / 1000)
     return keys.sign(
       {
-        ...(await userClaims.of({ userId, provider }, scope ?? '')),
+        ...more.own,
+        ...(await userClaims.of({ userId, provider }, ofScopes, asked.idToken)),
         iss: baseUrl(),
         sub: userId,
         aud: client.id,
@@ -85,11 +90,34 @@ function accessTokenHash(accessToken: string, algorithm: SigningAlgorithm): stri
 }
 
 /** The claims about a user that each scope gives (OpenID Connect Core, section 5.4). `groups` is of this service. */
-export const claimsByScope = {
+export const claimsByScope: Readonly<Record<string, readonly string[]>> = {
   profile: ['name', 'picture', ...profileClaims, 'updated_at'],
   email: ['email', 'email_verified'],
   groups: ['groups'],
-} as const
+}
+
+/** The claims of scopes that the client may ask for: a request must not reach further by naming the claims one by one. */
+export function claimsWithin({ scopes }: Pick<Client, 'scopes'>, names: readonly string[]): string[] {
+  const claims = Object.entries(claimsByScope).flatMap(([scope, ofScope]) =>
+    scopes.includes(scope) ? ofScope : [],
+  )
+  return claims.filter((claim) => names.includes(claim))
+}
+
+/** Of what a request asked for, the part that its tokens need. */
+export interface StoredClaims {
+  userinfo: readonly string[]
+  idToken: readonly string[]
+  /** The answer to `acr_values`, or to `acr` of the parameter. */
+  acr?: string
+}
+
+/** The stored claims, as far as the client may still ask for them. */
+export function readStoredClaims(client: Client, stored: string | null): StoredClaims {
+  if (stored === null) return { userinfo: [], idToken: [] }
+  const { userinfo, idToken, ...acr } = JSON.parse(stored) as StoredClaims
+  return { userinfo: claimsWithin(client, userinfo), idToken: claimsWithin(client, idToken), ...acr }
+}
 
 /** The claims about a user, for id_tokens and the userinfo endpoint. */
 export class UserClaims {

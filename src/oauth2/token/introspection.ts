@@ -18,7 +18,7 @@ import { Problem } from '../../errors.ts'
 const Text = Type.Optional(Type.String())
 const Time = Type.Optional(Type.Integer({ description: 'Seconds since 1970' }))
 /** RFC 7662, section 2.2. */
-const Answer = Type.Object({
+const members = {
   active: Type.Boolean(),
   scope: Text,
   client_id: Text,
@@ -33,7 +33,9 @@ const Answer = Type.Object({
   sid: Text,
   acr: Text,
   amr: Type.Optional(Type.Array(Type.String())),
-})
+}
+/** With the claims of `login.claims`. */
+const Answer = Type.Object(members, { additionalProperties: true })
 
 const call = clientCall('Check a token and return its claims (RFC 7662; JSON or form)', TokenCallBody, Answer)
 

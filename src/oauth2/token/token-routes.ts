@@ -12,7 +12,7 @@ import {
   browserCall,
   clientCredentials,
 } from './token-call.ts'
-import type { Granted } from './grants.ts'
+import type { Grant, Granted, TokenRequest } from './grants.ts'
 import type { Client } from '../clients/client.ts'
 
 const Body = Type.Object({
@@ -60,16 +60,23 @@ function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {
       if (!grant)
         throw new OAuthError('unsupported_grant_type', `use one of ${[...grants.keys()].join(', ')}`)
       const origin = auditOrigin(request)
-      const granted = await grant
-        .exchange({ client, body, origin })
-        .catch((error: unknown) => authentication.refuse(request, reply, error))
-      if (!('invalidGrant' in granted)) return tokenResponse(parts, client, granted)
+      const { granted, own } = await exchange(parts, grant, { client, body, origin }).catch(
+        (error: unknown) => authentication.refuse(request, reply, error),
+      )
+      if (!('invalidGrant' in granted)) return tokenResponse(parts, client, granted, own)
       // Somebody else may have copied the credential: its user sees the attempt in the audit log.
       const entry = { action: 'tokens.refused', target: `app:${client.id}`, code: 'invalid-grant' } as const
       await parts.audit.note({ ...origin, ...entry, userId: granted.userId })
       throw new OAuthError('invalid_grant', grant.invalid)
     },
   )
+}
+
+/** At a refresh the hook runs first, so that the app can repeat the call when the hook fails. */
+async function exchange({ ownClaims }: OAuth2Services, grant: Grant, asked: TokenRequest) {
+  const preview = ownClaims.isConfigured ? await grant.preview?.(asked) : undefined
+  const own = preview && (await ownClaims.of({ ...preview, clientId: asked.client.id }))
+  return { granted: await grant.exchange(asked), own }
 }
 
 function hashOf(credential: string): string {
@@ -86,12 +93,15 @@ const TokenAnswer = Type.Object({
   scope: optionalText('The granted scopes, separated by spaces'),
 })
 
-/** Signs the tokens of a grant. */
+/** Signs the tokens of a grant. @param known the claims of the hook, if it has run */
 async function tokenResponse(
-  { accessTokens, idTokens }: OAuth2Services,
+  { accessTokens, idTokens, ownClaims }: OAuth2Services,
   client: Client,
   { family, refreshToken, nonce, scope, resource }: Granted,
+  known?: Readonly<Record<string, unknown>>,
 ) {
+  const about = family && { userId: family.userId, clientId: client.id, scope }
+  const own = known ?? (about && (await ownClaims.of(about))) ?? {}
   const { token, expiresIn } = await accessTokens.issue({
     clientId: client.id,
     subject: family?.userId ?? client.id,
@@ -102,10 +112,11 @@ async function tokenResponse(
     amr: family?.amr ?? null,
     scope,
     resource,
+    own,
   })
   const wantsIdToken = family !== undefined && scope?.split(' ').includes('openid') === true
   const idToken = wantsIdToken
-    ? await idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token })
+    ? await idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token, own })
     : undefined
   return {
     access_token: token,

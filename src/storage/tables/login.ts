@@ -55,6 +55,8 @@ export interface TokenFamiliesTable extends SignInColumns {
   scope: string | null
   /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
   resource: string | null
+  /** What its request asked for by `claims` or `acr_values` (JSON: StoredClaims of oauth2); null for nothing. */
+  claims: string | null
 }
 
 export interface AuthorizationCodesTable {
@@ -69,6 +71,8 @@ export interface AuthorizationCodesTable {
   resource: string | null
   /** For the id_token. */
   nonce: string | null
+  /** As in token_families. */
+  claims: string | null
   user_id: string
   provider: string
   /** Of the browser in which the user signed in. */

@@ -90,6 +90,7 @@ export function AppSettings({ app }: { app: AppDetail }) {
             max={1e9}
             value={app.refreshTokenLifetime}
           />
+          <ClaimsField app={app} />
           <div className="grid gap-3 lg:col-span-2 lg:grid-cols-2">
             {flags.map(([name, label, hint]) => (
               <CheckField key={name} name={name} label={label} hint={hint} defaultChecked={app[name]} />
@@ -115,6 +116,21 @@ function AlgorithmField({ app }: { app: AppDetail }) {
       name="idTokenAlgorithm"
       defaultValue={app.idTokenAlgorithm}
       options={['ES256', 'RS256', 'EdDSA']}
+    />
+  )
+}
+
+function ClaimsField({ app }: { app: AppDetail }) {
+  return (
+    <SelectField
+      label="ID token claims"
+      name="idTokenClaims"
+      defaultValue={app.idTokenClaims}
+      options={[
+        { value: 'scopes', label: 'Claims of the granted scopes' },
+        { value: 'minimal', label: 'Only requested claims' },
+      ]}
+      hint="The userinfo endpoint returns the claims of the scopes in either case."
     />
   )
 }
@@ -170,6 +186,7 @@ function readForm(form: FormData, app: AppDetail): Change {
     audience: audience.length === 0 ? null : audience,
     backchannelLogoutUri: text('backchannelLogoutUri') || null,
     idTokenAlgorithm: text('idTokenAlgorithm') as AppDetail['idTokenAlgorithm'],
+    idTokenClaims: text('idTokenClaims') as AppDetail['idTokenClaims'],
     accessTokenLifetime: secondsOf(text('accessTokenLifetime')),
     refreshTokenLifetime: secondsOf(text('refreshTokenLifetime')),
     ...(Object.fromEntries(flags.map(([name]) => [name, form.get(name) === 'on'])) as Record<

@@ -23,7 +23,7 @@ export const login: SchemaPart = {
       client_id ${sortedText} not null, provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
       authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
-      session_id ${sortedText}, scope text, resource text
+      session_id ${sortedText}, scope text, resource text, claims text
     ) ${strictByKey};
     -- For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
     create index token_families_of_user on token_families (user_id, revoked_at);
@@ -38,7 +38,7 @@ export const login: SchemaPart = {
     -- family_id has no foreign key: it serves to revoke the family of a code that comes twice, and a deleted family has ended.
     create table authorization_codes (
       code_hash ${bytes} primary key, client_id text not null, redirect_uri text not null, challenge text,
-      session_id ${sortedText}, scope text, resource text, nonce text,
+      session_id ${sortedText}, scope text, resource text, nonce text, claims text,
       user_id ${sortedText} not null references users (id) on delete cascade, family_id text,
       provider text not null, address text, user_agent text,
       authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
