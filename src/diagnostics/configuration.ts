@@ -19,6 +19,7 @@ import { validateForwardAuth } from '../forward-auth/config.ts'
 import { readDestinations } from '../emitting/subscribers/destinations.ts'
 import { readLists } from '../listing/declaration.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
+import { validateOAuth2 } from '../oauth2/clients/client-faults.ts'
 import { resolveLoginConfig, providersWithStoredTokens } from '../login/config.ts'
 import { readHandlers } from '../receiving/handlers/declared-handlers.ts'
 import { readSources, weakSources } from '../receiving/sources.ts'
@@ -79,6 +80,7 @@ export async function inspectConfiguration(
   const builtIn = configuration.demo ? 'demo' : undefined
   const { providers, faults: faultsOfLogin } = resolveLoginConfig(login, configuration.providers, builtIn)
   faults.push(...faultsOfLogin.map((fault) => fault + note), ...validateAccountEvents(login.events ?? false))
+  faults.push(...validateOAuth2(login))
   faults.push(...validateForwardAuth(config?.forwardAuth ?? {}, configuration.trustedProxies ?? []))
   faults.push(...faultsOfRooms(config, configuration))
   return { configuration, config, providers, faults, misspelled }

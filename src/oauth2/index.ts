@@ -11,7 +11,7 @@ import type { Tx } from '../storage/database.ts'
 import { type AppRequest, isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
 import type { OAuth2Config } from './clients/client-config.ts'
 import { linkTo, type SharedReach, signingAlgorithms } from './clients/client.ts'
-import { isScopeText, validateClients } from './clients/client-faults.ts'
+import { isScopeText, validateOAuth2 } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
 import { clientFinder, ClientList, clientRoutes } from './clients/client-routes.ts'
 import { clientSignInRoutes } from './clients/client-sign-in-routes.ts'
@@ -47,18 +47,16 @@ interface OAuth2 extends ServiceModule {
  * @throws ConfigurationError with all errors of the declarations
  */
 export function createClients(
-  { clients = [], claims }: OAuth2Config,
+  config: OAuth2Config,
   { database, clock, configuration }: Pick<OAuth2Parts, 'database' | 'clock' | 'configuration'>,
 ): Clients {
   const { clientRegistrationApis: apis, clientRegistrationScopes: scopes } = configuration
   const reach = { apis, scopes }
-  const ofHook =
-    claims === undefined || typeof claims === 'function' ? [] : ['login.claims must be a function']
-  const faults = [...validateClients(clients), ...ofHook, ...reachFaults(reach)]
+  const faults = [...validateOAuth2(config), ...reachFaults(reach)]
   if (faults.length > 0) throw new ConfigurationError(faults)
   const { clientRegistration: mode, allowPrivateNetwork } = configuration
   const isOpen = mode === 'open' || mode === 'documents'
-  return new Clients(clients, {
+  return new Clients(config.clients ?? [], {
     stored: new StoredClients(database, clock),
     documents: isOpen ? new ClientDocuments({ clock, allowPrivateNetwork }) : undefined,
     reach,

@@ -89,6 +89,20 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.equal((await toldBy(minimal))['email'], 'ann@example.com')
   })
 
+  test('idTokenClaims is a setting of stored apps, too', async () => {
+    const app = { name: 'Shop', redirectUris: [callback] }
+    const made = await service.admin('/clients', {
+      method: 'POST',
+      json: { ...app, idTokenClaims: 'minimal' },
+    })
+    const { id, idTokenClaims } = (await made.json()) as Claims
+    assert.deepEqual([made.status, idTokenClaims], [201, 'minimal'])
+    const change = (value: unknown) =>
+      service.admin(`/clients/${String(id)}`, { method: 'PATCH', json: { idTokenClaims: value } })
+    assert.equal(((await (await change(null)).json()) as Claims)['idTokenClaims'], 'scopes')
+    assert.equal((await change('all')).status, 400)
+  })
+
   test('an app gets no claim of a scope that it may not ask for', async () => {
     const request = { id_token: { name: null, groups: null, email: null }, userinfo: { name: null } }
     const pkce = newPkce()

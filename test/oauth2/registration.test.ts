@@ -58,8 +58,9 @@ onEachEngine('apps that register themselves', (engine) => {
         shown['admin'],
         shown['managesSessions'],
         shown['clientCredentials'],
+        shown['idTokenClaims'],
       ],
-      [true, false, false, false, false],
+      [true, false, false, false, false, 'minimal'],
     )
     const metadata = (await (await service.fetch('/.well-known/openid-configuration')).json()) as Json
     assert.equal(metadata['registration_endpoint'], `${service.baseUrl}/oauth2/register`)

@@ -3,13 +3,19 @@ import { anywhere, faultOfDestination } from '../../network/egress.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { idTokenClaims, reauthenticationProofs, signingAlgorithms } from './client.ts'
-import { type ClientConfig, type ClientSettings, secretsOf } from './client-config.ts'
+import { type ClientConfig, type ClientSettings, type OAuth2Config, secretsOf } from './client-config.ts'
 import { keyFaults } from './client-assertions.ts'
 
 /** What is wrong with a setting of a client. */
 interface ClientFault {
   setting: keyof ClientSettings
   message: string
+}
+
+/** The errors in the part of `login` that is about apps, as messages for the operator. */
+export function validateOAuth2({ clients = [], claims }: OAuth2Config): string[] {
+  const isHook = claims === undefined || typeof claims === 'function'
+  return [...validateClients(clients), ...(isHook ? [] : ['login.claims must be a function'])]
 }
 
 /** The errors in `login.clients`, as messages for the operator. */
