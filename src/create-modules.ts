@@ -67,15 +67,8 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
   })
   const listedAdmins = () => accounts.users.listedAdmins(database.reader)
   const listing = createListing({ ...common, config: config.listing, listedAdmins, admins: accounts.admins })
-  const rooms: ServiceModule[] = [
-    accounts,
-    login,
-    oauth2,
-    createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts }),
-    receiving,
-    emitting,
-    createEvents({ ...common, authenticate: accounts.authenticate }),
-    listing,
-  ]
+  const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
+  const events = createEvents({ ...common, authenticate: accounts.authenticate })
+  const rooms: ServiceModule[] = [accounts, login, oauth2, forwardAuth, receiving, emitting, events, listing]
   return { rooms, accounts, login, emitting, receiving, demoProvider }
 }
