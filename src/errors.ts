@@ -46,6 +46,11 @@ export const problems = {
     'A sign-in with a second factor is needed',
     'Sign in again at /auth/{provider}?second_factor=true, then repeat the request.',
   ],
+  impersonating: [
+    403,
+    'Not allowed while acting for a user',
+    'Stop acting for the user: POST /auth/impersonation/stop, or the button on each page.',
+  ],
   'not-found': [404, 'Not found', 'Check the URL and the ID.'],
   'unknown-provider': [
     404,

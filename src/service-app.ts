@@ -37,6 +37,7 @@ export function createServiceApp(
     clock,
     authenticate: accounts.authenticate,
     describeSession: accounts.describeSession,
+    shownImpersonation: accounts.shownImpersonation,
     authenticatePortal: emitting.authenticatePortal,
     noteForeignCall: accounts.noteForeignCall,
     noteForbidden: accounts.noteForbidden,

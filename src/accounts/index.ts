@@ -10,6 +10,8 @@ import { auditRoutes } from './audit/audit-routes.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { sessionDescriber, accountsRoutes } from './routes.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
+import type { Impersonations } from './sessions/impersonation.ts'
+import { impersonationRoutes } from './sessions/impersonation-routes.ts'
 import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
 import { invitationRoutes } from './users/invitation-routes.ts'
 import { identityRoutes, userDetailRoutes, userRoutes } from './users/user-routes.ts'
@@ -31,6 +33,8 @@ export interface Accounts extends ServiceModule, AccountServices {
   authenticate: Authenticate
   /** The answer of GET /auth/session. */
   describeSession: ReturnType<typeof sessionDescriber>
+  /** For the banner of pages. */
+  shownImpersonation: Impersonations['shown']
   noteForeignCall: NoteForeignCall
   noteForbidden: NoteForbidden
 }
@@ -53,6 +57,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
     ...services,
     authenticate: createAuthenticate(services),
     describeSession: sessionDescriber(services),
+    shownImpersonation: (request) => services.impersonations.shown(request),
     noteForeignCall: createForeignCallNotes(noteRefusal),
     noteForbidden: createForbiddenNotes(noteRefusal),
     async routes(app) {
@@ -61,6 +66,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
       ownDeviceRoutes(app, services)
       userRoutes(app, services.administration)
       userDeviceRoutes(app, services)
+      await impersonationRoutes(app, services)
       identityRoutes(app, services)
       userDetailRoutes(app, services)
       keyRoutes(app, services)
@@ -132,7 +138,11 @@ function principalOf(
   secondFactor: AccountServices['secondFactor'],
   basePath: string,
 ): Principal {
-  const { id: sessionId, userId, role, provider } = session
+  const { id: sessionId, userId, role, provider, impersonatorId, impersonatorSessionId } = session
+  if (impersonatorId !== null && impersonatorSessionId !== null) {
+    const impersonator = { userId: impersonatorId, sessionId: impersonatorSessionId }
+    return { kind: 'session', role: 'user', userId, sessionId, impersonator }
+  }
   if (secondFactor.isMissing(role, session))
     return {
       kind: 'session',

@@ -7,10 +7,10 @@ import { wantsPage } from '../http/requests/accept.ts'
 import { isForeignWrite } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
-import type { Tx, Database } from '../storage/database.ts'
+import type { Tx } from '../storage/database.ts'
 import { auditOrigin } from './audit/audit.ts'
 import { NullableText, optionalText } from '../http/schemas/schemas.ts'
-import type { Users } from './users/users.ts'
+import { ImpersonationView } from './sessions/impersonation.ts'
 
 const tags = ['sign-in']
 
@@ -46,7 +46,7 @@ function logoutRoute(scope: App, services: AccountServices): void {
   scope.post(
     '/auth/logout',
     {
-      config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
+      config: { access: 'user', whileImpersonating: true, sends: { sometimes: ['Set-Cookie'] } },
       schema: {
         tags,
         summary: 'Sign out; a form is redirected to /login',
@@ -61,7 +61,10 @@ function logoutRoute(scope: App, services: AccountServices): void {
       },
     },
     async (request, reply) => {
-      const { kind, userId, sessionId = '' } = signedIn(request)
+      const { kind, impersonator, ...own } = signedIn(request)
+      // An admin who acts for a user signs out of both sessions: the other one ends with the admin's own.
+      const both = kind === 'session' ? impersonator : undefined
+      const { userId, sessionId = '' } = both ?? own
       const entry = { action: 'user.signed_out', target: `session:${sessionId}`, userId } as const
       const record = (tx: Tx) => audit.record(tx, { ...auditOrigin(request), ...entry })
       if (kind === 'session') await sessions.revoke(userId, sessionId, record)
@@ -102,13 +105,18 @@ const CurrentSession = Type.Object({
   sub: subject,
   user: User,
   session: Type.Object({ id: Type.String(), kind: Type.Enum(['session', 'token']) }),
+  impersonation: Type.Optional(ImpersonationView),
   stepUp: optionalText(
     'For an admin without the required second factor (`ADMIN_MFA`): where to sign in with one',
   ),
 })
 
 /** What GET /auth/session answers. @throws Problem `not-signed-in` */
-export function sessionDescriber({ users, database }: { users: Users; database: Database }) {
+export function sessionDescriber({
+  users,
+  database,
+  impersonations,
+}: Pick<AccountServices, 'users' | 'database' | 'impersonations'>) {
   return async (principal: Principal | undefined): Promise<Static<typeof CurrentSession>> => {
     if (!principal?.userId) throw new Problem('not-signed-in')
     const { kind, userId, sessionId, role, stepUp } = principal
@@ -117,10 +125,12 @@ export function sessionDescriber({ users, database }: { users: Users; database: 
       throw new Problem('not-signed-in')
     // The role is the credential's: an app may have fewer rights than its user.
     const { id, email, emailVerified, name, picture } = profile
+    const impersonation = await impersonations.describe(principal)
     return {
       sub: id,
       user: { id, sub: id, email, email_verified: emailVerified, name, picture, role },
       session: { id: sessionId, kind },
+      ...(impersonation && { impersonation }),
       ...(stepUp && { stepUp: stepUp.path }),
     }
   }

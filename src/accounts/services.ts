@@ -21,6 +21,8 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Devices } from './sessions/devices.ts'
 import { Invitations } from './users/invitations.ts'
+import { Impersonations } from './sessions/impersonation.ts'
+import type { Session } from './sessions/session-lookup.ts'
 import { LastSeenWriter } from './sessions/last-seen-writer.ts'
 import { Administration } from './users/administration.ts'
 import type { AppRights } from './sessions/authentication.ts'
@@ -35,6 +37,8 @@ export interface AccountBasis {
   admins: readonly AdminRule[]
   record: RecordAudit
   lastSeen: LastSeenWriter
+  /** Whether the setting, the role and the sign-in of an admin's session allow to act for users. */
+  mayImpersonate: (own: Pick<Session, 'role' | 'acr' | 'amr'>) => boolean
 }
 
 /** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
@@ -42,7 +46,12 @@ export function createUserServices(
   parts: Pick<ModuleParts, 'database' | 'clock' | 'log'> & {
     configuration: Pick<
       Configuration,
-      'adminIdentities' | 'adminApiKey' | 'auditRetention' | keyof Parameters<typeof sessionLimits>[0]
+      | 'adminIdentities'
+      | 'adminApiKey'
+      | 'auditRetention'
+      | 'impersonation'
+      | keyof Parameters<typeof sessionLimits>[0]
+      | keyof Parameters<typeof secondFactorPolicy>[0]
     >
     /** The groups at providers whose members are admins: of the environment and of the configuration module. */
     adminGroups: readonly AdminGroup[]
@@ -57,14 +66,20 @@ export function createUserServices(
   const audit = new Audit({ database, clock, log, retention })
   const { record } = audit
   const lastSeen = new LastSeenWriter(database, log, limits.idle)
-  const shared: AccountBasis = { database, clock, log, limits, admins, record, lastSeen }
+  const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
+  const isOn = configuration.impersonation === 'on'
+  const mayImpersonate: AccountBasis['mayImpersonate'] = ({ role, ...signIn }) =>
+    isOn && role === 'admin' && !secondFactor.isMissing(role, signIn)
+  const shared: AccountBasis = { database, clock, log, limits, admins, record, lastSeen, mayImpersonate }
   const sessions = new Sessions(shared)
-  const tokenFamilies = new TokenFamilies(shared)
+  const tokenFamilies = new TokenFamilies({ ...shared, sessions })
   const devices = new Devices(database, sessions, tokenFamilies)
   return {
     shared,
     admins,
     audit,
+    secondFactor,
+    mayImpersonate,
     keys: new ApiKeys(database, clock, record, { adminKey, log }),
     sessions,
     tokenFamilies,
@@ -94,11 +109,10 @@ export function createAccountServices(parts: AccountsParts) {
   const cursors = new Cursors(keyring)
   const { signingKeyRotation: rotation } = configuration
   const { shared, ...services } = createUserServices({ ...parts, mayRemoveLastAdmin: false })
-  const { admins, audit, sessions, tokenFamilies, devices } = services
+  const { admins, audit, sessions, tokenFamilies, devices, secondFactor } = services
   const { record, limits } = shared
   const users = new Users(clock, admins, database.revocations)
   const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
-  const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
   const sessionCookie = new HostCookie('postern_session', baseUrl)
   return {
     ...services,
@@ -118,7 +132,13 @@ export function createAccountServices(parts: AccountsParts) {
     roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
     invitations: new Invitations(shared),
     signingKeys,
-    secondFactor,
+    impersonations: new Impersonations({
+      ...shared,
+      ...services,
+      sessionCookie,
+      baseUrl,
+      isOn: configuration.impersonation === 'on',
+    }),
     accessTokens: new AccessTokens({
       keys: signingKeys,
       tokenFamilies,
@@ -140,6 +160,10 @@ export function createAccountServices(parts: AccountsParts) {
   }
 }
 
-function secondFactorPolicy({ adminMfa, adminAmrValues, adminAcrValues }: Configuration): SecondFactorPolicy {
+function secondFactorPolicy({
+  adminMfa,
+  adminAmrValues,
+  adminAcrValues,
+}: Pick<Configuration, 'adminMfa' | 'adminAmrValues' | 'adminAcrValues'>): SecondFactorPolicy {
   return { required: adminMfa === 'required', amrValues: adminAmrValues, acrValues: adminAcrValues }
 }

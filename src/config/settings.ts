@@ -356,6 +356,13 @@ export const settings = {
     description:
       "Proof of a recent sign-in. `when-supported`: the provider's authentication time, or the time of the sign-in if the provider does not report it; `required`: only a time that the provider proves.",
   }),
+  impersonation: setting({
+    env: 'IMPERSONATION',
+    read: read.oneOf('off', 'on'),
+    default: 'off',
+    description:
+      '`on`: administrators may act for a user for up to an hour (`POST /users/{id}/impersonate`), with a reason. They can read what the user can, and change nothing.',
+  }),
   adminMfa: setting({
     env: 'ADMIN_MFA',
     read: read.oneOf('off', 'required'),

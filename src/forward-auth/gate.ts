@@ -77,6 +77,11 @@ export class Gate {
 
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
     const role = this.#parts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
+    // Applications cannot tell an admin who acts for the person from the person.
+    if (session.impersonatorId !== null)
+      return asked.rules.every(({ allow }) => allow === 'everyone')
+        ? this.#allow(asked, undefined)
+        : this.#forbid(call, asked, session, person)
     if (asked.rules.every(({ allow }) => lets(allow, role, person)))
       return this.#allow(asked, { session, role, person })
     return this.#forbid(call, asked, session, person)
@@ -185,7 +190,7 @@ export class Gate {
     count(asked.host, 'forbidden')
     const target = `host:${asked.host}`
     const { userId, id: sessionId } = session
-    const caller = { actor: `user:${userId}`, sessionId, userId }
+    const caller = { actor: `user:${session.impersonatorId ?? userId}`, sessionId, userId }
     await this.#note(call, { action: 'forward_auth.forbidden', code: 'forbidden', target }, caller)
     return forbidden(asked, person, baseUrl())
   }

@@ -103,6 +103,8 @@ export class Programs {
     const { scope = '', sub, client_id: client } = claims
     const hasScopes = scopes.every((one) => scope.split(' ').includes(one))
     if (!live) return { named: withoutUser(`app:${client}`, client, scope), hasScopes }
+    // As with sessions: the application would not know of the admin who acts for the user.
+    if (live.impersonatorId !== null) throw new Problem('impersonating')
     const person = await people.find({ userId: sub, provider: live.provider })
     if (!person) throw rejected()
     // As in the API: an attacker who takes over the app has the tokens of admins.

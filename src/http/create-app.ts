@@ -18,6 +18,7 @@ import {
   RouteMethods,
 } from './responses/response-headers.ts'
 import { type DashboardParts, serveAssets, serveDashboard, serveBuiltFiles } from './pages/built-pages.ts'
+import { showImpersonations } from './pages/impersonation-banner.ts'
 import { serveBrand } from './pages/brand.ts'
 import { rememberLanguages } from './pages/page-view.ts'
 import { removeBasePath } from './requests/base-path.ts'
@@ -52,6 +53,8 @@ export interface AppParts {
   authenticate: Authenticate
   /** The answer of GET /auth/session, for the page of the dashboard. @throws Problem `not-signed-in` */
   describeSession: DashboardParts['describeSession']
+  /** What pages say while an admin acts for a user in the browser of a request. */
+  shownImpersonation: Parameters<typeof showImpersonations>[1]
   /** Authenticates callers of the portal; without it, the portal is closed. */
   authenticatePortal?: Authenticate
   noteForeignCall?: NoteForeignCall
@@ -106,6 +109,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   addHooks(app, { ...parts, problemLog }, headers, proxies)
   answerProblems(app, (url) => methods.allowedFor(url), headers.protect, problemLog)
   logRequests(app)
+  showImpersonations(app, parts.shownImpersonation)
   await describeRoutes(app, {
     demo: configuration.demo,
     limited: configuration.rateLimit,

@@ -63,8 +63,19 @@ function providersRoute(routes: App, { providers }: LoginServices): void {
 }
 
 function loginPageRoute(routes: App, parts: LoginServices): void {
-  const { providers, database, users, sessions, sessionCookie, lastProvider, refusals, apps, baseUrl, demo } =
-    parts
+  const {
+    providers,
+    database,
+    users,
+    sessions,
+    impersonations,
+    sessionCookie,
+    lastProvider,
+    refusals,
+    apps,
+    baseUrl,
+    demo,
+  } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -87,7 +98,9 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       const { error, id, provider = '', return_to: wanted } = query
       const returnTo = safeReturnTo(wanted, baseUrl())
       const token = sessionCookie.read(request)
-      const session = token === undefined ? undefined : await sessions.find(token)
+      const live = token === undefined ? undefined : await sessions.find(token)
+      // The time for which an admin acted for a user may be over.
+      const session = live ?? (await impersonations.restore(reply))?.session
       const user = session && (await users.find(database.reader, session.userId))
       const browser = parts.binding.of(request, reply)
       const hash = query.offer && Buffer.from(query.offer, 'base64url')

@@ -149,7 +149,9 @@ export function auditOriginOf(request: FastifyRequest, principal: Principal | un
   }
 }
 
-function actorOf({ userId, keyId, owner, clientId }: Principal): string | undefined {
+/** An admin who acts for a user is the actor: the entries name the user as the account that they are about. */
+function actorOf({ userId, keyId, owner, clientId, impersonator }: Principal): string | undefined {
+  if (impersonator) return `user:${impersonator.userId}`
   if (userId !== undefined) return `user:${userId}`
   if (keyId !== undefined) return `key:${keyId}`
   if (clientId !== undefined) return `app:${clientId}`
@@ -190,6 +192,10 @@ export const auditActions = {
   'user.exported': 'The command line exported the data of an account.',
   'user.profile_changed':
     'A sign-in changed the e-mail address or name of an account; the detail names the fields without their values.',
+  'impersonation.started': 'An admin began to act for a user; the detail has the reason.',
+  'impersonation.refused': 'An admin could not act for a user; the code says why.',
+  'impersonation.ended':
+    'An admin stopped acting for a user, or had to: their own session ended. Without this entry, it ended by its time limit.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
   'provider.checked': 'An identity provider was checked; the detail says what was found.',
   'identity.linked': 'An identity was linked to an account.',

@@ -10,7 +10,7 @@ interface EndedSessions {
 
 /**
  * Ends what apps got from browser sessions that were revoked: codes that were not exchanged, and token families without
- * `offline_access` (OpenID Connect Back-Channel Logout 1.0, section 2.7). The apps are told. Codes come first: an exchange
+ * `offline_access` (OpenID Connect Back-Channel Logout 1.0, section 2.7), or those of an admin who acted for the user. The apps are told. Codes come first: an exchange
  * that runs at the same time has then either created its family, which the second step finds, or finds no code.
  */
 export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: EndedSessions): Promise<void> {
@@ -23,12 +23,14 @@ export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: End
     .execute()
   const families = await tx
     .selectFrom('token_families')
-    .select(['id', 'scope'])
+    .select(['id', 'scope', 'impersonator_id'])
     .where('session_id', 'in', sessionIds)
     .where('revoked_at', 'is', null)
     .execute()
   if (families.length === 0) return
-  const ended = families.filter(({ scope }) => !hasScope(scope, 'offline_access')).map(({ id }) => id)
+  const ended = families
+    .filter(({ scope, impersonator_id: by }) => by !== null || !hasScope(scope, 'offline_access'))
+    .map(({ id }) => id)
   if (ended.length > 0)
     await tx.updateTable('token_families').set({ revoked_at: now }).where('id', 'in', ended).execute()
   await recordLogouts(
@@ -50,15 +52,15 @@ const lockOfCode = buildOnce((db, { codeHash }: { codeHash: Uint8Array }) =>
         .$castTo<{ session_id: string }>(),
     )
     .where('revoked_at', 'is', null)
-    .returning('id'),
+    .returning(['id', 'impersonator_id', 'impersonation_reason', 'expires_at']),
 )
 
 /**
  * Locks the browser session that a code was issued in, so that it cannot end before the transaction does: otherwise the token family
- * of the code would outlive it. False when the session was revoked, or when the code has none.
+ * of the code would outlive it. `undefined` when the session was revoked, or when the code has none.
  */
-export async function lockSessionOfCode(tx: Tx, codeHash: Uint8Array): Promise<boolean> {
-  return (await tx.executeQuery(lockOfCode(tx, { codeHash }))).rows.length > 0
+export async function lockSessionOfCode(tx: Tx, codeHash: Uint8Array) {
+  return (await tx.executeQuery(lockOfCode(tx, { codeHash }))).rows[0]
 }
 
 /** When a user signs in again in the same browser, the new session takes over what apps got from the old one. */

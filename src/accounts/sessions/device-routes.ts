@@ -30,6 +30,10 @@ const DeviceList = Type.Object({
       createdAt: DateTime,
       lastSeenAt: DateTime,
       expiresAt: DateTime,
+      impersonation: nullable(
+        Type.Object({ by: nullable(Type.String()), reason: Type.String() }),
+        'The name of the administrator who acts for the user there, and why; null for a sign-in of the user',
+      ),
     }),
   ),
 })

@@ -23,6 +23,8 @@ export interface Device {
   createdAt: number
   lastSeenAt: number
   expiresAt: number
+  /** The admin who acts for the user there, by name if there is one, and why; null for the user's own sign-in. */
+  impersonation: { by: string | null; reason: string } | null
 }
 
 type RecordRevocation = (tx: Tx) => Promise<void>
@@ -48,13 +50,21 @@ export class Devices {
       onlyApp === undefined ? this.#sessions.list(userId, longestList) : [],
       this.#tokenFamilies.list(userId, longestList, { clientId: onlyApp }),
     ])
+    const names = await this.#namesOf([...sessions, ...families].flatMap((row) => row.impersonator_id ?? []))
     const devices = [
-      ...sessions.map((row) => deviceOf(row, null, currentId)),
-      ...families.map((row) => deviceOf(row, row.client_id, currentId)),
+      ...sessions.map((row) => deviceOf(row, null, { currentId, names })),
+      ...families.map((row) => deviceOf(row, row.client_id, { currentId, names })),
     ]
     return devices
       .toSorted((a, b) => Number(b.current) - Number(a.current) || b.createdAt - a.createdAt)
       .slice(0, longestList)
+  }
+
+  /** The names of admins by their ids; e-mail addresses of admins are not for users. */
+  async #namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
+    if (ids.length === 0) return new Map()
+    const users = this.#database.reader.selectFrom('users').select(['id', 'name'])
+    return new Map((await users.where('id', 'in', ids).execute()).map(({ id, name }) => [id, name]))
   }
 
   /** Revokes one device and runs `record` in the same transaction. False when the user has no such device. */
@@ -95,12 +105,17 @@ export class Devices {
   }
 }
 
-function deviceOf(row: ListedCredential, app: string | null, currentId: string | undefined): Device {
+function deviceOf(
+  row: ListedCredential,
+  app: string | null,
+  { currentId, names }: { currentId: string | undefined; names: ReadonlyMap<string, string | null> },
+): Device {
+  const { impersonator_id: adminId, impersonation_reason: reason } = row
   return {
     id: row.id,
     kind: app === null ? 'browser' : 'app',
     current: row.id === currentId,
-    device: deviceName(row.user_agent),
+    device: adminId === null ? deviceName(row.user_agent) : 'Administrator',
     app,
     provider: row.provider,
     address: row.address,
@@ -108,6 +123,7 @@ function deviceOf(row: ListedCredential, app: string | null, currentId: string |
     createdAt: row.created_at,
     lastSeenAt: row.last_seen_at,
     expiresAt: row.expires_at,
+    impersonation: adminId === null ? null : { by: names.get(adminId) ?? null, reason: reason ?? '' },
   }
 }
 

@@ -29,12 +29,16 @@ export class LastSeenWriter {
     this.#resolution = Math.min(longestResolution, idle / 10)
   }
 
-  update(session: { id: string; userId: string; lastSeenAt: number }, now: number): void {
+  update(
+    session: { id: string; userId: string; lastSeenAt: number; impersonatorId: string | null },
+    now: number,
+  ): void {
     if (session.lastSeenAt > now - this.#resolution) return
     // The cached session changes at once, so that further requests do not write it again.
     session.lastSeenAt = now
     this.#sessions.set(session.id, now)
-    this.updateUser(session.userId, now)
+    // An admin who acts for a user is not that user.
+    if (session.impersonatorId === null) this.updateUser(session.userId, now)
     this.#writes.request()
   }
 

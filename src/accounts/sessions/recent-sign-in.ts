@@ -55,6 +55,7 @@ export class RecentSignIn {
       | 'identity.link_failed'
       | 'identity.unlink_failed'
       | 'key.create_failed'
+      | 'impersonation.refused'
       | 'invitation.create_failed',
     provider?: string,
   ): Promise<Problem | undefined> {

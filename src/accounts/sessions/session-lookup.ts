@@ -87,6 +87,9 @@ export interface Session {
   acr: string | null
   amr: string | null
   expiresAt: number
+  /** The admin who acts for the user, and the admin's own session; null for a session that the user signed in to. */
+  impersonatorId: string | null
+  impersonatorSessionId: string | null
 }
 
 /** Sessions in the cache at most: about 4 MB. */
@@ -149,7 +152,8 @@ export class SessionLookup<Found extends Session = Session> {
     const { generation } = this.#cache
     const found = await this.#read([...this.#leadingParameters, hashToken(token)])
     const isCurrent = this.#database.engine === 'sqlite' || this.#database.revocations.current
-    if (found && isCurrent) this.#cache.set(token, found, generation)
+    // The session of an admin who acts for the user can end by what happens to the admin, which the cache would not hear of.
+    if (found && isCurrent && found.impersonatorId === null) this.#cache.set(token, found, generation)
     return found
   }
 
@@ -160,6 +164,15 @@ export class SessionLookup<Found extends Session = Session> {
     const [found] = await poolRows<Found>(database.pool, statement)
     return found
   }
+}
+
+/** The session of an id; `undefined` as with `SessionLookup.find`. */
+export async function findSessionById(
+  db: Queryable,
+  admins: readonly AdminRule[],
+  id: string,
+): Promise<Session | undefined> {
+  return selectSessions(db, admins).where('sessions.id', '=', id).executeTakeFirst()
 }
 
 /** The query by the token of the session's cookie. */
@@ -196,6 +209,8 @@ function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
       'sessions.acr as acr',
       'sessions.amr as amr',
       'sessions.expires_at as expiresAt',
+      'sessions.impersonator_id as impersonatorId',
+      'sessions.impersonator_session_id as impersonatorSessionId',
     ])
     .select(roleExpression(admins, 'sessions').as('role'))
     .where('sessions.revoked_at', 'is', null)

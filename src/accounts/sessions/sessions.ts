@@ -1,11 +1,12 @@
 import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Tx } from '../../storage/database.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from '../tokens/credential-store.ts'
 import {
   bySessionToken,
+  findSessionById,
   SessionLookup,
   type Session,
   byHostToken,
@@ -34,12 +35,23 @@ export function sessionLimits(settings: {
 
 const credentials = new CredentialStore('sessions')
 
+/** An admin who acts for a user. */
+export interface Impersonation {
+  adminId: string
+  adminSessionId: string
+  reason: string
+  /** Milliseconds since 1970. */
+  endsAt: number
+}
+
 export interface NewSession {
   userId: string
   provider: string
-  address: string
+  /** Null for an admin who acts for the user: the user does not see where admins are. */
+  address: string | null
   userAgent: string | undefined
   authentication: Authentication
+  impersonation?: Impersonation | undefined
   /** Default: a new one. */
   token?: string | undefined
 }
@@ -66,13 +78,14 @@ export class Sessions {
    */
   async create(
     tx: Tx,
-    { userId, provider, address, userAgent, authentication, token = newToken() }: NewSession,
+    { userId, provider, address, userAgent, authentication, impersonation, token = newToken() }: NewSession,
     replaced?: string,
   ): Promise<SessionToken & { id: string }> {
-    const { clock, limits, record, lastSeen } = this.#parts
+    const { clock, limits } = this.#parts
     const now = clock.now()
     const id = newId(now)
     if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
+    const expiresAt = Math.min(now + limits.lifetime, impersonation?.endsAt ?? Infinity)
     await tx
       .insertInto('sessions')
       .values({
@@ -88,18 +101,37 @@ export class Sessions {
         authentication_proof: authentication.proof,
         acr: authentication.acr,
         amr: authentication.amr,
-        expires_at: now + limits.lifetime,
+        expires_at: expiresAt,
         revoked_at: null,
+        impersonator_id: impersonation?.adminId ?? null,
+        impersonator_session_id: impersonation?.adminSessionId ?? null,
+        impersonation_reason: impersonation?.reason ?? null,
       })
       .execute()
+    if (!impersonation) await this.#afterSignIn(tx, { userId, address, userAgent })
+    return { id, token, maxAge: Math.max(1, Math.floor((expiresAt - now) / 1000)) }
+  }
+
+  /** Ends the user's sessions beyond the limit. Acting for a user ends none of theirs, and is no use of the account. */
+  async #afterSignIn(
+    tx: Tx,
+    { userId, address, userAgent }: Pick<NewSession, 'userId' | 'address' | 'userAgent'>,
+  ): Promise<void> {
+    const { clock, limits, record, lastSeen } = this.#parts
+    const now = clock.now()
     const ended = await credentials.revokeBeyondLimit(tx, { userId, now, limit: limits.perUser })
     if (ended.length > 0) {
       await this.#afterEnd(tx, userId, ended)
       const detail = { reason: 'limit', count: ended.length }
-      await record(tx, { action: 'session.revoked', userId, address, userAgent, detail })
+      await record(tx, {
+        action: 'session.revoked',
+        userId,
+        address: address ?? undefined,
+        userAgent,
+        detail,
+      })
     }
     lastSeen.updateUser(userId, now)
-    return { id, token, maxAge: Math.floor(limits.lifetime / 1000) }
   }
 
   /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked. */
@@ -115,6 +147,7 @@ export class Sessions {
     if (isLive(cached)) return cached
     // Another process may have stored a later use.
     const session = await this.#lookup.find(token)
+    if (session && !(await this.#mayStay(this.#parts.database.reader, session))) return undefined
     return isLive(session) ? session : undefined
   }
 
@@ -123,7 +156,35 @@ export class Sessions {
     lookup: SessionLookup<Found>,
     token: string,
   ): Promise<Found | undefined> {
-    return this.cachedBy(lookup, token) ?? this.#use(await lookup.find(token))
+    const cached = this.cachedBy(lookup, token)
+    if (cached) return cached
+    const session = await lookup.find(token)
+    const { reader } = this.#parts.database
+    return session && (await this.#mayStay(reader, session, 'use')) ? this.#use(session) : undefined
+  }
+
+  /** Whether the session of an id is live, for tokens that must not outlive it. */
+  async isLiveById(db: Queryable, id: string): Promise<boolean> {
+    const session = await findSessionById(db, this.#parts.admins, id)
+    if (!session || !this.#isLive(session, this.#parts.clock.now())) return false
+    return this.#mayStay(db, session)
+  }
+
+  /**
+   * False for a session in which an admin acts for the user, if the admin may not do so any more: the admin's own session or role has
+   * ended, the setting is off, or the user is an admin now.
+   * @param use counts as use of the admin's own session, which must not become idle meanwhile
+   */
+  async #mayStay(db: Queryable, session: Session, use?: 'use'): Promise<boolean> {
+    const { impersonatorId, impersonatorSessionId } = session
+    if (impersonatorId === null) return true
+    if (impersonatorSessionId === null || session.role === 'admin') return false
+    const { admins, clock, lastSeen, mayImpersonate } = this.#parts
+    const own = await findSessionById(db, admins, impersonatorSessionId)
+    const now = clock.now()
+    if (own?.userId !== impersonatorId || !this.#isLive(own, now) || !mayImpersonate(own)) return false
+    if (use) lastSeen.update(own, now)
+    return true
   }
 
   /** As `findBy`, without waiting, if the session is cached. */
@@ -213,12 +274,15 @@ export class Sessions {
       .set({ revoked_at: this.#parts.clock.now() })
       .where('token_hash', '=', hashToken(token))
       .where('revoked_at', 'is', null)
-      .returning(['id', 'user_id'])
+      .returning(['id', 'user_id', 'impersonator_id', 'impersonator_session_id'])
       .executeTakeFirst()
     if (!old) return
-    if (old.user_id === next.userId)
+    const { impersonator_id: adminId, impersonator_session_id: adminSessionId } = old
+    if (old.user_id === next.userId && adminId === null)
       await moveAppsOfSession(tx, { userId: next.userId, from: old.id, to: next.id })
     await this.#afterEnd(tx, old.user_id, [old.id])
+    // The new session replaces the one of the admin, too: the browser forgets how to come back to it.
+    if (adminId !== null && adminSessionId !== null) await this.revokeAll(tx, adminId, { id: adminSessionId })
   }
 
   /** What the end of sessions by a revocation causes, in the same transaction. */
@@ -226,6 +290,36 @@ export class Sessions {
     const { database, clock } = this.#parts
     await database.revocations.announce(tx, userId)
     await endAppsOfSessions(tx, { userId, sessionIds, now: clock.now() })
+    await this.#endImpersonations(tx, sessionIds)
+  }
+
+  /** Audits that admins stop acting for users: in these sessions, and in those that were opened from these, which end too. */
+  async #endImpersonations(tx: Tx, sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return
+    const ended = await tx
+      .selectFrom('sessions')
+      .select(['id', 'user_id', 'impersonator_id', 'revoked_at'])
+      .where('impersonator_session_id', 'is not', null)
+      .where((eb) =>
+        eb.or([
+          eb('id', 'in', sessionIds),
+          eb.and([eb('impersonator_session_id', 'in', sessionIds), eb('revoked_at', 'is', null)]),
+        ]),
+      )
+      .execute()
+    for (const { id, user_id: userId, impersonator_id: adminId, revoked_at: revokedAt } of ended) {
+      // Its own end comes here again.
+      if (revokedAt === null) await this.revokeAll(tx, userId, { id })
+      else {
+        const actor = `user:${adminId}`
+        await this.#parts.record(tx, {
+          action: 'impersonation.ended',
+          userId,
+          actor,
+          target: `session:${id}`,
+        })
+      }
+    }
   }
 
   async sweep(now: number): Promise<void> {

@@ -66,6 +66,8 @@ export interface AccessTokenClaims extends JWTPayload {
   /** The token family; missing in a token without a user. */
   sid?: string
   scope?: string
+  /** The admin who acts for the user (RFC 8693, section 4.1). */
+  act?: { sub: string }
 }
 
 /**
@@ -108,6 +110,7 @@ export class AccessTokens {
         client_id: clientId,
         ...(familyId !== undefined && { sid: familyId }),
         ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
+        ...(grant.impersonatorId !== null && { act: { sub: grant.impersonatorId } }),
         // RFC 6749, section 3.3, does not allow an empty one.
         ...(scope && { scope }),
         ...(scope !== null && acr !== null && { acr }),
@@ -173,6 +176,7 @@ export class AccessTokens {
       userId: sub,
       sessionId: sid!,
       clientId: live.clientId,
+      ...(live.impersonatorId !== null && { impersonator: { userId: live.impersonatorId } }),
       // A scope delegates what the user may do, and only admins may do what the scopes name.
       ...(scopes !== undefined && { scopes: isAdmin ? scopes : [] }),
       ...(app.firstParty === false && { onlyScopes: true }),

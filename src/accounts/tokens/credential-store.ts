@@ -27,6 +27,8 @@ const listedColumns = [
   'created_at',
   'last_seen_at',
   'expires_at',
+  'impersonator_id',
+  'impersonation_reason',
 ] as const
 
 /** A session or token family in a list. */
@@ -42,10 +44,12 @@ interface BeyondLimit {
 export class CredentialStore {
   readonly #table: 'token_families'
   readonly #beyondLimit: ReturnType<typeof beyondLimitOf>
+  readonly #impersonatedBeyondLimit: ReturnType<typeof beyondLimitOf>
 
   constructor(table: CredentialTable) {
     this.#table = table as 'token_families'
-    this.#beyondLimit = beyondLimitOf(this.#table)
+    this.#beyondLimit = beyondLimitOf(this.#table, false)
+    this.#impersonatedBeyondLimit = beyondLimitOf(this.#table, true)
   }
 
   /**
@@ -85,9 +89,13 @@ export class CredentialStore {
     return (await rows.returning('id').execute()).map((row) => row.id)
   }
 
-  /** Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids. */
-  async revokeBeyondLimit(tx: Tx, selection: BeyondLimit): Promise<string[]> {
-    const { rows } = await tx.executeQuery(this.#beyondLimit(tx, selection))
+  /**
+   * Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids.
+   * @param impersonated whether it is about those of admins who act for the user. They count apart, so that they end none of the user's
+   */
+  async revokeBeyondLimit(tx: Tx, selection: BeyondLimit, impersonated = false): Promise<string[]> {
+    const statement = impersonated ? this.#impersonatedBeyondLimit : this.#beyondLimit
+    const { rows } = await tx.executeQuery(statement(tx, selection))
     return rows.map(({ id }) => id)
   }
 
@@ -106,7 +114,7 @@ export class CredentialStore {
   }
 }
 
-function beyondLimitOf(table: 'token_families') {
+function beyondLimitOf(table: 'token_families', impersonated: boolean) {
   return buildOnce((db, { userId, now, limit }: BeyondLimit) =>
     db
       .updateTable(table)
@@ -118,6 +126,7 @@ function beyondLimitOf(table: 'token_families') {
           .where('user_id', '=', userId)
           .where('revoked_at', 'is', null)
           .where('expires_at', '>', now)
+          .where('impersonator_id', impersonated ? 'is not' : 'is', null)
           .orderBy('last_seen_at', 'desc')
           .orderBy('id', 'desc')
           .limit(batchSize)

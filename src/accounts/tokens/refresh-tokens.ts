@@ -6,13 +6,13 @@ import type { Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
-import type { NewSession } from '../sessions/sessions.ts'
+import type { Impersonation, NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 
-interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication'> {
+interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication' | 'impersonation'> {
   familyId: string
   clientId: string
   /** The browser's session that the app signed in with. */
@@ -23,6 +23,8 @@ interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authenti
   claims?: string | null
   /** Milliseconds from now to its end at most. Default: SESSION_LIFETIME. */
   lifetime?: number | undefined
+  /** If an admin acts for the user in the browser's session; `endsAt` is the end of that session. */
+  impersonation?: Pick<Impersonation, 'adminId' | 'reason' | 'endsAt'> | undefined
   authentication: Authentication
   /** Of the browser in which the user signed in. */
   address: string | null
@@ -65,10 +67,12 @@ export class RefreshTokens {
   /** Creates a family with its first token, and revokes the user's least recently used families beyond the limit. */
   async createFamily(tx: Tx, family: NewFamily): Promise<{ family: Family; refreshToken: string }> {
     const { clock, limits, record, lastSeen } = this.#parts
-    const { userId, address, userAgent } = family
+    const { userId, impersonation } = family
+    const { address, userAgent } = impersonation ? nowhere : family
     const { at, proof, acr, amr } = family.authentication
     const now = clock.now()
-    const expiresAt = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
+    const longest = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
+    const expiresAt = Math.min(longest, impersonation?.endsAt ?? longest)
     const row = {
       id: family.familyId,
       user_id: userId,
@@ -88,12 +92,14 @@ export class RefreshTokens {
       scope: family.scope,
       resource: family.resource,
       claims: family.claims ?? null,
+      impersonator_id: impersonation?.adminId ?? null,
+      impersonation_reason: impersonation?.reason ?? null,
     }
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.
     const [, ended, refreshToken] = await Promise.all([
       tx.executeQuery(insertOf(tx, 'token_families', row)),
-      familyCredentials.revokeBeyondLimit(tx, selection),
+      familyCredentials.revokeBeyondLimit(tx, selection, impersonation !== undefined),
       this.#issue(tx, family.familyId, expiresAt),
     ])
     if (ended.length > 0) {
@@ -106,7 +112,7 @@ export class RefreshTokens {
         detail: { reason: 'limit', count: ended.length },
       })
     }
-    lastSeen.updateUser(userId, now)
+    if (!impersonation) lastSeen.updateUser(userId, now)
     return { family: familyFrom(row), refreshToken }
   }
 
@@ -150,7 +156,7 @@ export class RefreshTokens {
         await record(tx, { action: 'tokens.reused', userId, target: `app:${clientId}`, ...origin })
       const family = familyFrom(row)
       accept?.(family)
-      lastSeen.updateUser(userId, now)
+      if (family.impersonatorId === null) lastSeen.updateUser(userId, now)
       return { family, refreshToken: await this.#issue(tx, familyId, row.expires_at, hash) }
     })
   }
@@ -193,9 +199,12 @@ export class RefreshTokens {
   }
 }
 
+/** Users do not see where admins are. */
+const nowhere = { address: null, userAgent: null }
+
 function familyFrom(row: TokenFamiliesTable): Family {
   const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource, claims } = row
-  const { provider, expires_at: expiresAt } = row
+  const { provider, expires_at: expiresAt, impersonator_id: impersonatorId } = row
   const authenticatedAt = row.authentication_proof === 'verified' ? row.authenticated_at : undefined
   return {
     familyId,
@@ -209,5 +218,6 @@ function familyFrom(row: TokenFamiliesTable): Family {
     scope,
     resource,
     claims,
+    impersonatorId,
   }
 }

@@ -7,6 +7,7 @@ import { roleExpression } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { reuseGrace } from './refresh-token-store.ts'
 import type { Authentication } from '../sessions/authentication.ts'
+import type { Sessions } from '../sessions/sessions.ts'
 
 /** The rows of families, as credentials that are revoked, listed and deleted. */
 export const familyCredentials = new CredentialStore('token_families')
@@ -30,6 +31,8 @@ export interface Family {
   resource: string | null
   /** As in the table. */
   claims: string | null
+  /** The admin who acts for the user; null for the user's own sign-in. */
+  impersonatorId: string | null
 }
 
 /** What an access token needs of a live family. */
@@ -41,6 +44,8 @@ export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
   scope: string | null
   /** As in the table. */
   claims: string | null
+  /** As in `Family`. */
+  impersonatorId: string | null
 }
 
 /** A token family in a list. */
@@ -48,22 +53,26 @@ type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 's
 
 /** The sign-ins of users in apps: finds, lists and revokes them. `RefreshTokens` creates them. */
 export class TokenFamilies {
-  readonly #parts: AccountBasis
+  readonly #parts: AccountBasis & { sessions: Sessions }
 
-  constructor(parts: AccountBasis) {
+  constructor(parts: AccountBasis & { sessions: Sessions }) {
     this.#parts = parts
   }
 
-  /** A family with its user's role; `undefined` when it is revoked, expired or idle, or its user is blocked. */
+  /**
+   * A family with its user's role; `undefined` when it is revoked, expired or idle, or its user is blocked, or when the session has ended
+   * in which an admin acts for the user.
+   */
   async findLive(db: Queryable, familyId: string, userId: string): Promise<LiveFamily | undefined> {
     const { clock, limits, admins } = this.#parts
     const now = clock.now()
-    return db
+    const family = await db
       .selectFrom('token_families')
       .innerJoin('users', 'users.id', 'token_families.user_id')
       .select(['token_families.client_id as clientId', 'token_families.provider as provider'])
       .select(['token_families.acr as acr', 'token_families.amr as amr', 'token_families.scope as scope'])
       .select('token_families.claims as claims')
+      .select(['token_families.impersonator_id as impersonatorId', 'token_families.session_id as sessionId'])
       .select(roleExpression(admins, 'token_families').as('role'))
       .where('token_families.id', '=', familyId)
       .where('token_families.user_id', '=', userId)
@@ -72,6 +81,9 @@ export class TokenFamilies {
       .where('token_families.last_seen_at', '>', now - limits.idle)
       .where('users.blocked_at', 'is', null)
       .executeTakeFirst()
+    if (!family || family.impersonatorId === null) return family
+    const isLive = family.sessionId !== null && (await this.#parts.sessions.isLiveById(db, family.sessionId))
+    return isLive ? family : undefined
   }
 
   /** The user of a family, which may have ended. */

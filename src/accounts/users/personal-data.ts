@@ -47,7 +47,7 @@ async function readSignIns(db: Queryable, id: string) {
   const sessions = await db
     .selectFrom('sessions')
     .select(['id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at', 'expires_at'])
-    .select(['revoked_at', 'authenticated_at'])
+    .select(['revoked_at', 'authenticated_at', 'impersonator_id', 'impersonation_reason'])
     .where('user_id', '=', id)
     .execute()
   const hosts = await db
@@ -59,7 +59,7 @@ async function readSignIns(db: Queryable, id: string) {
   const apps = await db
     .selectFrom('token_families')
     .select(['id', 'client_id', 'provider', 'address', 'user_agent', 'created_at', 'last_seen_at'])
-    .select(['expires_at', 'revoked_at', 'authenticated_at'])
+    .select(['expires_at', 'revoked_at', 'authenticated_at', 'impersonator_id', 'impersonation_reason'])
     .where('user_id', '=', id)
     .execute()
   const consents = await db

@@ -132,6 +132,9 @@ const User = Type.Object({
     Type.Enum(['role', 'ADMIN_IDENTITIES', 'groups']),
     'The source of the admin role; requests can change only `role`. Null for a user.',
   ),
+  mayBeImpersonated: Type.Boolean({
+    description: 'Whether the caller may act for the user after a recent sign-in (`IMPERSONATION`)',
+  }),
   blockedAt: nullable(DateTime),
   createdAt: DateTime,
   lastSeenAt: nullable(DateTime, 'Accurate to the minute. Null for an imported user who has never signed in'),
@@ -157,7 +160,7 @@ function detailRoute(scope: App, services: AccountServices): void {
       config: read,
       schema: { tags, summary: 'One user, with counts', params: IdParams, response: { 200: User } },
     },
-    async ({ params: { id } }) => {
+    async ({ params: { id }, principal }) => {
       const account = await accountOf(services, id)
       const [profile, identities, list, by] = await Promise.all([
         users.profile(database.reader, id),
@@ -174,6 +177,11 @@ function detailRoute(scope: App, services: AccountServices): void {
         groups: [...profile.groups],
         ownGroups: [...profile.ownGroups],
         adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
+        mayBeImpersonated:
+          principal?.kind === 'session' &&
+          services.impersonations.isOn &&
+          account.role === 'user' &&
+          blockedAt === null,
         blockedAt: isoTimeOrNull(blockedAt),
         createdAt: isoTime(createdAt),
         lastSeenAt: lastSeenAt === 0 ? null : isoTime(lastSeenAt),

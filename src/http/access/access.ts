@@ -66,6 +66,9 @@ export function guardRoutes(app: FastifyInstance, guarding: GuardParts): void {
       }
       const pending = limits.countByCaller(request, reply, principal)
       if (pending) await pending
+      const mayWrite = route.config?.whileImpersonating === true
+      if (principal.impersonator && !mayWrite && !safeMethods.has(request.method))
+        throw new Problem('impersonating')
       requireAccess(access, principal)
     }
     const others = route.onRequest ? [route.onRequest].flat() : []
@@ -86,6 +89,7 @@ const notedProblems: ReadonlySet<string> = new Set([
   'forbidden',
   'insufficient-scope',
   'second-factor-needed',
+  'impersonating',
 ])
 
 /** Untyped code can declare routes too. */

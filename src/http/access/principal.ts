@@ -73,6 +73,11 @@ export interface Principal {
   clientId?: string
   /** Whose subscribers the portal is open for. */
   owner?: string
+  /**
+   * The admin who acts for the user `userId`. The caller may read, and change only what routes with `whileImpersonating` change.
+   * `sessionId` is the admin's own session, if the credential is a session.
+   */
+  impersonator?: { userId: string; sessionId?: string }
 }
 
 /**
@@ -102,6 +107,8 @@ declare module 'fastify' {
     optionalBody?: boolean
     /** In demo mode it needs no credential, from this machine. */
     openInDemo?: boolean
+    /** An admin who acts for a user may call it, although it changes something. */
+    whileImpersonating?: true
   }
   interface FastifyRequest {
     principal: Principal | undefined

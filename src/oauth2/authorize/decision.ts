@@ -183,6 +183,8 @@ export class Decision {
   async #askConsent(reply: FastifyReply, session: Session, asked: Wanted): Promise<Authorization> {
     if (asked.wanted.prompt.has('none'))
       throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
+    if (session.impersonatorId !== null)
+      throw new AuthorizationError('access_denied', 'an admin who acts for the person cannot allow apps')
     const requestUri = await this.#park(asked)
     return {
       page: await askConsent(this.#parts, reply, {
@@ -240,9 +242,9 @@ function isParked(asked: Wanted): asked is Parked {
 
 function originOf(
   request: FastifyRequest,
-  { id: sessionId, userId }: Session,
+  { id: sessionId, userId, impersonatorId }: Session,
 ): AuditOrigin & { userId: string } {
-  return { ...auditOrigin(request), actor: `user:${userId}`, sessionId, userId }
+  return { ...auditOrigin(request), actor: `user:${impersonatorId ?? userId}`, sessionId, userId }
 }
 
 /** What a sign-in has to do before the app gets a code. */

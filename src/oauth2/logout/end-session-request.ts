@@ -154,7 +154,7 @@ export class SignOut {
 
   /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
   async end(
-    { id, userId, provider }: Session,
+    { id, userId, provider, impersonatorId }: Session,
     wanted: EndSessionRequest,
     origin: AuditOrigin,
   ): Promise<Next | undefined> {
@@ -165,7 +165,7 @@ export class SignOut {
         ...origin,
         action: 'user.signed_out',
         userId,
-        actor: `user:${userId}`,
+        actor: `user:${impersonatorId ?? userId}`,
         sessionId: id,
         target: `session:${id}`,
         ...(client && { detail: { app: client.id } }),
@@ -173,6 +173,8 @@ export class SignOut {
     )
     const postLogoutRedirectUri = `${baseUrl().replace(/(?<!\/)\/+$/, '')}${returnPath}`
     const next = await this.next(wanted, userId)
+    // The admin who acted for the user did not sign in at the user's provider.
+    if (impersonatorId !== null) return next
     const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
     return atProvider ? { url: atProvider.href, asks: false } : next
   }

@@ -54,7 +54,7 @@ export async function endSessionRoutes(app: App, parts: OAuth2Services): Promise
 }
 
 function startRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, sessionCookie, signOut } = parts
+  const { sessions, impersonations, sessionCookie, signOut } = parts
   routes.get(
     path,
     {
@@ -86,7 +86,7 @@ function startRoute(routes: App, parts: OAuth2Services): void {
       const next = session
         ? await signOut.end(session, wanted, auditOrigin(request))
         : await signOut.next(wanted, undefined)
-      if (session) sessionCookie.clear(reply)
+      if (session && !(await impersonations.restore(reply))) sessionCookie.clear(reply)
       return goOn(reply, next)
     },
   )
@@ -119,7 +119,7 @@ function formRoute(routes: App): void {
 
 /** The form of the confirmation page. */
 function confirmRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, sessionCookie, signOut, baseUrl } = parts
+  const { sessions, impersonations, sessionCookie, signOut, baseUrl } = parts
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
     if (next && !next.asks) void reply.header('refresh', `0;url=${next.url}`)
@@ -128,7 +128,12 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
   routes.post(
     `${path}/confirm`,
     {
-      config: { access: 'session', rateLimit, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
+      config: {
+        access: 'session',
+        rateLimit,
+        whileImpersonating: true,
+        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
+      },
       schema: {
         tags,
         summary: 'The form of the sign-out confirmation page',
@@ -150,7 +155,7 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
       const next = session
         ? await signOut.end(session, wanted, auditOrigin(request))
         : await signOut.next(wanted, undefined)
-      sessionCookie.clear(reply)
+      if (!(await impersonations.restore(reply))) sessionCookie.clear(reply)
       return refresh(reply, next)
     },
   )

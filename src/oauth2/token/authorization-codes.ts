@@ -123,20 +123,20 @@ export class AuthorizationCodes {
     request: AppCodeExchange,
     accept?: (family: Family) => void,
   ): Promise<ExchangedCode | InvalidGrant> {
-    const { database, clock, refreshTokens } = this.#parts
+    const { database, clock, refreshTokens, sessions } = this.#parts
     const now = clock.now()
     const hash = hashToken(request.code)
     const familyId = refreshTokens.newFamilyId()
     return database.transaction(async (tx) => {
       // The end of a session locks the session before the code, too.
-      const [isLocked, used] = await Promise.all([
+      const [session, used] = await Promise.all([
         lockSessionOfCode(tx, hash),
         tx.executeQuery(useStatement(tx, { hash, now, familyId, clientId: request.clientId })),
       ])
       const [row] = used.rows
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request) }
       const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
-      const isOver = row.session_id !== null && !isLocked
+      const isOver = row.session_id !== null && !session
       if (isOver || row.user_blocked_at !== null || !isValid(row, request, now))
         return { invalidGrant: true, userId }
       const {
@@ -152,11 +152,15 @@ export class AuthorizationCodes {
       const granted = { familyId, userId, clientId, scope, resource, claims }
       const { lifetime } = request
       const origin = { sessionId, provider, address, userAgent }
+      const impersonation = impersonationOf(session)
+      if (impersonation && !(await sessions.isLiveById(tx, session!.id)))
+        return { invalidGrant: true, userId }
       const created = await refreshTokens.createFamily(tx, {
         ...granted,
         ...origin,
         authentication,
         lifetime,
+        impersonation,
       })
       accept?.(created.family)
       return { ...created, nonce }
@@ -202,6 +206,13 @@ export class AuthorizationCodes {
       await this.#parts.tokenFamilies.revokeReused(tx, { ...used, id: used.family_id }, origin)
     return used?.user_id
   }
+}
+
+/** Tokens that an admin gets while acting for a user name the admin, and end with the session. */
+function impersonationOf(session: Awaited<ReturnType<typeof lockSessionOfCode>>) {
+  const adminId = session?.impersonator_id
+  if (!session || typeof adminId !== 'string') return undefined
+  return { adminId, reason: session.impersonation_reason ?? '', endsAt: session.expires_at }
 }
 
 function isValid(

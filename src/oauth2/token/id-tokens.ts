@@ -36,7 +36,7 @@ export class IdTokens {
     more: { nonce: string | null; accessToken: string; own: Readonly<Record<string, unknown>> },
   ): Promise<string> {
     const { signingKeys: keys, clock, baseUrl, userClaims } = this.#parts
-    const { userId, provider, familyId, authenticatedAt, amr, scope } = family
+    const { userId, provider, familyId, authenticatedAt, amr, scope, impersonatorId } = family
     const algorithm = client.idTokenAlgorithm
     const asked = readStoredClaims(client, family.claims)
     const ofScopes = client.idTokenClaims === 'minimal' ? '' : (scope ?? '')
@@ -57,6 +57,7 @@ export class IdTokens {
         ...(more.nonce !== null && { nonce: more.nonce }),
         ...(acr !== null && { acr }),
         ...(amr !== null && { amr: amr.split(' ') }),
+        ...(impersonatorId !== null && { act: { sub: impersonatorId } }),
       },
       { typ: 'JWT', algorithm },
     )

@@ -33,6 +33,9 @@ const members = {
   sid: Text,
   acr: Text,
   amr: Type.Optional(Type.Array(Type.String())),
+  act: Type.Optional(
+    Type.Object({ sub: Type.String() }, { description: 'The admin who acts for the user (RFC 8693)' }),
+  ),
 }
 /** With the claims of `login.claims`. */
 const Answer = Type.Object(members, { additionalProperties: true })
@@ -90,6 +93,7 @@ function describe(client: Client, known: KnownToken, issuer: string): Static<typ
     sid: family.familyId,
     iat: Math.floor(createdAt / 1000),
     exp: Math.floor(expiresAt / 1000),
+    ...(family.impersonatorId !== null && { act: { sub: family.impersonatorId } }),
     ...(scope !== '' && { scope }),
   }
 }

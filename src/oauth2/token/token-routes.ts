@@ -110,6 +110,7 @@ async function tokenResponse(
     familyEnds: family?.expiresAt,
     acr: family?.acr ?? null,
     amr: family?.amr ?? null,
+    impersonatorId: family?.impersonatorId ?? null,
     scope,
     resource,
     own,

@@ -71,9 +71,14 @@ export interface SignInColumns {
   /** The absolute end; the idle end is last_seen_at plus the idle time. */
   expires_at: number
   revoked_at: number | null
+  /** The admin who acts for the user, and why; null for the user's own sign-in. */
+  impersonator_id: string | null
+  impersonation_reason: string | null
 }
 
 export interface SessionsTable extends SignInColumns {
+  /** The session of the admin who acts for the user. This session ends with it. */
+  impersonator_session_id: string | null
   /** SHA-256 of the cookie's token. */
   token_hash: Uint8Array
 }

@@ -12,7 +12,8 @@ export const nameOfDevice = ({ appName, device }: Device): string =>
 /** Distinguishes sign-ins from devices of one name. */
 export const signedInText = ({ createdAt }: Device): string => `signed in ${formatExact(new Date(createdAt))}`
 
-const placeOf = ({ kind, userAgent, address }: Device): string => {
+const placeOf = ({ kind, userAgent, address, impersonation }: Device): string => {
+  if (impersonation) return `${impersonation.by ?? 'An administrator'} is acting for you: ${impersonation.reason}`
   const version = browserVersion(userAgent)
   return [
     kind === 'app' ? 'App' : version === undefined ? 'Browser' : `Version ${version}`,

@@ -4,6 +4,7 @@ import type { UserDetail } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
 import { useSession } from '../../api/session.ts'
 import { Button, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
+import { ActForUser } from './act-for-user.tsx'
 import { DeleteUser } from './delete-user.tsx'
 
 /** Which sessions end, as the first sentence of a consequence; empty without sessions. */
@@ -83,6 +84,7 @@ export function UserActions({ user }: { user: UserDetail }) {
     )
   return (
     <>
+      {user.mayBeImpersonated && <ActForUser user={user} />}
       {sessions > 0 && (
         <Button icon={<LogOut size={16} aria-hidden />} busy={end.isPending} onClick={() => void endAll()}>
           End all sessions

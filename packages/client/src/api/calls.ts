@@ -51,7 +51,7 @@ export interface Calls {
   }
   /** The signed-in user and the session */
   'GET /auth/session': {
-    answer: { sub: string; user: { id: string; sub: string; email: string | null; email_verified: boolean; name: string | null; picture: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; stepUp?: string }
+    answer: { sub: string; user: { id: string; sub: string; email: string | null; email_verified: boolean; name: string | null; picture: string | null; role: "user" | "admin" }; session: { id: string; kind: "session" | "token" }; impersonation?: { by: { id: string; name: string | null }; reason: string }; stepUp?: string }
   }
   /** Sign out; a form is redirected to /login */
   'POST /auth/logout': {
@@ -63,7 +63,7 @@ export interface Calls {
   }
   /** My sessions in browsers and apps; an app sees only its own */
   'GET /auth/sessions': {
-    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string; impersonation: { by: string | null; reason: string } | null })[] }
   }
   /** Sign out everywhere else: revokes my other sessions; an app revokes only its own */
   'DELETE /auth/sessions': {
@@ -77,12 +77,12 @@ export interface Calls {
   /** One user, with counts */
   'GET /users/{id}': {
     params: { id: string }
-    answer: { id: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; ownGroups: (string)[]; provider: string; providerId: string; role: "user" | "admin"; adminBy: "role" | "ADMIN_IDENTITIES" | "groups" | null; blockedAt: string | null; createdAt: string; lastSeenAt: string | null; counts: { identities: number; browsers: number; apps: number } }
+    answer: { id: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; provider: string; providerId: string; role: "user" | "admin"; adminBy: "role" | "ADMIN_IDENTITIES" | "groups" | null; mayBeImpersonated: boolean; blockedAt: string | null; createdAt: string; lastSeenAt: string | null; counts: { identities: number; browsers: number; apps: number } }
   }
-  /** Block or unblock an account, or change its role or groups; revokes its sessions and tokens */
+  /** Block or unblock an account or change its role; revokes its sessions and tokens */
   'PATCH /users/{id}': {
     params: { id: string }
-    body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined; groups?: (string)[] | undefined }
+    body: { blocked?: boolean | undefined; role?: "user" | "admin" | undefined }
     answer: { id: string; email: string | null; name: string | null; provider: string; providerId: string; role: "user" | "admin"; blockedAt: string | null; createdAt: string }
   }
   /** Delete an account with its identities, sessions, consents and tokens */
@@ -93,7 +93,7 @@ export interface Calls {
   /** A user's sessions in browsers and apps */
   'GET /users/{id}/sessions': {
     params: { id: string }
-    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string })[] }
+    answer: { data: ({ id: string; kind: "browser" | "app"; current: boolean; device: string; app: string | null; appName: string | null; provider: string; address: string | null; userAgent: string | null; createdAt: string; lastSeenAt: string; expiresAt: string; impersonation: { by: string | null; reason: string } | null })[] }
   }
   /** Revoke all sessions of a user, in browsers and apps; the user may sign in again */
   'DELETE /users/{id}/sessions': {
@@ -103,6 +103,16 @@ export interface Calls {
   /** Revoke one session of a user */
   'DELETE /users/{id}/sessions/{sessionId}': {
     params: { id: string; sessionId: string }
+    answer: undefined
+  }
+  /** Act for a user: replaces the browser's session for up to an hour */
+  'POST /users/{id}/impersonate': {
+    params: { id: string }
+    body: { reason: string }
+    answer: { session: { id: string; expiresAt: string } }
+  }
+  /** Stop acting for a user: the browser gets the administrator's session back */
+  'POST /auth/impersonation/stop': {
     answer: undefined
   }
   /** My identities */
@@ -138,21 +148,6 @@ export interface Calls {
   }
   /** Revoke an API key immediately */
   'DELETE /keys/{id}': {
-    params: { id: string }
-    answer: undefined
-  }
-  /** Invitations, newest first; until 30 days after their expiry */
-  'GET /invitations': {
-    query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
-  }
-  /** Invite a person; only this response contains the link */
-  'POST /invitations': {
-    body: { email?: string | undefined; role?: "user" | "admin" | undefined; groups?: (string)[] | undefined; expiresIn?: number | undefined }
-    answer: { id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null; url: string }
-  }
-  /** Revoke an invitation */
-  'DELETE /invitations/{id}': {
     params: { id: string }
     answer: undefined
   }
@@ -194,23 +189,23 @@ export interface Calls {
   /** Apps, including declared ones, newest first */
   'GET /clients': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; idTokenClaims: "scopes" | "minimal"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Create an app; only this response contains its secret */
   'POST /clients': {
-    body: { name: string; confidential?: boolean | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; idTokenClaims?: "scopes" | "minimal" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
-    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; idTokenClaims: "scopes" | "minimal"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null; secret?: string }
+    body: { name: string; confidential?: boolean | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null; secret?: string }
   }
   /** One app */
   'GET /clients/{id}': {
     params: { id: string }
-    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; idTokenClaims: "scopes" | "minimal"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null; secrets: ({ id: string; begins: string; createdAt: string; expiresAt: string | null })[] }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null; secrets: ({ id: string; begins: string; createdAt: string; expiresAt: string | null })[] }
   }
   /** Change an app; null selects the default */
   'PATCH /clients/{id}': {
     params: { id: string }
-    body: { name?: string | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; idTokenClaims?: "scopes" | "minimal" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
-    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; idTokenClaims: "scopes" | "minimal"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null }
+    body: { name?: string | undefined; redirectUris?: (string)[] | undefined; postLogoutRedirectUris?: (string)[] | undefined; backchannelLogoutUri?: string | null | undefined; jwks?: { keys: (Record<string, unknown>)[] } | null | undefined; scopes?: (string)[] | null | undefined; audience?: string | (string)[] | null | undefined; audiences?: (string)[] | null | undefined; firstParty?: boolean | null | undefined; clientCredentials?: boolean | null | undefined; deviceGrant?: boolean | null | undefined; admin?: boolean | null | undefined; managesSessions?: boolean | null | undefined; accessTokenLifetime?: number | null | undefined; refreshTokenLifetime?: number | null | undefined; idTokenAlgorithm?: "ES256" | "RS256" | "EdDSA" | null | undefined; reauthenticationProof?: "required" | "when-supported" | null | undefined }
+    answer: { id: string; name: string; declared: boolean; registered: boolean; confidential: boolean; redirectUris: (string)[]; postLogoutRedirectUris: (string)[]; backchannelLogoutUri: string | null; jwks: { keys: (Record<string, unknown>)[] } | null; scopes: (string)[]; audience: (string)[] | null; audiences: (string)[]; firstParty: boolean; clientCredentials: boolean; deviceGrant: boolean; admin: boolean; managesSessions: boolean; accessTokenLifetime: number | null; refreshTokenLifetime: number | null; idTokenAlgorithm: "ES256" | "RS256" | "EdDSA"; reauthenticationProof: "required" | "when-supported"; createdAt: string | null; updatedAt: string | null }
   }
   /** Delete an app; its tokens are rejected immediately */
   'DELETE /clients/{id}': {
@@ -270,7 +265,7 @@ export interface Calls {
   /** Check a token and return its claims (RFC 7662; JSON or form) */
   'POST /oauth2/introspect': {
     body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
-    answer: { active: boolean; scope?: string; client_id?: string; token_type?: string; exp?: number; iat?: number; auth_time?: number; sub?: string; aud?: string | (string)[]; iss?: string; jti?: string; sid?: string; acr?: string; amr?: (string)[] }
+    answer: { active: boolean; scope?: string; client_id?: string; token_type?: string; exp?: number; iat?: number; auth_time?: number; sub?: string; aud?: string | (string)[]; iss?: string; jti?: string; sid?: string; acr?: string; amr?: (string)[]; act?: { sub: string } }
   }
   /** End the sign-in that a token belongs to (RFC 7009; JSON or form) */
   'POST /oauth2/revoke': {
@@ -753,7 +748,7 @@ export interface Calls {
   }
   /** The lists that the caller can read, with fields, filters, sorts and writes */
   'GET /lists': {
-    answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "iprefix" | "contains" | "icontains" | "not" | "notIn" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; one: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
+    answer: { data: ({ name: string; path: string; summary: string; key: string; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; filters: ({ parameter: string; operator: "equals" | "in" | "atLeast" | "above" | "atMost" | "below" | "prefix" | "iprefix" | "contains" | "icontains" | "not" | "notIn" | "has" | "flag" | "null" | "positiveWhenTrue" | "search"; field: string | null; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; values?: (string)[]; description: string })[]; sorts: (string)[]; order: (string)[]; expansions: ({ name: string; from: string | null; many: boolean; fields: ({ name: string; type: "text" | "enum" | "uuid" | "integer" | "bigint" | "number" | "real" | "numeric" | "boolean" | "time" | "milliseconds" | "timestamp" | "timeText" | "date" | "json"; nullable: boolean; values?: (string)[]; description: string })[]; description: string })[]; pages: ("cursor" | "offset" | "keyset")[]; limit: { default: number; max: number }; total: "exact" | "estimate" | "none"; selectable: boolean; one: boolean; exports: ("ndjson" | "csv")[]; access: "public" | "user" | "admin"; writes: { create: unknown; change: unknown; delete: boolean } | null })[] }
   }
   /** Find events, deliveries, subscribers, people, apps, keys, sources and handlers */
   'GET /search': {

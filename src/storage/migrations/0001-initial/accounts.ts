@@ -38,13 +38,18 @@ export const accounts: SchemaPart = {
     create index identities_of_admin_groups on identities (provider, admin_group) where admin_group is not null;
 
     -- One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at.
+    -- The columns of an impersonator are set while an admin acts for the user: the admin, the admin's own session, and why.
     create table sessions (
       id ${sortedText} primary key, token_hash ${bytes} not null unique,
       user_id ${sortedText} not null references users (id) on delete cascade,
       provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
-      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText}
+      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
+      impersonator_id ${sortedText}, impersonation_reason text,
+      impersonator_session_id ${sortedText} references sessions (id) on delete cascade
     ) ${strict};
+    -- For the end of an admin's session, which ends those that the admin opened from it, and for the cascade.
+    create index sessions_of_impersonator on sessions (impersonator_session_id) where impersonator_session_id is not null;
     -- For the list of a user's sessions, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
     create index sessions_of_user on sessions (user_id, revoked_at);
     -- For the sweeper, which deletes expired sessions.

@@ -23,7 +23,8 @@ export const login: SchemaPart = {
       client_id ${sortedText} not null, provider text not null, address text, user_agent text,
       created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
       authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
-      session_id ${sortedText}, scope text, resource text, claims text
+      session_id ${sortedText}, scope text, resource text, claims text,
+      impersonator_id ${sortedText}, impersonation_reason text
     ) ${strictByKey};
     -- For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
     create index token_families_of_user on token_families (user_id, revoked_at);

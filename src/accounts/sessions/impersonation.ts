@@ -1,0 +1,181 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Static, Type } from 'typebox'
+import { hashToken } from '../../crypto/tokens.ts'
+import { Problem } from '../../errors.ts'
+import type { Principal } from '../../http/access/principal.ts'
+import type { ShownImpersonation } from '../../http/pages/impersonation-banner.ts'
+import { HostCookie } from '../../http/responses/host-cookie.ts'
+import { nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
+import type { Tx } from '../../storage/database.ts'
+import { auditOrigin, type Audit } from '../audit/audit.ts'
+import type { AccountBasis } from '../services.ts'
+import type { Administration } from '../users/administration.ts'
+import { lockUser } from '../users/users.ts'
+import type { Session } from './session-lookup.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Milliseconds for which an admin may act for a user. */
+const longest = 3_600_000
+
+interface ImpersonationParts extends AccountBasis {
+  sessions: Sessions
+  administration: Administration
+  audit: Audit
+  sessionCookie: HostCookie
+  baseUrl: () => string
+  /** The setting `IMPERSONATION`. */
+  isOn: boolean
+}
+
+/** Who acts for the user of a session, for the user and for the admin. */
+export const ImpersonationView = Type.Object({
+  by: Type.Object({ id: Type.String(), name: nullable(Type.String()) }, { description: 'The admin' }),
+  reason: Type.String(),
+})
+
+/** Why an admin may not act for a user. */
+type Refusal = 'account-blocked' | 'account-is-admin'
+
+/**
+ * Admins who act for a user: a session as that user, in the admin's browser, which ends with the admin's own session. Meanwhile the
+ * browser has both tokens, and the session cookie has the one of the user, so that nothing is done as the admin by mistake.
+ */
+export class Impersonations {
+  readonly isOn: boolean
+  readonly #parts: ImpersonationParts
+  /** The token of the admin's own session, and the hash of that of the user's, without which it has no effect. */
+  readonly #returnCookie: HostCookie
+
+  constructor(parts: ImpersonationParts) {
+    this.isOn = parts.isOn
+    this.#parts = parts
+    this.#returnCookie = new HostCookie('postern_impersonator', parts.baseUrl, /^[\w-]{43}\.[\w-]{43}$/)
+  }
+
+  /**
+   * Opens a session as a user. One of the admin's session that is open already ends.
+   * @param own the admin's session and its token
+   * @throws Problem `not-found`, `conflict` for a blocked user and for an admin
+   */
+  async start(
+    reply: FastifyReply,
+    { userId, reason }: { userId: string; reason: string },
+    own: { session: Session; token: string },
+  ): Promise<{ id: string; expiresAt: number }> {
+    const { database, clock, audit, sessionCookie } = this.#parts
+    const origin = auditOrigin(reply.request)
+    const endsAt = Math.min(clock.now() + longest, own.session.expiresAt)
+    const opened = await database.transaction(async (tx) => {
+      const provider = await this.#providerOf(tx, userId)
+      if (typeof provider !== 'string') return provider.refusal
+      const impersonation = { adminId: own.session.userId, adminSessionId: own.session.id, reason, endsAt }
+      await this.#endOpen(tx, own.session.id)
+      const session = await this.#parts.sessions.create(tx, {
+        userId,
+        provider,
+        address: null,
+        userAgent: undefined,
+        // Nobody authenticated the user.
+        authentication: { at: clock.now(), proof: 'unproven', acr: null, amr: null },
+        impersonation,
+      })
+      const entry = { action: 'impersonation.started', target: `session:${session.id}` } as const
+      const detail = { reason, until: isoTime(endsAt) }
+      await audit.record(tx, { ...origin, ...entry, userId, detail })
+      return session
+    })
+    if (typeof opened === 'string') {
+      await audit.note({ ...origin, action: 'impersonation.refused', userId, code: opened })
+      throw new Problem('conflict', { detail: refusals[opened] })
+    }
+    const maxAge = Math.max(1, Math.floor((own.session.expiresAt - clock.now()) / 1000))
+    // It outlives its session, so that the browser can show that it is the one that had it; see `restore`.
+    sessionCookie.set(reply, opened.token, maxAge)
+    this.#returnCookie.set(reply, `${own.token}.${hashText(opened.token)}`, maxAge)
+    return { id: opened.id, expiresAt: endsAt }
+  }
+
+  /**
+   * Gives the browser the admin's own session back, after the session as a user has ended. Without that, the session cookie stays.
+   * @returns the admin's own session and its token
+   */
+  async restore(reply: FastifyReply): Promise<{ session: Session; token: string } | undefined> {
+    const { sessions, sessionCookie, clock } = this.#parts
+    const { request } = reply
+    const current = sessionCookie.read(request)
+    const [token, hash] = this.#returnCookie.read(request)?.split('.') ?? []
+    if (current === undefined || token === undefined || hash !== hashText(current)) return undefined
+    if (await sessions.look(current)) return undefined
+    this.#returnCookie.clear(reply)
+    const session = await sessions.find(token)
+    if (!session) return undefined
+    sessionCookie.set(reply, token, Math.max(1, Math.floor((session.expiresAt - clock.now()) / 1000)))
+    return { session, token }
+  }
+
+  /** What the banner of pages says; `undefined` unless an admin acts for a user in this browser. */
+  async shown(request: FastifyRequest): Promise<ShownImpersonation | undefined> {
+    const { sessions, sessionCookie, database } = this.#parts
+    const token = sessionCookie.read(request)
+    const session = token === undefined ? undefined : await sessions.look(token)
+    if (!session || session.impersonatorId === null) return undefined
+    const query = database.reader
+      .selectFrom('users')
+      .select(['name', 'email'])
+      .where('id', '=', session.userId)
+    const user = await query.executeTakeFirst()
+    return { user: user?.name ?? user?.email ?? session.userId, until: isoTime(session.expiresAt) }
+  }
+
+  /** Who acts for the user of a call; `undefined` for the user's own. */
+  async describe({
+    impersonator,
+    kind,
+    sessionId = '',
+  }: Principal): Promise<Static<typeof ImpersonationView> | undefined> {
+    if (!impersonator) return undefined
+    const table = kind === 'session' ? 'sessions' : 'token_families'
+    const { reader } = this.#parts.database
+    const row = await reader
+      .selectFrom(table as 'sessions')
+      .select('impersonation_reason as reason')
+      .where('id', '=', sessionId)
+      .executeTakeFirst()
+    const admin = await reader
+      .selectFrom('users')
+      .select('name')
+      .where('id', '=', impersonator.userId)
+      .executeTakeFirst()
+    return { by: { id: impersonator.userId, name: admin?.name ?? null }, reason: row?.reason ?? '' }
+  }
+
+  /** The provider that names the user's groups, or why nobody may act for the user. @throws Problem `not-found` */
+  async #providerOf(tx: Tx, userId: string): Promise<string | { refusal: Refusal }> {
+    // Its lock: a block or a new role then comes before, or finds the new session and ends it.
+    if (!(await lockUser(tx, userId))) throw new Problem('not-found')
+    const account = await this.#parts.administration.find(tx, userId)
+    if (!account) throw new Problem('not-found')
+    if (account.role === 'admin') return { refusal: 'account-is-admin' }
+    return account.blockedAt === null ? account.provider : { refusal: 'account-blocked' }
+  }
+
+  async #endOpen(tx: Tx, adminSessionId: string): Promise<void> {
+    const open = await tx
+      .selectFrom('sessions')
+      .select(['id', 'user_id'])
+      .where('impersonator_session_id', '=', adminSessionId)
+      .where('revoked_at', 'is', null)
+      .execute()
+    for (const { id, user_id: userId } of open) await this.#parts.sessions.revokeAll(tx, userId, { id })
+  }
+}
+
+const refusals: Record<Refusal, string> = {
+  'account-blocked': 'The account is blocked: unblock it first.',
+  'account-is-admin': 'Nobody can act for an administrator.',
+}
+
+function hashText(token: string): string {
+  return hashToken(token).toString('base64url')
+}

@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { escapeHtml } from './html.ts'
+
+/** What the banner says. */
+export interface ShownImpersonation {
+  /** The name of the user whom the admin acts for. */
+  user: string
+  /** ISO 8601. */
+  until: string
+}
+
+/**
+ * Puts a banner on every page while an admin acts for a user. It is added where answers are sent and not by the pages, so that no page
+ * can be without it. Only browsers that got the cookie of an admin's own session are asked about.
+ * @param find reads who acts for whom in the browser of a request
+ */
+export function showImpersonations(
+  app: FastifyInstance,
+  find: (request: FastifyRequest) => Promise<ShownImpersonation | undefined>,
+): void {
+  const mayImpersonate = ({ headers: { cookie } }: FastifyRequest): boolean =>
+    cookie?.includes('postern_impersonator=') === true
+  app.addHook('onRequest', (request, _reply, done) => {
+    // Otherwise pages that are stored or compressed would come without the banner.
+    if (mayImpersonate(request))
+      for (const name of ['accept-encoding', 'if-none-match', 'if-modified-since'])
+        delete request.headers[name]
+    done()
+  })
+  app.addHook('onSend', async (request, reply, payload) => {
+    const type = String(reply.getHeader('content-type') ?? '')
+    if (!mayImpersonate(request) || !type.startsWith('text/html')) return payload
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
+    const shown = await find(request)
+    if (!shown) return payload
+    for (const name of ['etag', 'content-length']) reply.removeHeader(name)
+    reply.header('cache-control', 'no-store')
+    return withBanner(payload.toString(), banner(app.basePath, shown))
+  })
+}
+
+/** At the beginning of the body: it is then also the first thing that screen readers find. */
+function withBanner(html: string, element: string): string {
+  const at = /<body[^>]*>|(?=<main>)/.exec(html)
+  if (!at) return `${html}${element}`
+  const end = at.index + at[0].length
+  return `${html.slice(0, end)}\n${element}\n${html.slice(end)}`
+}
+
+function banner(basePath: string, { user, until }: ShownImpersonation): string {
+  return `<link rel="stylesheet" href="${basePath}/assets/impersonation.css">
+<form class="impersonation" method="post" action="${basePath}/auth/impersonation/stop" aria-label="Acting for a user" lang="en">
+<p>You are acting for <strong>${escapeHtml(user)}</strong> until ${until.slice(11, 16)} UTC. You can look, but not change anything.</p>
+<button>Stop</button>
+</form>`
+}
