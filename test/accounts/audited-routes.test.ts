@@ -34,6 +34,8 @@ const exceptions: Record<string, string> = {
   'POST /auth/token': 'the sign-in that it completes has its entry; refused codes and tokens have theirs',
   'POST /device': 'a person decides on a page; test/oauth2/device.test.ts checks the entries',
   'POST /oauth2/device_authorization': 'stores a request for ten minutes; the decision has its entry',
+  'POST /users/:id/impersonate': 'test/accounts/impersonation.test.ts: impersonation.started',
+  'POST /auth/impersonation/stop': 'test/accounts/impersonation.test.ts: impersonation.ended',
   'POST /oauth2/end-session': 'leads on to the GET route, which writes the entry of the sign-out',
 }
 

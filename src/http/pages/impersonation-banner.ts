@@ -27,15 +27,20 @@ export function showImpersonations(
         delete request.headers[name]
     done()
   })
-  app.addHook('onSend', async (request, reply, payload) => {
-    const type = String(reply.getHeader('content-type') ?? '')
-    if (!mayImpersonate(request) || !type.startsWith('text/html')) return payload
-    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
-    const shown = await find(request)
-    if (!shown) return payload
-    for (const name of ['etag', 'content-length']) reply.removeHeader(name)
-    reply.header('cache-control', 'no-store')
-    return withBanner(payload.toString(), banner(app.basePath, shown))
+  // Other answers go on in the same turn, as in guardRoutes.
+  app.addHook('onSend', (request, reply, payload, finish) => {
+    const isPage = String(reply.getHeader('content-type') ?? '').startsWith('text/html')
+    const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
+    if (!isPage || !isWhole || !mayImpersonate(request)) return finish(null, payload)
+    find(request).then(
+      (shown) => {
+        if (!shown) return finish(null, payload)
+        for (const name of ['etag', 'content-length']) reply.removeHeader(name)
+        reply.header('cache-control', 'no-store')
+        finish(null, withBanner(payload.toString(), banner(app.basePath, shown)))
+      },
+      (error: unknown) => finish(error as Error),
+    )
   })
 }
 

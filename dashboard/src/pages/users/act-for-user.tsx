@@ -22,7 +22,8 @@ export function ActForUser({ user: { id, name, email } }: { user: UserDetail }) 
 function ReasonDialog({ id, name, onClose }: { id: string; name: string; onClose: () => void }) {
   const [reason, setReason] = useState('')
   const start = useMutation({
-    mutationFn: () => api.post('/users/{id}/impersonate', { params: { id }, body: { reason: reason.trim() } }),
+    mutationFn: () =>
+      api.post('/users/{id}/impersonate', { params: { id }, body: { reason: reason.trim() } }),
     // The whole page: nothing that was read as the administrator stays.
     onSuccess: () => location.assign(`${boot.basePath}/dashboard`),
   })
@@ -34,8 +35,8 @@ function ReasonDialog({ id, name, onClose }: { id: string; name: string; onClose
     <Dialog open onClose={onClose} title={`Act for ${name}?`}>
       <Form problem={start.error} onSubmit={submit} className="grid gap-4">
         <p>
-          For up to an hour, this browser sees what the user sees, in the apps that they sign in to as well. You
-          cannot change anything in their account.
+          For up to an hour, this browser sees what the user sees, in the apps that they sign in to as well.
+          You cannot change anything in their account.
         </p>
         <TextField
           label="Reason"
@@ -45,7 +46,7 @@ function ReasonDialog({ id, name, onClose }: { id: string; name: string; onClose
           placeholder="Ticket 4711"
           hint="The user sees it with your name in the list of their devices. The audit log has it, too."
           value={reason}
-          onChange={setReason}
+          onChange={({ target }) => setReason(target.value)}
         />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
