@@ -46,7 +46,7 @@ export function showImpersonations(
 
 /** At the beginning of the body: it is then also the first thing that screen readers find. */
 function withBanner(html: string, element: string): string {
-  const at = /<body[^>]*>|(?=<main>)/.exec(html)
+  const at = /<body[^<>]*>|(?=<main>)/.exec(html)
   if (!at) return `${html}${element}`
   const end = at.index + at[0].length
   return `${html.slice(0, end)}\n${element}\n${html.slice(end)}`

@@ -13,7 +13,8 @@ export const nameOfDevice = ({ appName, device }: Device): string =>
 export const signedInText = ({ createdAt }: Device): string => `signed in ${formatExact(new Date(createdAt))}`
 
 const placeOf = ({ kind, userAgent, address, impersonation }: Device): string => {
-  if (impersonation) return `${impersonation.by ?? 'An administrator'} is acting for you: ${impersonation.reason}`
+  if (impersonation)
+    return `${impersonation.by ?? 'An administrator'} is acting for this account: ${impersonation.reason}`
   const version = browserVersion(userAgent)
   return [
     kind === 'app' ? 'App' : version === undefined ? 'Browser' : `Version ${version}`,
@@ -51,7 +52,11 @@ function columnsFor(onEnd: (device: Device) => void): Column<Device>[] {
       cell: (device) => (
         <span title={device.userAgent ?? undefined}>
           {nameOfDevice(device)} {device.current && <Badge tone="info">this device</Badge>}
-          <span className="block truncate text-sm text-soft">{placeOf(device)}</span>
+          <span
+            className={`block text-sm text-soft ${device.impersonation ? 'break-words whitespace-normal' : 'truncate'}`}
+          >
+            {placeOf(device)}
+          </span>
         </span>
       ),
     },
