@@ -1,5 +1,6 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { hashToken } from '../crypto/tokens.ts'
 import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
@@ -63,19 +64,7 @@ function providersRoute(routes: App, { providers }: LoginServices): void {
 }
 
 function loginPageRoute(routes: App, parts: LoginServices): void {
-  const {
-    providers,
-    database,
-    users,
-    sessions,
-    impersonations,
-    sessionCookie,
-    lastProvider,
-    refusals,
-    apps,
-    baseUrl,
-    demo,
-  } = parts
+  const { providers, database, users, lastProvider, refusals, apps, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -97,10 +86,7 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       const query: Partial<Record<string, string>> = readOAuthParameters(rawQuery(request.url)).values
       const { error, id, provider = '', return_to: wanted } = query
       const returnTo = safeReturnTo(wanted, baseUrl())
-      const token = sessionCookie.read(request)
-      const live = token === undefined ? undefined : await sessions.find(token)
-      // The time for which an admin acted for a user may be over.
-      const session = live ?? (await impersonations.restore(reply))?.session
+      const session = await sessionOf(parts, reply)
       const user = session && (await users.find(database.reader, session.userId))
       const browser = parts.binding.of(request, reply)
       const hash = query.offer && Buffer.from(query.offer, 'base64url')
@@ -198,6 +184,16 @@ async function findInvitation(
   const [kind, id = ''] = found.created_by.split(':')
   const inviter = kind === 'user' ? await users.find(reader, id) : undefined
   return { email: found.email, by: inviter?.name ?? undefined }
+}
+
+/** The session of the browser: an admin's own, if the time for which the admin acted for a user is over. */
+async function sessionOf(
+  { sessions, impersonations, sessionCookie }: LoginServices,
+  reply: FastifyReply,
+): Promise<Session | undefined> {
+  const token = sessionCookie.read(reply.request)
+  const session = token === undefined ? undefined : await sessions.find(token)
+  return session ?? (await impersonations.restore(reply))?.session
 }
 
 /** What the sign-in asks the provider for. GET /auth/{provider} checks the values. */
