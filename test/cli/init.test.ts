@@ -26,6 +26,7 @@ describe('postern init', () => {
     assert.match(read('.env'), /^POSTERN_SECRET=[\w-]{43}$/m)
     assert.equal(statSync(join(root, 'My Shop/.env')).mode & 0o777, 0o600)
     assert.match(read('.gitignore'), /^\.env$/m)
+    assert.match(read('postern.config.ts'), /sameAddress: 'offer'/)
     assert.match(read('.env.example'), /^POSTERN_SECRET=$/m)
   })
 

@@ -207,15 +207,15 @@ export class Flows {
   }
 
   /**
-   * Keeps the verified identity of a flow for ten minutes, until its person chooses in the same browser.
+   * Stores the verified identity of a flow for ten minutes, until the person chooses in the same browser.
    * @param location of the page with the choice
-   * @throws SignInFailure `account-exists` if the provider's profile is too large to be kept
+   * @throws SignInFailure `account-exists` if the provider's profile is too large to store
    */
   async offer({ state_hash: hash }: FlowsTable, verified: VerifiedIdentity, location: string): Promise<void> {
     const { database, keyring, clock } = this.#parts
     const json = JSON.stringify(verified)
     if (json.length > longestPending)
-      throw new SignInFailure('account-exists', new Error('the profile is too large to be kept'))
+      throw new SignInFailure('account-exists', new Error('the profile is too large to store'))
     const pending = keyring.seal(json, pendingContextOf({ state_hash: hash }))
     const outcome = JSON.stringify({ kind: 'failed', location } satisfies FlowOutcome)
     await database.single((db) =>
