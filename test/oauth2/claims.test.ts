@@ -118,6 +118,23 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.deepEqual(Object.keys(await toldBy(body)), ['sub'])
   })
 
+  test('an app that loses a scope gets no claim of it any more', async () => {
+    const app = { name: 'Shop', redirectUris: [callback], confidential: false, firstParty: true }
+    const made = await service.admin('/clients', { method: 'POST', json: app })
+    const { id } = (await made.json()) as { id: string }
+    const request = asking({ id_token: { email: null }, userinfo: { email: null } })
+    const first = await tokensOf(service, new Browser(), { client_id: id, ...request })
+    assert.equal((await toldBy(first))['email'], 'ann@example.com')
+    await service.admin(`/clients/${id}`, { method: 'PATCH', json: { scopes: ['openid', 'profile'] } })
+    assert.deepEqual(Object.keys(await toldBy(first)), ['sub'])
+    const { body } = await token(service, {
+      grant_type: 'refresh_token',
+      client_id: id,
+      refresh_token: String(first['refresh_token']),
+    })
+    assert.deepEqual([idTokenOf(body)['aud'], idTokenOf(body)['email']], [id, undefined])
+  })
+
   test('the page of consent shows them, and an earlier consent does not cover them', async () => {
     const browser = new Browser()
     await tokensOf(service, browser)
