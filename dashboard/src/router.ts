@@ -12,6 +12,7 @@ import { eventRoutes } from './pages/events/routes.ts'
 import { failureRoutes } from './pages/failures/routes.ts'
 import { handlerRoutes } from './pages/handlers/routes.ts'
 import { homeRoutes } from './pages/home/routes.ts'
+import { invitationRoutes } from './pages/invitations/routes.ts'
 import { providerRoutes } from './pages/providers/routes.ts'
 import { sourceRoutes } from './pages/sources/routes.ts'
 import { subscriberRoutes } from './pages/subscribers/routes.ts'
@@ -31,6 +32,7 @@ const routeTree = rootRoute.addChildren([
   ...customerRoutes,
   ...alertRoutes,
   ...userRoutes,
+  ...invitationRoutes,
   ...providerRoutes,
   ...appRoutes,
   ...dataRoutes,

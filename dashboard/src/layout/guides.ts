@@ -11,6 +11,7 @@ export const guides: Readonly<Record<string, string>> = {
   '/customers': 'guides/customers.html',
   '/alerts': 'guides/operating/alerts.html',
   '/users': 'guides/accounts.html',
+  '/invitations': 'guides/accounts/invitations.html',
   '/providers': 'guides/providers.html',
   '/apps': 'guides/apps.html',
   '/data': 'guides/lists.html',

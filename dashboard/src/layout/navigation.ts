@@ -9,6 +9,7 @@ import {
   House,
   KeyRound,
   ListChecks,
+  MailPlus,
   Radio,
   ScrollText,
   Send,
@@ -57,6 +58,7 @@ export const adminPlaces: readonly PlaceGroup[] = [
     label: 'People',
     places: [
       { to: '/users', label: 'Users', icon: Users },
+      { to: '/invitations', label: 'Invitations', icon: MailPlus },
       { to: '/providers', label: 'Providers', icon: ListChecks },
       { to: '/apps', label: 'Apps', icon: AppWindow },
     ],
