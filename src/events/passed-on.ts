@@ -7,7 +7,7 @@ export const longestChain = 32
  * The header that a delivery carries from the third event of a chain on: the position of its event. A service that posts an event because
  * of a delivery may send it back.
  */
-export const depthHeader = 'postern-depth'
+const depthHeader = 'postern-depth'
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 

@@ -46,7 +46,7 @@ import { type CountCalls, SharedRateLimiter } from './limits/rate-limiter.ts'
 import { Problem } from '../errors.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-export interface AppParts {
+interface AppParts {
   configuration: Configuration
   log: Log
   clock: Clock

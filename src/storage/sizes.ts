@@ -13,7 +13,7 @@ export interface DatabaseSize {
   spool?: number
 }
 
-export interface TableSize {
+interface TableSize {
   name: string
   /** PostgreSQL: of its statistics. SQLite: exact, or an upper bound from the row numbers. */
   rows: number

@@ -56,7 +56,7 @@ interface MigrationsTable {
 }
 
 /** A session at a host other than the service's own: the cookie there has a token of its own. */
-export interface HostSessionsTable {
+interface HostSessionsTable {
   /** SHA-256 of the cookie's token. */
   token_hash: Uint8Array
   session_id: string
@@ -66,7 +66,7 @@ export interface HostSessionsTable {
 }
 
 /** A one-time code that carries a session to another host. */
-export interface HostCodesTable {
+interface HostCodesTable {
   code_hash: Uint8Array
   session_id: string
   host: string
@@ -78,7 +78,7 @@ export interface HostCodesTable {
 }
 
 /** The server that last gave out the numbers of events and deliveries: one row. PostgreSQL only. */
-export interface ContinuityTable {
+interface ContinuityTable {
   one: number
   /** A random name, new each time that the database was taken back to an earlier state. */
   life: string
@@ -103,7 +103,7 @@ export interface MetricHistoryTable {
 }
 
 /** The use of a limit that holds for all processes together. See emitting/deliveries/allowances.ts. */
-export interface AllowancesTable {
+interface AllowancesTable {
   /** The kind of limit and its holder. */
   key: string
   /** When the full allowance is available again. */
@@ -111,7 +111,7 @@ export interface AllowancesTable {
 }
 
 /** The slots of one process for a handler with a declared concurrency. PostgreSQL only. */
-export interface HandlerSlotsTable {
+interface HandlerSlotsTable {
   /** The type or pattern that the handler was declared for. */
   handler: string
   /** The process: its id in `event_queue_claimers`. */
@@ -123,7 +123,7 @@ export interface HandlerSlotsTable {
 }
 
 /** The use of a source's declared rate by all processes together. PostgreSQL only. */
-export interface SourceRatesTable {
+interface SourceRatesTable {
   source: string
   /** The time of the last change, in milliseconds and fractions. */
   at: number
@@ -132,7 +132,7 @@ export interface SourceRatesTable {
 }
 
 /** The calls of a minute, counted by all processes together. PostgreSQL only. */
-export interface CallCountsTable {
+interface CallCountsTable {
   /** A hash of the kind of limit and its holder. */
   key: string
   /** Minutes since 1970. */
@@ -161,13 +161,13 @@ export interface PostsTable {
 }
 
 /** The number of users without the changes that are not folded in yet: one row. See storage/maintained-counts. */
-export interface CountsTotalTable {
+interface CountsTotalTable {
   one: number
   size: number
 }
 
 /** A bucket of about a thousand users. */
-export interface CountsBucketsTable {
+interface CountsBucketsTable {
   id: Generated<number>
   /** The id of the first user in it. */
   k0: string
@@ -175,7 +175,7 @@ export interface CountsBucketsTable {
 }
 
 /** An inserted (1) or deleted (-1) user. On SQLite the rows have an `id`. */
-export interface CountsChangesTable {
+interface CountsChangesTable {
   k0: string
   size: number
 }

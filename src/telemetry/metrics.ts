@@ -22,7 +22,7 @@ const collectWithin = 3_000
 const eventLoopMonitoringPrecision = 100
 
 /** @param traceparent of the span, if it is traced */
-export type ObserveTraced = (label: string, ms: number, traceparent?: string) => void
+type ObserveTraced = (label: string, ms: number, traceparent?: string) => void
 
 /** The registry of one service. Several services in one process (tests, embedding) do not share metrics. */
 export class Metrics {

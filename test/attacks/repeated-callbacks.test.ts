@@ -32,6 +32,21 @@ async function lost(browser: Browser, url: URL | string): Promise<Response> {
   return copy.go(url)
 }
 
+/** Makes the provider hold the answer to an exchange until `answer` is called. `asked` resolves when the exchange arrives. */
+function holdExchange(provider: Awaited<ReturnType<typeof startOAuthProvider>>) {
+  const asked = Promise.withResolvers<void>()
+  let held: Parameters<NonNullable<typeof provider.token>>[1]
+  provider.token = (_request, response) => {
+    held = response
+    asked.resolve()
+  }
+  const body = JSON.stringify({ access_token: 'provider-access-token-4711', token_type: 'Bearer' })
+  return {
+    asked: asked.promise,
+    answer: () => void held.writeHead(200, { 'content-type': 'application/json' }).end(body),
+  }
+}
+
 onEachEngine('the same callback twice', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
@@ -61,21 +76,12 @@ onEachEngine('the same callback twice', (engine) => {
     const browser = new Browser()
     const back = await upToCallback(service, browser, '/auth/acme?return_to=/here')
     const before = exchanges()
-    let answer: (() => void) | undefined
-    const asked = new Promise<void>((resolve) => {
-      provider.token = (_request, response) => {
-        answer = () =>
-          response
-            .writeHead(200, { 'content-type': 'application/json' })
-            .end(JSON.stringify({ access_token: 'provider-access-token-4711', token_type: 'Bearer' }))
-        resolve()
-      }
-    })
+    const { asked, answer } = holdExchange(provider)
     const first = lost(browser, back)
     await asked
     const second = browser.go(back)
     provider.token = undefined
-    answer!()
+    answer()
     assert.deepEqual((await Promise.all([first, second])).map(locationOf), ['/here', '/here'])
     assert.equal(exchanges(), before + 1)
     assert.ok(await whoAmI(service, browser))
@@ -268,20 +274,11 @@ describe('the same callback at two processes', onPostgres, () => {
     const approved = await fetch(begun.headers['location'] as string, { redirect: 'manual' })
     const { pathname, search } = new URL(approved.headers.get('location')!)
     const back = { url: pathname + search, headers: { cookie: cookie! } }
-    let answer: (() => void) | undefined
-    const asked = new Promise<void>((resolve) => {
-      provider.token = (_request, response) => {
-        answer = () =>
-          response
-            .writeHead(200, { 'content-type': 'application/json' })
-            .end(JSON.stringify({ access_token: 'provider-access-token-4711', token_type: 'Bearer' }))
-        resolve()
-      }
-    })
+    const { asked, answer } = holdExchange(provider)
     const running = first.app.inject(back)
     await asked
     const waiting = second.app.inject(back)
-    answer!()
+    answer()
     const answers = await Promise.all([running, waiting])
     assert.deepEqual(
       answers.map(({ headers }) => headers['location']),

@@ -16,6 +16,7 @@ import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { rowIn } from '../harness/rows.ts'
+import { subscriberRow } from './harness.ts'
 
 onEachEngine('completions', (engine) => {
   let testDatabase: TestDatabase
@@ -47,24 +48,7 @@ onEachEngine('completions', (engine) => {
   async function newDelivery(): Promise<{ id: number; subscriberId: string }> {
     const subscriberId = newId(1)
     const id = await database.transaction(async (tx) => {
-      await tx
-        .insertInto('subscribers')
-        .values({
-          id: subscriberId,
-          url: 'http://127.0.0.1:9/',
-          event_types: '["*"]',
-          status: 'active',
-          ordered: 0,
-          signing: 'v1',
-          http_signature: 0,
-          operational: 0,
-          channels: null,
-          uid: null,
-          metadata: null,
-          created_at: 1,
-          updated_at: 1,
-        })
-        .execute()
+      await tx.insertInto('subscribers').values(subscriberRow(subscriberId)).execute()
       const delivery = {
         event: 1,
         subscriber_id: subscriberId,

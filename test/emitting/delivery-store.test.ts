@@ -14,6 +14,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { rowsOf } from '../harness/rows.ts'
+import { subscriberRow } from './harness.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
 
@@ -40,30 +41,8 @@ onEachEngine('store', (engine) => {
   /** A subscriber with deliveries that are due at the given times. */
   async function subscriberWith(...due: number[]): Promise<{ id: string; deliveries: number[] }> {
     const id = newId(1)
-    const subscriber = {
-      id,
-      url: 'http://127.0.0.1:9/',
-      description: null,
-      event_types: '["*"]',
-      status: 'active' as const,
-      disabled_reason: null,
-      retry_schedule: null,
-      timeout_ms: null,
-      rate_limit: null,
-      concurrency: null,
-      headers: null,
-      ordered: 0,
-      signing: 'v1' as const,
-      http_signature: 0,
-      operational: 0,
-      channels: null,
-      uid: null,
-      metadata: null,
-      created_at: 1,
-      updated_at: 1,
-    }
     const deliveries = await database.transaction(async (tx) => {
-      await tx.insertInto('subscribers').values(subscriber).execute()
+      await tx.insertInto('subscribers').values(subscriberRow(id)).execute()
       if (due.length === 0) return []
       const rows = due.map((due_at) => ({
         event: 1,

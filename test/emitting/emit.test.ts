@@ -4,7 +4,7 @@ import { onEachEngine } from '../harness/engines.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { adminKey } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
-import { deliveries, emit, startEmitting, subscribe } from './harness.ts'
+import { deliveries, emit, startEmitting, subscribe, subscriberRow } from './harness.ts'
 import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('emit', (engine) => {
@@ -212,32 +212,11 @@ onEachEngine('emit', (engine) => {
 
   test('one event for 1,200 subscribers: a delivery for each', async () => {
     await using service = await startEmitting(engine, { parts: { roles: { http: true, workers: false } } })
-    const row = {
-      url: 'http://127.0.0.1:9/',
-      description: null,
-      event_types: '["*"]',
-      status: 'active' as const,
-      disabled_reason: null,
-      retry_schedule: null,
-      timeout_ms: null,
-      rate_limit: null,
-      concurrency: null,
-      headers: null,
-      ordered: 0,
-      signing: 'v1' as const,
-      http_signature: 0,
-      operational: 0,
-      channels: null,
-      uid: null,
-      metadata: null,
-      created_at: 1,
-      updated_at: 1,
-    }
     await service.database.transaction(async (tx) => {
       for (let n = 0; n < 1_200; n += 100) {
         await tx
           .insertInto('subscribers')
-          .values(Array.from({ length: 100 }, (_, k) => ({ ...row, id: `s${n + k}` })))
+          .values(Array.from({ length: 100 }, (_, k) => subscriberRow(`s${n + k}`)))
           .execute()
       }
     })

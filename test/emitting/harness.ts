@@ -114,3 +114,29 @@ export async function expectJson<Json = unknown>(
 /** The rows of a list's first page. */
 export const dataOf = async <Item>(service: Pick<TestService, 'admin'>, path: string): Promise<Item[]> =>
   (await expectJson<{ data: Item[] }>(service, 200, path)).data
+
+/** A row of a subscriber with default settings, for tests of the store. */
+export function subscriberRow(id: string) {
+  return {
+    id,
+    url: 'http://127.0.0.1:9/',
+    description: null,
+    event_types: '["*"]',
+    status: 'active' as const,
+    disabled_reason: null,
+    retry_schedule: null,
+    timeout_ms: null,
+    rate_limit: null,
+    concurrency: null,
+    headers: null,
+    ordered: 0,
+    signing: 'v1' as const,
+    http_signature: 0,
+    operational: 0,
+    channels: null,
+    uid: null,
+    metadata: null,
+    created_at: 1,
+    updated_at: 1,
+  }
+}

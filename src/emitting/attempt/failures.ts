@@ -60,7 +60,7 @@ const byStatus = {
   429: 'too-many-requests',
 } as const satisfies Record<number, string>
 
-export type FailureKind =
+type FailureKind =
   | (typeof byCode)[keyof typeof byCode][0]
   | (typeof slow)[Step][0]
   | (typeof byStatus)[keyof typeof byStatus]

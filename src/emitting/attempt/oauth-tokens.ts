@@ -22,7 +22,7 @@ interface OAuthTokensParts {
 }
 
 /** An access token and whether this call fetched it, or the reason why it could not be fetched. */
-export type TokenResult = { token: string; fresh: boolean } | { failure: Failure }
+type TokenResult = { token: string; fresh: boolean } | { failure: Failure }
 
 /** Milliseconds for a request to a token endpoint. */
 const tokenTimeout = 10_000

@@ -23,7 +23,7 @@ export interface SvixCall {
 }
 
 /** Returns the response's body, an `SvixAnswer`, or `undefined` for 204. The status of a body is the first that the document declares. */
-export type SvixHandler = (call: SvixCall) => Promise<unknown>
+type SvixHandler = (call: SvixCall) => Promise<unknown>
 
 /** Handlers by operation id. */
 export type SvixOperations = Readonly<Record<string, SvixHandler>>

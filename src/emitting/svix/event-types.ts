@@ -156,7 +156,7 @@ async function importSpec(
 }
 
 /** Stored and declared types whose names Svix's API allows, by name. */
-export async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<StoredEventType[]> {
+async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<StoredEventType[]> {
   const declared = new Map(
     catalogue.entries
       .filter(({ builtIn, type }) => !builtIn && validName.test(type))
@@ -178,7 +178,7 @@ async function visible(
   return all.filter(({ featureFlags }) => featureFlags?.some((flag) => flags.includes(flag)) ?? true)
 }
 
-export function isDeclared({ catalogue }: EmittingRouteParts, type: string): boolean {
+function isDeclared({ catalogue }: EmittingRouteParts, type: string): boolean {
   return catalogue.entries.some((entry) => entry.type === type)
 }
 
@@ -199,11 +199,11 @@ function readFields(body: EventTypeBody): Partial<EventTypeFields> {
 }
 
 /** A change that sets all fields. */
-export function replacement(type: string, body: Omit<EventTypeBody, 'name'>): EventTypeChange {
+function replacement(type: string, body: Omit<EventTypeBody, 'name'>): EventTypeChange {
   return { ...noFields, ...readFields({ name: type, ...body }), type }
 }
 
-export function viewEventType(one: StoredEventType): object {
+function viewEventType(one: StoredEventType): object {
   return {
     name: one.type,
     ...viewFields(one),

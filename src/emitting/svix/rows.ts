@@ -23,7 +23,7 @@ function messages(db: Queryable) {
 }
 
 /** A message without its payload. The type is null once its event was deleted. */
-export type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
+type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
 
 function deliveries(db: Queryable) {
   return messages(db)
@@ -45,7 +45,7 @@ export function messagesOf(
 }
 
 /** Conditions on messages, all of which must apply. */
-export interface MessageFilter {
+interface MessageFilter {
   event_types?: readonly string[]
   channel?: string
   tag?: string

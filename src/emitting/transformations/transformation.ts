@@ -14,7 +14,7 @@ const longestUrl = 2048
 const contentType = /^[!-~]([\t -~]{0,254}[!-~])?$/
 
 /** A subscriber's transformation, and the request that it changes. */
-export interface Transformation {
+interface Transformation {
   code: string
   key: string
   url: string
@@ -33,7 +33,7 @@ export interface TransformedEvent {
 }
 
 /** The request to send. */
-export interface Changed {
+interface Changed {
   url: string
   method: Target['method']
   headers: Record<string, string>
@@ -44,7 +44,7 @@ export interface Changed {
   body: Buffer | undefined
 }
 
-export type Transformed = Changed | { canceled: true } | { error: NonNullable<Ran['error']> }
+type Transformed = Changed | { canceled: true } | { error: NonNullable<Ran['error']> }
 
 /** The key of the sandbox. Each subscriber without an owner has its own. */
 export function keyOf(owner: string | null, id: string): string {
@@ -84,7 +84,7 @@ export async function checkTransformation(sandbox: Sandbox, code: string, key: s
     })
 }
 
-export function describeError({ message, line }: NonNullable<Ran['error']>): string {
+function describeError({ message, line }: NonNullable<Ran['error']>): string {
   const text = message.replaceAll('\0', '').toWellFormed()
   return line === undefined ? text : `${text} (line ${line})`
 }

@@ -38,7 +38,7 @@ const sameName: readonly LanguageName[] = [
 ]
 for (const name of sameName) languages[name] = name
 
-export interface Heading {
+interface Heading {
   level: number
   id: string
   /** Plain text, not escaped. */

@@ -94,7 +94,7 @@ export function jwtCheck(options: JwtOptions): (audiences: readonly string[]) =>
 }
 
 /** A token as it was sent, not verified. */
-export interface Token {
+interface Token {
   readonly header: JsonObject
   readonly claims: JsonObject
   readonly signed: Buffer

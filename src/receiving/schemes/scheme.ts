@@ -246,7 +246,7 @@ export function answerEmpty(status = 200): Answered {
 }
 
 /** A secret that is valid for a limited time. Times are dates, or ISO 8601 texts. */
-export interface TimedSecret {
+interface TimedSecret {
   secret: string
   /** The first moment at which it is valid. */
   from?: Date | string

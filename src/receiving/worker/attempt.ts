@@ -29,7 +29,7 @@ export const turnLimit = 250
 export type EmitWithin = (tx: Tx, events: readonly CausedEvent[], causedBy: number) => Promise<() => void>
 
 /** An event of a handler. */
-export interface CausedEvent extends EmittedEvent {
+interface CausedEvent extends EmittedEvent {
   /** Headers of its deliveries, as JSON. See `passedOn`. */
   readonly headers: string | null
 }
@@ -55,7 +55,7 @@ export interface AttemptTrace {
 }
 
 /** The result of successful handlers, whose work is about to be committed. */
-export interface Attempted {
+interface Attempted {
   /** Resolves after the commit; rejects if it failed. */
   readonly committed: Promise<void>
   /** To be called after the commit: starts the deliveries of what the handlers emitted. */
@@ -140,7 +140,7 @@ export interface LogOfHandlers {
   child(bindings: object): HandlerLog
 }
 
-export interface HandlerRun {
+interface HandlerRun {
   readonly plan: Plan
   readonly scope: SavepointScope<ProcessedMarker>
   readonly aborted: LazySignal

@@ -10,7 +10,7 @@ const beatEvery = 500
 /** Calls that one line names. */
 const mostNamed = 10
 
-export interface BlockedLoopParts {
+interface BlockedLoopParts {
   clock: Pick<Scheduler, 'after' | 'elapsed'>
   log: Pick<Log, 'warn'>
 }

@@ -7,7 +7,7 @@ import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
-export interface ClaimReleasesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
+interface ClaimReleasesParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   planOf: PlanOf
   unsettled: Unsettled
   inFlight: InFlight

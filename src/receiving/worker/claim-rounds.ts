@@ -34,7 +34,7 @@ export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock'
 }
 
 /** What a round has done. */
-export interface Round {
+interface Round {
   /** Events that were claimed or, without a handler, marked. */
   readonly taken: number
   /** Whether another round may take others. */
@@ -189,18 +189,15 @@ const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
 
-interface ClaimPassesParts extends Pick<ModuleParts, 'clock' | 'database' | 'log'> {
-  groups: ConcurrencyGroups
-  pauses: Pauses
+interface ClaimPassesParts extends Omit<
+  ClaimRoundsParts,
+  'planOf' | 'slots' | 'suspects' | 'onProgress' | 'onLeft'
+> {
   progress: Progress
   restored: RestoredClaims
   releases: ClaimReleases
   rounds: ClaimRounds
-  runner: EventRunner
-  store: EventQueue
   suspects: Suspects
-  unsettled: Unsettled
-  wakeUps: WakeUps
   /** Opens the session that holds the claims, if it is not open. */
   openSession: () => Promise<void>
   /** Whether more events may be claimed: false once the worker stops. */

@@ -14,7 +14,7 @@ import type { ModuleParts } from '../../http/service-module.ts'
 /** Bytes of an error's text that are stored. */
 const longestError = 8 * 1024
 
-export interface Failure {
+interface Failure {
   claimed: ClaimedEvent
   error: unknown
   startedAt: number

@@ -81,7 +81,7 @@ export class SlotShare {
   }
 }
 
-export interface HandlerSlotsParts {
+interface HandlerSlotsParts {
   store: SlotStore
   clock: Clock
   groups: ConcurrencyGroups

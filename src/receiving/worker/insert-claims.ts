@@ -15,7 +15,7 @@ import type { WakeUps } from '../../runtime/repeated-pass.ts'
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
 const mostTime = 1_000
 
-export interface InsertClaimsParts {
+interface InsertClaimsParts {
   store: Pick<EventQueue, 'newClaim'>
   clock: Pick<Clock, 'now'>
   planOf: PlanOf

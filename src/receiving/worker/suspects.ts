@@ -29,7 +29,7 @@ interface Suspect {
   readonly aloneAt: number | null
 }
 
-export interface SuspectsParts extends FailureParts {
+interface SuspectsParts extends FailureParts {
   store: Pick<EventQueue, 'newClaim'>
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'startAlone' | 'isIdle'>
