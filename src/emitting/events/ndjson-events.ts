@@ -13,10 +13,13 @@ import {
   type NewEvent,
   everybody,
   ownerPattern,
+  channelPattern,
+  longestRetention,
+  mostChannels,
+  tagPattern,
 } from './event.ts'
 import { isRawNumber, parseLossless } from '../../json/exact.ts'
 import { type Static, Type } from 'typebox'
-import { channelPattern, longestRetention, mostChannels, tagPattern } from './event-options.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 
 export const NewEventBody = closedObject({

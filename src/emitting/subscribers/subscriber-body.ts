@@ -1,5 +1,11 @@
 import { type Static, Type } from 'typebox'
-import { ownerForm, ownerPattern, eventTypesForm, eventTypesPattern } from '../events/event.ts'
+import {
+  ownerForm,
+  ownerPattern,
+  eventTypesForm,
+  eventTypesPattern,
+  channelPattern,
+} from '../events/event.ts'
 import {
   conditionOperators,
   longestPath,
@@ -10,7 +16,6 @@ import {
 } from './conditions.ts'
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { requestOptions } from './request-options.ts'
-import { channelPattern } from '../events/event-options.ts'
 import { Metadata, Uid } from './metadata.ts'
 import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'

@@ -1,7 +1,6 @@
-import { headerOf } from './body.ts'
+import { headerOf, placedReader, type PlacedOptions } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { findEqual } from './digest.ts'
-import { placedReader, type PlacedOptions } from './placed.ts'
 import {
   changeSecrets,
   type Check,

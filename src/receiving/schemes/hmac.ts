@@ -1,7 +1,7 @@
 import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
 import { type Encoding, decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
-import { placedReader, type PlacedOptions } from './placed.ts'
+import { placedReader, type PlacedOptions, headerOf } from './body.ts'
 import {
   type Scheme,
   type TimedOptions,
@@ -16,7 +16,6 @@ import {
   type Wanted,
 } from './scheme.ts'
 import type { IncomingHttpHeaders } from 'node:http'
-import { headerOf } from './body.ts'
 
 export interface HmacOptions extends TimedOptions, PlacedOptions {
   /** The header of the digest, in upper or lower case. */

@@ -1,8 +1,7 @@
 import { constants, createPublicKey, type KeyObject, verify, type webcrypto } from 'node:crypto'
-import { headerOf, isObject, type JsonObject } from './body.ts'
+import { headerOf, isObject, type JsonObject, placedReader, type PlacedOptions } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { Fetched } from './fetched.ts'
-import { placedReader, type PlacedOptions } from './placed.ts'
 import {
   type Check,
   type CommonOptions,

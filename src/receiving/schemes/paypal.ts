@@ -1,10 +1,9 @@
 import { verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { fromObject, headerOf, identify } from './body.ts'
-import { faultOfCertificate, readCertificate } from './certificates.ts'
+import { faultOfCertificate, readCertificate, Fetched } from './fetched.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest } from './digest.ts'
-import { Fetched } from './fetched.ts'
 import {
   type Check,
   checkTime,

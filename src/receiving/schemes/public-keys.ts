@@ -6,7 +6,15 @@ import {
   type webcrypto,
   X509Certificate,
 } from 'node:crypto'
-import { bodyDigest, identify, readJson, readObject, valueAt } from './body.ts'
+import {
+  bodyDigest,
+  identify,
+  readJson,
+  readObject,
+  valueAt,
+  placedReader,
+  type PlacedOptions,
+} from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest, ed25519Key } from './digest.ts'
 import { type Signed, signedCheck } from './hmac.ts'
@@ -22,7 +30,6 @@ import {
   type Secret,
 } from './scheme.ts'
 import { Fetched } from './fetched.ts'
-import { placedReader, type PlacedOptions } from './placed.ts'
 
 const noContent: Reply = { status: 204, body: '' }
 const reply = (type: number): Reply => ({

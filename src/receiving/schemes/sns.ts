@@ -1,9 +1,8 @@
 import { verify } from 'node:crypto'
 import { type JsonObject, identify, json, readUnverifiedObject } from './body.ts'
-import { faultOfCertificate, readCertificate } from './certificates.ts'
+import { faultOfCertificate, readCertificate, Fetched } from './fetched.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest } from './digest.ts'
-import { Fetched } from './fetched.ts'
 import {
   answerEmpty,
   type Check,
