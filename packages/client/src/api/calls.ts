@@ -277,6 +277,12 @@ export interface Calls {
     body: { grant_type?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; code?: string | undefined; code_verifier?: string | undefined; redirect_uri?: string | undefined; refresh_token?: string | undefined; device_code?: string | undefined; scope?: string | undefined; resource?: string | undefined }
     answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
   }
+  /** Sign in with an id_token from an SDK */
+  'POST /auth/{provider}/token': {
+    params: { provider: string }
+    body: { client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined; id_token?: string | undefined; nonce?: string | undefined; name?: string | undefined; new_user?: boolean | "true" | "false" | undefined }
+    answer: { access_token: string; token_type: "Bearer"; expires_in: number; refresh_token?: string; id_token?: string; scope?: string }
+  }
   /** Check a token and return its claims (RFC 7662; JSON or form) */
   'POST /oauth2/introspect': {
     body: { token?: string | undefined; token_type_hint?: string | undefined; client_id?: string | undefined; client_secret?: string | undefined; client_assertion?: string | undefined; client_assertion_type?: string | undefined }
