@@ -22,6 +22,8 @@ export interface Field extends FieldOptions {
   ignoresCase?: boolean
   /** The quoted schema of the comparison operators of the column's type, if it is not on PostgreSQL's search path. */
   operators?: string | undefined
+  /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */
+  array?: string | undefined
   /** Whether the column may have values of any type: it is a column of a user's table on SQLite. */
   mixed?: boolean
   /** Whether the rows of a boolean column have texts, such as `true`. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
-import { rulesOf } from './filters.ts'
+import { comparedField, memberColumn, rulesOf } from './filters.ts'
 import {
   type AppliedFilter,
   comparison,
@@ -186,11 +186,15 @@ function filterConditions(
     // A condition need not use all of its values.
     let slot = next
     next += applied.values.length
-    const field = fieldOf(list, applied.filter.field)
-    return rulesOf(applied.filter).sql({
-      column: quote(field.column),
+    const { filter } = applied
+    const field = comparedField(list, filter)
+    const plain = quote(field.column)
+    const column = filter.member === undefined ? plain : memberColumn(plain, filter.member, statement.engine)
+    return rulesOf(filter).sql({
+      column,
       value: () => statement.value(slot++, field),
-      compare: (operator, value) => comparison(field, operator, value),
+      compare: (operator, value) =>
+        filter.member === undefined ? comparison(field, operator, value) : `${column} ${operator} ${value}`,
       plain: () => statement.value(slot++),
       engine: statement.engine,
       list,

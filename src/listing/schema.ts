@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { csvParameters } from './parameters.ts'
-import { maxFilterValues, partKinds } from './filters.ts'
+import { comparedField, maxFilterValues, partKinds } from './filters.ts'
 import {
   countModesOf,
   type Expansion,
@@ -204,8 +204,8 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
 }
 
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
-  const { kind, field: name } = filter
-  const field = fieldOf(list, name)
+  const { kind, field: name, member } = filter
+  const field = member === undefined ? fieldOf(list, name) : comparedField(list, filter)
   const description = [
     filter.description || effectOf(list, filter, field),
     valuesText(filter, field),
@@ -225,16 +225,25 @@ function groupText({ filters }: ListDeclaration, { group }: Filter): string {
 }
 
 /** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
-const ofTexts = new Set<Filter['kind']>(['in', 'notIn', 'positiveWhenTrue', 'prefix', 'search', ...partKinds])
+const ofTexts = new Set<Filter['kind']>([
+  'in',
+  'notIn',
+  'has',
+  'positiveWhenTrue',
+  'prefix',
+  'search',
+  ...partKinds,
+])
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
 export function effectOf(
   { strict }: Pick<ListDeclaration, 'strict'>,
-  { kind, field: name }: Filter,
+  { kind, field, member }: Filter,
   { hidden }: Field,
 ): string {
   if (hidden) return ''
+  const name = member === undefined ? field : `${field}.${member}`
   const invalid = strict ? '' : ' An invalid value has no effect.'
   const other = strict ? '' : ' Any other value has no effect.'
   const effects: Record<Filter['kind'], string> = {
@@ -252,6 +261,7 @@ export function effectOf(
     iprefix: `Keeps items whose ${name} begins with the value, in upper or lower case.`,
     contains: `Keeps items whose ${name} contains the value.`,
     icontains: `Keeps items whose ${name} contains the value, in upper or lower case.`,
+    has: `Keeps items whose ${name} has this element.`,
     not: `Keeps items whose ${name} is another value, or none.`,
     notIn: `Keeps items whose ${name} is not one of the values.`,
   }
