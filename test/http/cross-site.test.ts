@@ -36,7 +36,7 @@ const publicWrites: Record<string, { why: string; status: number }> = {
   },
   'POST /login/offer': {
     why: 'finds no offer without the cookie of its flow, which is SameSite=Lax',
-    status: 303,
+    status: 400,
   },
   'POST /oauth2/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
   'POST /oauth2/par': { why: 'reads no cookie; the client authenticates', status: 400 },
