@@ -137,7 +137,7 @@ export interface ClientTables {
   clients: ClientsTable
   client_secrets: ClientSecretsTable
   client_origins: ClientOriginsTable
-  used_assertions: UsedAssertionsTable
+  client_assertions: ClientAssertionsTable
 }
 
 /** An application of the product that is not declared in the configuration module. */
@@ -175,12 +175,10 @@ export interface ClientOriginsTable {
 }
 
 /** The `jti` of a client assertion (RFC 7523), which is accepted once. */
-/** An assertion that must not be used again. */
-export interface UsedAssertionsTable {
-  /** The id of a client, or the issuer of an id_token. */
-  issuer: string
-  /** SHA-256 of the client's `jti`, or of the signed part of the id_token. */
-  hash: Uint8Array
+export interface ClientAssertionsTable {
+  client_id: string
+  /** SHA-256. */
+  jti_hash: Uint8Array
   expires_at: number
 }
 

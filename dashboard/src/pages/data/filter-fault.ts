@@ -8,7 +8,6 @@ const anyText = new Set<ListFilter['operator']>([
   'contains',
   'icontains',
   'search',
-  'has',
   'flag',
   'null',
   'positiveWhenTrue',
