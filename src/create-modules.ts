@@ -44,6 +44,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     accounts,
     isProvider: (name) => login.isProvider(name),
     // The OpenID Provider is created first, because sign-ins issue its codes.
+    signInNative: (...about) => login.signInNative(...about),
     endSessionUrl: (...about) => login.endSessionUrl(...about),
     claimsHook: config.login?.claims,
   })

@@ -20,7 +20,7 @@ export type {
 } from './emitting/config.ts'
 export type { ForwardAuthConfig } from './forward-auth/config.ts'
 export type { LoginConfig } from './login/config.ts'
-export type { Hook, HookContext } from './login/hooks.ts'
+export type { AdmissionContext, AdmissionHook, Hook, HookContext } from './login/hooks.ts'
 export type { ClaimsContext, ClaimsHook } from './oauth2/token/own-claims.ts'
 export type {
   AnyTables,

@@ -19,7 +19,8 @@ import { createForbiddenNotes, createForeignCallNotes } from './refusals.ts'
 import { createSweeper } from './sweeper.ts'
 import { type AccountServices, type AccountsParts, createAccountServices } from './services.ts'
 import { type Attention, mostOfAKind, quoted } from '../http/attention.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
+import type { SignedInUser } from './sessions/authentication.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
@@ -224,3 +225,31 @@ function keyFinder(keys: ApiKeys): Finder {
     },
   }
 }
+
+/** A sign-in by an id_token that an app got from a provider's SDK. */
+export interface NativeSignIn {
+  /** The name of the provider. */
+  provider: string
+  idToken: string
+  /** What the app gave the SDK as the nonce, or what it hashed for that. */
+  nonce: string
+  /** The name that the SDK gave the app: Apple's only. */
+  givenName: string | undefined
+  clientId: string
+  entry: { newUser: boolean; invitation: null }
+}
+
+/** What `issue` created, or an error for the app in the form of RFC 6749, section 5.2. */
+export type NativeOutcome<T> =
+  | { ok: true; tokens: T }
+  | { ok: false; status: number; error: string; error_description: string }
+
+/**
+ * Signs a person in. `issue` creates the tokens of the app, in the transaction of the sign-in.
+ * @throws Problem `provider-unavailable`; faults of the service
+ */
+export type SignInNative = <T>(
+  request: FastifyRequest,
+  signIn: NativeSignIn,
+  issue: (tx: Tx, user: SignedInUser) => Promise<T>,
+) => Promise<NativeOutcome<T>>

@@ -122,7 +122,7 @@ function configCommands(program: Command): void {
     .action(async () => (await import('./config.ts')).printConfig())
 }
 
-/** lists, import, audit; see importCommands */
+/** lists, types, import, audit; see importCommands */
 function dataCommands(program: Command): void {
   program
     .command('lists')
@@ -133,6 +133,17 @@ function dataCommands(program: Command): void {
     )
     .action(async (action: ListsAction, path: string | undefined) =>
       (await import('./lists.ts')).listsCommand(action, path),
+    )
+  program
+    .command('types')
+    .argument('[file]', 'default: standard output')
+    .description(
+      "write the TypeScript types of your lists' rows, filters and sorts, for `postern-client/api`",
+    )
+    .option('--no-database', 'without the tables, fields that do not declare `nullable: false` may be null')
+    .addHelpText('after', '\nExample:\n  npx postern types web/lists.ts')
+    .action(async (file: string | undefined, options: { database: boolean }) =>
+      (await import('./types.ts')).typesCommand(file, options),
     )
   importCommands(program.command('import').description('import data from files or from another product'))
   program

@@ -33,6 +33,8 @@ export interface ProviderSettings {
   allowedGroups?: readonly string[]
   /** Only people with a verified e-mail address of one of these domains may sign in. */
   allowedEmailDomains?: readonly string[]
+  /** Whom an id_token that a native app sends may be for; without it, native apps cannot send one. */
+  audiences?: readonly string[]
   /** Whether each sign-in updates the e-mail address and name of the user. */
   updateProfile?: boolean
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */
@@ -148,6 +150,12 @@ export const companions: Readonly<Record<string, Companion>> = {
     read: list,
     description:
       'Limits sign-in to users with a verified e-mail address in these domains, comma-separated: `example.com,*.example.org`.',
+  },
+  AUDIENCES: {
+    field: 'audiences',
+    read: list,
+    description:
+      'Enables `POST /auth/{provider}/token`: the client IDs for which the provider issues id_tokens to your native apps, comma-separated. See the guide for native apps.',
   },
   UPDATE_PROFILE: {
     field: 'updateProfile',

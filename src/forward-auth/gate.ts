@@ -2,20 +2,14 @@ import type { Refusal } from '../accounts/refusals.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
-import {
-  type Misdirected,
-  readAskedHost,
-  type ForwardedRequest,
-  forwardPath,
-  returnPath,
-} from './forwarded-request.ts'
-import type { GuardedHost, Rule } from './hosts.ts'
+import { type Misdirected, readAskedHost, forwardPath, returnPath } from './forwarded-request.ts'
+import type { GuardedHost } from './hosts.ts'
 import { type IdentityTokens, emptyHeaders, headersOf, withoutOwnCookies } from './identity-headers.ts'
 import type { Pass, Passes, ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
 import { answerPreflight, corsHeaders, passesPreflight } from './preflights.ts'
-import { type Caller, challengeOf, scopesFor, type Programs } from './programs.ts'
-import { type TokenLookups, tooManyUnknown } from './token-lookups.ts'
+import { type Caller, challengeOf, type Programs, type RuledRequest, scopesFor } from './programs.ts'
+import type { TokenLookups } from './token-lookups.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
 interface GateParts extends ForwardAuthBasis {
@@ -57,9 +51,8 @@ export class Gate {
     for (const [name, value] of Object.entries(corsHeaders(asked.rules, asked.origin) ?? {}))
       call.setHeader(name, value)
     if (asked.isPreflight) return this.#preflight(call, asked)
-    const { scopes, authorization = '' } = asked
-    if (scopes && /^bearer(?: |$)/i.test(authorization))
-      return this.#admitProgram(call, { ...asked, scopes, authorization })
+    if (asked.scopes && /^bearer(?: |$)/i.test(asked.authorization ?? ''))
+      return this.#admitProgram(call, asked)
     const token = this.#tokenOf(asked)
     const session = token === undefined ? undefined : this.#cached(token, asked.guarded)
     const person = session && this.#parts.people.cached(session)
@@ -98,7 +91,7 @@ export class Gate {
     return answerPreflight(headers, { method: methods.join(), wanted, isFinal: isEnvoy })
   }
 
-  async #admitProgram(call: RawCall, asked: Asked & { scopes: readonly string[]; authorization: string }) {
+  async #admitProgram(call: RawCall, asked: Asked): Promise<RawAnswer> {
     const { programs, tokens, count } = this.#parts
     const { guarded } = asked
     const named = await programs.admit(call, asked, (...about) => this.#note(call, ...about))
@@ -145,16 +138,12 @@ export class Gate {
   }
 
   /** @throws Problem `not-signed-in` if the address has sent too many unknown tokens */
-  async #find(call: RawCall, token: string, guarded: GuardedHost): Promise<Session | undefined> {
+  #find(call: RawCall, token: string, guarded: GuardedHost): Promise<Session | undefined> {
     const { sessions, lookups } = this.#parts
     // A token of one host is unknown at all others.
     const key = `${guarded.host} ${token}`
-    if (lookups.isKnownMissing(key)) return undefined
-    if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown('cookies')
-    const session = guarded.isOwn ? await sessions.find(token) : await this.#findAtHost(call, guarded, token)
-    if (session) lookups.noteFound(key)
-    else lookups.noteMissing(key, () => call.network)
-    return session
+    const find = () => (guarded.isOwn ? sessions.find(token) : this.#findAtHost(call, guarded, token))
+    return lookups.lookUp(key, () => call.network, find)
   }
 
   async #findAtHost(call: RawCall, { host }: GuardedHost, token: string): Promise<Session | undefined> {
@@ -196,13 +185,7 @@ export class Gate {
   }
 }
 
-/** A request of which the host is known. */
-interface Answered extends ForwardedRequest {
-  guarded: GuardedHost
-  /** Of which each must hold. */
-  rules: readonly Rule[]
-  /** Those that a program needs; `undefined` if only people may pass. */
-  scopes: readonly string[] | undefined
+interface Answered extends RuledRequest {
   /** nginx does not pass on a redirect of an authentication request: it gets a 401 with the address in Location. */
   redirectsBy401: boolean
 }

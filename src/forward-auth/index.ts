@@ -86,7 +86,12 @@ function compiledOnce(
   }
 }
 
-const ofCors = ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Vary'] as const
+const ofCors = [
+  'Access-Control-Allow-Origin',
+  'Access-Control-Allow-Credentials',
+  'Access-Control-Expose-Headers',
+  'Vary',
+] as const
 
 const Page = { content: { 'text/html': { schema: Type.String() } } }
 

@@ -91,10 +91,7 @@ function ruleFor(guarded: GuardedHost, headers: IncomingHttpHeaders): Rule | und
   const uri = single(headers['x-forwarded-uri'])
   const path = uri === undefined ? undefined : pathOf(uri)
   if (uri === undefined || path === undefined) return undefined
-  if (!guarded.namesMethods) return guarded.plainRuleFor(path, anyMethod)
-  const [method, ...others] = methodsOf(single(headers['x-forwarded-method']), uri, headers)
-  return others.length > 0 ? undefined : guarded.plainRuleFor(path, method ?? anyMethod)
+  if (!guarded.namesMethods) return guarded.plainRuleFor(path, 'GET')
+  const [method = '', ...others] = methodsOf(single(headers['x-forwarded-method']), uri, headers)
+  return others.length > 0 ? undefined : guarded.plainRuleFor(path, method)
 }
-
-/** For hosts whose rules name no methods. */
-const anyMethod = 'GET'

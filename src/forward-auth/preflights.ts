@@ -27,6 +27,7 @@ export function corsHeaders(
   return {
     'access-control-allow-origin': all.every((cors) => cors?.origins.includes('*')) ? '*' : origin,
     ...(all.every((cors) => cors?.credentials) && { 'access-control-allow-credentials': 'true' }),
+    'access-control-expose-headers': 'WWW-Authenticate, Retry-After',
     vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
   }
 }
@@ -34,27 +35,21 @@ export function corsHeaders(
 /**
  * Answers a preflight to the browser.
  * @param headers as `corsHeaders` returns them
- * @param isFinal whether the answer reaches the browser; most proxies that only ask pass the request on after a success
+ * @param isFinal whether the browser gets the answer: after a success, most proxies that ask send the request to the application
  * @throws Problem `forbidden`
  */
 export function answerPreflight(
   headers: Readonly<Record<string, string>> | undefined,
   { method, wanted = '', isFinal }: { method: string; wanted: string | undefined; isFinal: boolean },
 ): RawAnswer {
-  if (!headers)
+  if (!headers || !isFinal)
     throw new Problem('forbidden', {
-      detail: 'The rules of forwardAuth do not let pages of this origin send the request.',
-      advice: 'Add the origin to cors.origins of the rule for this path and method.',
+      detail: 'The rules of forwardAuth do not let this preflight reach the application.',
+      advice: headers
+        ? 'Let the proxy send preflights to /auth/forward followed by their path, or write cors: "application".'
+        : 'Add the origin to cors.origins of the rule for this path and method.',
     })
-  if (!isFinal)
-    throw new Problem('forbidden', {
-      detail: 'The rule lets Postern answer this preflight, but the proxy only asks if it may pass.',
-      advice: 'Let the proxy send preflights to /auth/forward and their path, or write cors: "application".',
-    })
-  return rawAnswer(204, '', {
-    ...headers,
-    'access-control-allow-methods': method,
-    ...(headerNames.test(wanted) && { 'access-control-allow-headers': wanted }),
-    'access-control-max-age': '600',
-  })
+  const named = headerNames.test(wanted) && { 'access-control-allow-headers': wanted }
+  const more = { 'access-control-allow-methods': method, 'access-control-max-age': '600', ...named }
+  return rawAnswer(204, '', { ...headers, ...more })
 }

@@ -6,11 +6,12 @@ import { hashToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { RawCall } from '../http/raw/call.ts'
 import type { Role } from '../storage/tables.ts'
+import type { ForwardedRequest } from './forwarded-request.ts'
 import type { GuardedHost, Rule } from './hosts.ts'
 import type { Named } from './identity-headers.ts'
 import type { ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
-import { type TokenLookups, tooManyUnknown } from './token-lookups.ts'
+import type { TokenLookups } from './token-lookups.ts'
 
 /** A program with a valid access token or API key. */
 interface Program {
@@ -20,12 +21,12 @@ interface Program {
   user?: { person: Person; role: Role }
 }
 
-/** A request with a credential for rules that let programs pass. */
-interface Asked {
+/** A request with its rules, of which each must hold. */
+export interface RuledRequest extends ForwardedRequest {
   guarded: GuardedHost
   rules: readonly Rule[]
-  scopes: readonly string[]
-  authorization: string
+  /** Those that a program needs; `undefined` if only people may pass. */
+  scopes: readonly string[] | undefined
 }
 
 /** Audits a refusal. */
@@ -47,8 +48,8 @@ export class Programs {
   }
 
   /** @throws Problem `not-signed-in` for an invalid credential, `forbidden` for one that the rules do not let pass */
-  async admit(call: RawCall, asked: Asked, note: Note): Promise<Named> {
-    const { guarded, rules, scopes } = asked
+  async admit(call: RawCall, asked: RuledRequest, note: Note): Promise<Named> {
+    const { guarded, rules, scopes = [] } = asked
     const { named, hasScopes, user } = await this.#find(call, asked, note)
     if (hasScopes && (!user || rules.every(({ allow }) => lets(allow, user.role, user.person)))) return named
     this.#parts.count(guarded.host, 'forbidden')
@@ -56,32 +57,29 @@ export class Programs {
     const caller = user ? { actor: `user:${named.userId}`, userId: named.userId } : { actor: named.userId }
     await note({ action: 'forward_auth.forbidden', code, target: `host:${guarded.host}` }, caller)
     if (hasScopes)
-      throw new Problem('forbidden', { detail: 'The rules do not let the user of the token use the path.' })
-    throw new Problem('forbidden', {
-      detail: `This path needs an access token or API key with the scopes ${scopes.join(' ')}.`,
-      challenge: challengeOf(guarded, scopes, 'insufficient_scope'),
-    })
+      throw new Problem('forbidden', { detail: "The rules do not let the token's user use the path." })
+    const detail = `This path needs an access token or API key with the scopes ${scopes.join(' ')}.`
+    throw new Problem('forbidden', { detail, challenge: challengeOf(guarded, scopes, 'insufficient_scope') })
   }
 
-  async #find(call: RawCall, asked: Asked, note: Note): Promise<Program> {
+  async #find(call: RawCall, asked: RuledRequest, note: Note): Promise<Program> {
     const { lookups, count } = this.#parts
-    const { guarded, scopes, authorization } = asked
+    const { guarded, scopes = [], authorization = '' } = asked
     const key = `${guarded.host} ${hashToken(authorization).toString('base64')}`
-    try {
-      if (lookups.isKnownMissing(key)) throw rejected()
-      if (!lookups.mayLookUp(key, () => call.network)) throw tooManyUnknown('credentials')
+    const find = async () => {
       const credential = readBearer(authorization)
-      const program = await (isJwt(credential)
-        ? this.#ofToken(credential, asked)
-        : this.#ofKey(credential, asked))
-      lookups.noteFound(key)
-      return program
+      return isJwt(credential) ? this.#ofToken(credential, guarded, scopes) : this.#ofKey(credential, scopes)
+    }
+    try {
+      const program = await lookups.lookUp(key, () => call.network, find)
+      if (program) return program
+      throw new Problem('not-signed-in', {
+        detail: 'The access token or API key is invalid, expired or revoked.',
+      })
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'not-signed-in') throw error
       count(guarded.host, 'signed-out')
-      const { retryAfter, cause } = error.extras
-      if (retryAfter === undefined && !lookups.isKnownMissing(key))
-        lookups.noteMissing(key, () => call.network)
+      const { cause } = error.extras
       if (cause instanceof RefusedKey)
         await note({ action: 'key.refused', code: cause.code, target: cause.keyId && `key:${cause.keyId}` })
       const advice = `Send an API key, or an access token for ${guarded.origin}, with the scopes ${scopes.join(' ')}.`
@@ -90,23 +88,27 @@ export class Programs {
     }
   }
 
-  async #ofKey(key: string, { scopes }: Asked): Promise<Program> {
+  async #ofKey(key: string, scopes: readonly string[]): Promise<Program> {
     const { id, scopes: scope } = await this.#parts.keys.find(key)
     const held = scope.split(' ')
     const hasScopes = held.includes('admin') || scopes.every((one) => held.includes(one))
     return { named: withoutUser(`key:${id}`, `key:${id}`, scope), hasScopes }
   }
 
-  async #ofToken(token: string, { guarded, scopes }: Asked): Promise<Program> {
+  async #ofToken(
+    token: string,
+    { audience }: GuardedHost,
+    scopes: readonly string[],
+  ): Promise<Program | undefined> {
     const { accessTokens, people, secondFactor } = this.#parts
-    const { claims, app, live } = await accessTokens.accept(token, guarded.audience)
+    const { claims, app, live } = await accessTokens.accept(token, audience)
     const { scope = '', sub, client_id: client } = claims
     const hasScopes = scopes.every((one) => scope.split(' ').includes(one))
     if (!live) return { named: withoutUser(`app:${client}`, client, scope), hasScopes }
     // As with sessions: the application would not know of the admin who acts for the user.
     if (live.impersonatorId !== null) throw new Problem('impersonating')
     const person = await people.find({ userId: sub, provider: live.provider })
-    if (!person) throw rejected()
+    if (!person) return undefined
     // As in the API: an attacker who takes over the app has the tokens of admins.
     const isAdmin = app.admin === true && !secondFactor.isMissing(live.role, live)
     const user = { person, role: isAdmin ? live.role : 'user' }
@@ -116,12 +118,6 @@ export class Programs {
 
 function withoutUser(userId: string, client: string, scope: string): Named {
   return { userId, email: undefined, name: undefined, groups: [], client, scope }
-}
-
-function rejected(): Problem {
-  return new Problem('not-signed-in', {
-    detail: 'The access token or API key is invalid, expired or revoked.',
-  })
 }
 
 /** The scopes that a program needs to satisfy all rules; `undefined` if no program may pass, or needs no credential. */

@@ -31,26 +31,34 @@ export class TokenLookups {
     this.#limiter = isLimited ? new RateLimiter(clock) : undefined
   }
 
-  /** Whether a lookup of this token failed a moment ago. */
-  isKnownMissing(token: string): boolean {
-    return this.#isWithin(this.#missing.get(token), remembered)
+  /**
+   * The result of `find`; `undefined` if a moment ago it found nothing, or threw a Problem.
+   * @throws Problem `not-signed-in` for a network that has sent too many unknown tokens. Tokens that were valid before may always.
+   */
+  async lookUp<T>(
+    token: string,
+    network: () => string,
+    find: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    if (this.#isWithin(this.#missing.get(token), remembered)) return undefined
+    const mayWait = this.#anyWaits && this.#found.get(token) === undefined
+    if (mayWait && this.#isWithin(this.#waiting.get(network()), waiting)) throw tooManyUnknown()
+    try {
+      const found = await find()
+      if (found === undefined) this.#noteMissing(token, network())
+      else if (this.#limiter) this.#found.set(token, this.#clock.now())
+      return found
+    } catch (error) {
+      if (error instanceof Problem) this.#noteMissing(token, network())
+      throw error
+    }
   }
 
-  /** Whether the token may be looked up now. Tokens that were valid before may always. */
-  mayLookUp(token: string, network: () => string): boolean {
-    if (!this.#anyWaits || this.#found.get(token) !== undefined) return true
-    return !this.#isWithin(this.#waiting.get(network()), waiting)
-  }
-
-  noteFound(token: string): void {
-    if (this.#limiter) this.#found.set(token, this.#clock.now())
-  }
-
-  noteMissing(token: string, network: () => string): void {
+  #noteMissing(token: string, network: string): void {
     const now = this.#clock.now()
     this.#missing.set(token, now)
-    if (!this.#limiter || this.#limiter.take(network(), mostUnknown).allowed) return
-    this.#waiting.set(network(), now)
+    if (!this.#limiter || this.#limiter.take(network, mostUnknown).allowed) return
+    this.#waiting.set(network, now)
     this.#anyWaits = true
   }
 
@@ -62,9 +70,9 @@ export class TokenLookups {
 }
 
 /** 401 and not 429, of which nginx makes a 500. There is no redirect, because the next answer would be the same. */
-export function tooManyUnknown(what: 'cookies' | 'credentials'): Problem {
+function tooManyUnknown(): Problem {
   return new Problem('not-signed-in', {
-    detail: `The address has sent too many invalid ${what}.`,
+    detail: 'The address has sent too many invalid cookies or credentials.',
     advice: 'Wait for the time in Retry-After.',
     retryAfter: waiting / 1000,
   })

@@ -14,6 +14,7 @@ export type FilterKind =
   | 'icontains'
   | 'not'
   | 'notIn'
+  | 'has'
   | 'flag'
   | 'null'
   | 'positiveWhenTrue'
@@ -38,15 +39,10 @@ export type ConditionValue =
   | readonly (string | number | boolean)[]
 
 /** Returns the rows that a caller may see: those whose fields match all conditions, or none for `false`. */
-export type RowAccess = (caller: Caller) => Readonly<Record<string, ConditionValue>> | false
+export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
 
-/** The caller. */
-export interface Caller extends Partial<Pick<Principal, 'kind' | 'userId'>>, Pick<Principal, 'role'> {
-  /** `undefined` for API keys, and for tokens of an app without a user. */
-  user: { readonly id: string } | undefined
-  /** The claims of an access token, those of `login.claims` included; empty for sessions and API keys. A missing one matches no row. */
-  claims: Readonly<Record<string, ConditionValue>>
-}
+/** The authenticated caller. Lists with the access `public` have none. */
+export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
 
 /** The lists of the configuration module. */
 export interface ListingConfig {
@@ -72,6 +68,11 @@ export interface FilterOptions<Name extends string = string> {
   /** The field to filter by. Default: the name of the parameter. */
   field?: Name
   description?: string
+  /**
+   * For a field of the type `json`: the member that is compared, as text, with dots between names: `address.city`. With `equals`, `in`,
+   * `not`, `notIn` and `null`.
+   */
+  member?: string
   /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
   configuration?: string
   /**
@@ -96,17 +97,6 @@ export interface ExpandOptions<Name extends string = string> {
    */
   many?: { order: readonly string[]; limit?: number }
   description?: string
-}
-
-/** What a summary may have, as names of fields that are not hidden. Rows can always be counted. */
-export interface SummaryOptions<Name extends string = string> {
-  /** Texts, whole numbers and booleans; times and dates by day, month and year (UTC). */
-  by?: readonly Name[]
-  sum?: readonly Name[]
-  avg?: readonly Name[]
-  /** Numbers, times and dates. */
-  min?: readonly Name[]
-  max?: readonly Name[]
 }
 
 /** A declared list. `Name` is the name of a field. */
@@ -147,8 +137,6 @@ export interface ListOptions<Name extends string = string> {
    */
   keep?: boolean
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
-  /** What `GET path/summary` groups by and computes. Without it, there is no such route. */
-  summaries?: SummaryOptions<NoInfer<Name>>
   /** Whether `GET path/{key}` returns one row, with `fields` and `expand`. Default false. */
   one?: boolean
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
@@ -162,7 +150,7 @@ export interface ListOptions<Name extends string = string> {
   access?: ListAccess
   /**
    * Returns the rows that a caller may see: for each field a value, a list of values, or null; `false` for no rows. It is called
-   * for each request, and once with a sample caller at the start. In a public list the caller has no `kind`, `user` and claims.
+   * for each request, and once with a sample caller at the start. A public list has no caller.
    */
   where?: RowAccess
 }

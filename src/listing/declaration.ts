@@ -3,7 +3,6 @@ import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } 
 import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds, partKinds } from './filters.ts'
-import { validateSummaries } from './summaries.ts'
 import { keysetTypes } from './pages/page.ts'
 
 /**
@@ -57,9 +56,6 @@ export function completeList(options: List): ListDeclaration {
     access,
     openInDemo: false,
     ...(options.where && { where: options.where }),
-    ...(options.summaries && {
-      summaries: { by: [], sum: [], avg: [], min: [], max: [], ...options.summaries },
-    }),
   }
 }
 
@@ -135,7 +131,6 @@ function validateList(options: List): string[] {
     ...validateExpansions(options),
     ...validatePages(options),
     ...validateChoices(options),
-    ...validateSummaries(options),
   ]
 }
 
@@ -201,7 +196,7 @@ function validateFilters({ fields, filters = {}, or = {} }: List): string[] {
 function filterFault(
   fields: List['fields'],
   parameter: string,
-  { kind, field = parameter }: FilterOptions,
+  { kind, field = parameter, member }: FilterOptions,
 ): string | undefined {
   if (reserved.has(parameter)) return 'has the name of a parameter that every list has'
   if (!isName(parameter)) return 'has an invalid name: use up to 63 letters, digits and _'
@@ -210,8 +205,23 @@ function filterFault(
   const { type } = fields[field]!
   if (kind === 'flag' && type !== 'boolean') return `needs a boolean field, and ${field} is ${type}`
   if (textFilters.has(kind) && type !== 'text') return `needs a text field, and ${field} is ${type}`
-  if (type === 'json' && kind !== 'null') return `has a json field, which only the kind \`null\` can filter`
+  if (member !== undefined) return memberFault(member, kind, type)
+  if (kind === 'has') return type === 'json' ? undefined : `needs a json field, and ${field} is ${type}`
+  if (type === 'json' && kind !== 'null')
+    return 'has a json field, which only the kinds `null` and `has` can filter, and others with `member`'
   return undefined
+}
+
+/** Names of a member are part of the statement. */
+const memberForm = /^[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*){0,9}$/
+const memberKinds = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn', 'null'])
+
+function memberFault(member: unknown, kind: Filter['kind'], type: Field['type']): string | undefined {
+  if (type !== 'json') return 'has `member`, which only a json field has'
+  if (!memberKinds.has(kind)) return `has \`member\`, which only ${[...memberKinds].join(', ')} can have`
+  return typeof member === 'string' && memberForm.test(member)
+    ? undefined
+    : 'has a `member` that is not names of letters, digits, _ and - with dots between them'
 }
 
 function validateExpansions({ fields, expand = {} }: List): string[] {

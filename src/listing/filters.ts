@@ -85,6 +85,11 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     read: (text, field, parameter) => complement(filterKinds.in.read(text, field, parameter)),
     sql: opposite(isOneOf),
   },
+  has: {
+    read: (text) => (isStorableText(text) ? { values: [text] } : { unreadable: 'none' }),
+    sql: ({ column, plain, engine, list, applied }) =>
+      hasElement(column, fieldOf(list, applied.filter.field), plain(), engine),
+  },
   flag: {
     read: (text, field) =>
       text === 'true' || text === 'false' ? readEqual(text, field) : { unreadable: 'all' },
@@ -120,6 +125,43 @@ function readPart(valuesOf: (text: string, field: Field) => KeyValue[]): KindRul
 export function loweredColumn(column: string, { ignoresCase }: Field, engine: Engine): string {
   if (engine === 'sqlite') return `lower(${column})`
   return `lower(${column}${ignoresCase ? '::text' : ''}) collate "C"`
+}
+
+/** Whether an array of PostgreSQL or of JSON has an element with this text. The elements of JSON are compared as texts, too. */
+function hasElement(column: string, { array }: Field, text: string, engine: Engine): string {
+  if (engine === 'sqlite')
+    return `exists (select 1 from json_each(case when json_valid(${column}, 9) and json_type(${column}) = 'array' then ${column} else '[]' end) where ${jsonText('type', 'value')} = ${text})`
+  if (array === 'jsonb') return `(${column} @> jsonb_build_array(${text}::text))`
+  if (array === undefined) return `(${column}::jsonb @> jsonb_build_array(${text}::text))`
+  // An index of arrays serves its own type only. A text that is no value of another type would be an error there.
+  return isTextArray(array) ? `${column} @> array[${text}]::${array}` : `${text} = any(${column}::text[])`
+}
+
+/** Whether an index serves `has` on arrays of this type. */
+export function isTextArray(array: string): boolean {
+  return /^(?:text|character varying)(?:\(\d+\))?\[\]$/.test(array)
+}
+
+/** The text of a value of JSON on SQLite, where `true` is 1. */
+function jsonText(type: string, value: string): string {
+  return `case ${type} when 'true' then 'true' when 'false' then 'false' else cast(${value} as text) end`
+}
+
+/** The expression of a member of a field of JSON, as text; null without it. */
+export function memberColumn(column: string, member: string, engine: Engine): string {
+  const names = member.split('.')
+  if (engine === 'postgres') return `(${column} #>> '{${names.join(',')}}')`
+  const path = `'$.${names.map((name) => `"${name}"`).join('.')}'`
+  return `(case when json_valid(${column}, 9) then ${jsonText(`json_type(${column}, ${path})`, `${column} ->> ${path}`)} end)`
+}
+
+/** The field that a filter compares: a member of JSON is a text that may be missing. */
+export function comparedField(
+  list: Pick<ListDeclaration, 'name' | 'fields'>,
+  { field, member }: Filter,
+): Field {
+  const { column, description } = fieldOf(list, field)
+  return member === undefined ? fieldOf(list, field) : { type: 'text', column, description, nullable: true }
 }
 
 /** The fewest characters of which a trigram index has an entry. */
@@ -343,7 +385,7 @@ function effectOf(
   filter: Filter,
   text: string,
 ): FilterEffect {
-  const field = fieldOf(list, filter.field)
+  const field = comparedField(list, filter)
   const effect = rulesOf(filter).read(text, field, filter.parameter)
   if (effect === 'all' || effect === 'none' || !('unreadable' in effect)) return effect
   if (!list.strict) return effect.unreadable

@@ -10,7 +10,6 @@ import type {
   ListOptions,
   NullsPlace,
   RowAccess,
-  SummaryOptions,
 } from './config.ts'
 
 /** A field of a list, complete. */
@@ -23,6 +22,8 @@ export interface Field extends FieldOptions {
   ignoresCase?: boolean
   /** The quoted schema of the comparison operators of the column's type, if it is not on PostgreSQL's search path. */
   operators?: string | undefined
+  /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */
+  array?: string | undefined
   /** Whether the column may have values of any type: it is a column of a user's table on SQLite. */
   mixed?: boolean
   /** Whether the rows of a boolean column have texts, such as `true`. */
@@ -96,7 +97,7 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'summaries'>
+  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where'>
 > {
   fields: Readonly<Record<string, Field>>
   filters: readonly Filter[]
@@ -119,8 +120,6 @@ export interface ListDeclaration extends Required<
    */
   countAtMost?: number
   where?: RowAccess
-  /** Without it, there is no summary. */
-  summaries?: Required<SummaryOptions>
 }
 
 export type CountMode = ListDeclaration['count']

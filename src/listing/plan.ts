@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Engine } from '../storage/query-runner.ts'
 import { fieldTypes } from './field-types.ts'
-import { rulesOf } from './filters.ts'
+import { comparedField, memberColumn, rulesOf } from './filters.ts'
 import {
   type AppliedFilter,
   comparison,
@@ -23,8 +23,6 @@ export interface Plan {
   readonly slots: readonly number[]
   /** A hash of the text, short enough to name a prepared statement. */
   readonly name: string
-  /** Milliseconds that the statement may take at the server. On SQLite it then runs aside, and has the condition `inTime`. */
-  readonly within?: number
 }
 
 export interface QueryShape {
@@ -178,7 +176,7 @@ function rangeConditions(
   return [...conditions, `(${keys.map(column).join(', ')}) ${operator} (${keys.map(value).join(', ')})`]
 }
 
-export function filterConditions(
+function filterConditions(
   list: ListDeclaration,
   filters: readonly AppliedFilter[],
   statement: Statement,
@@ -188,11 +186,15 @@ export function filterConditions(
     // A condition need not use all of its values.
     let slot = next
     next += applied.values.length
-    const field = fieldOf(list, applied.filter.field)
-    return rulesOf(applied.filter).sql({
-      column: quote(field.column),
+    const { filter } = applied
+    const field = comparedField(list, filter)
+    const plain = quote(field.column)
+    const column = filter.member === undefined ? plain : memberColumn(plain, filter.member, statement.engine)
+    return rulesOf(filter).sql({
+      column,
       value: () => statement.value(slot++, field),
-      compare: (operator, value) => comparison(field, operator, value),
+      compare: (operator, value) =>
+        filter.member === undefined ? comparison(field, operator, value) : `${column} ${operator} ${value}`,
       plain: () => statement.value(slot++),
       engine: statement.engine,
       list,
@@ -211,7 +213,7 @@ export function filterConditions(
   )
 }
 
-export function where(conditions: readonly string[]): string {
+function where(conditions: readonly string[]): string {
   return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
 }
 

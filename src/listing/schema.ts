@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { csvParameters } from './parameters.ts'
-import { maxFilterValues, partKinds } from './filters.ts'
+import { comparedField, maxFilterValues, partKinds } from './filters.ts'
 import {
   countModesOf,
   type Expansion,
@@ -11,7 +11,6 @@ import {
   type ListDeclaration,
   shownFields,
 } from './list.ts'
-import { mostGroups, summaryChoices } from './summaries.ts'
 import { closedObject } from '../http/schemas/schemas.ts'
 import type { FieldType } from './field-types.ts'
 
@@ -162,10 +161,13 @@ export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
     default: list.order.join(','),
     description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. ${otherNames(list)}`,
   })
+  const own = list.filters.map(
+    (filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))] as const,
+  )
   return {
     ...(list.sort.length > 0 && { sort: Type.Optional(sort) }),
     ...itemParameters(list),
-    ...filterParameters(list),
+    ...Object.fromEntries(own),
   }
 }
 
@@ -178,38 +180,6 @@ export function csvSchemas(): Record<string, TSchema> {
     ]),
   )
 }
-
-function filterParameters(list: ListDeclaration): Record<string, TSchema> {
-  return Object.fromEntries(
-    list.filters.map((filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))]),
-  )
-}
-
-/** The parameters of a list's summary. */
-export function summaryParameters(list: ListDeclaration): Record<string, TSchema> {
-  const names = Object.entries(summaryChoices(list)).filter(([, allowed]) => allowed.length > 0)
-  const choices = names.map(([name, allowed]) => [
-    name,
-    Type.Optional(Type.String({ description: `Comma-separated: ${allowed.join(', ')}.` })),
-  ])
-  const count = Type.String({ description: '`1` counts the rows of each group, as without other values.' })
-  return { ...Object.fromEntries(choices), count: Type.Optional(count), ...filterParameters(list) }
-}
-
-const values = Type.Record(Type.String(), Type.Unknown())
-const Group = closedObject({
-  by: values,
-  count: Type.Optional(Type.Integer({ minimum: 0 })),
-  sum: Type.Optional(values),
-  avg: Type.Optional(values),
-  min: Type.Optional(values),
-  max: Type.Optional(values),
-})
-/** The answer of a list's summary: values by the names in the parameters. */
-export const Summary = closedObject({
-  data: Type.Array(Group, { maxItems: mostGroups }),
-  hasMore: Type.Boolean({ description: `Whether there are more than ${mostGroups} groups.` }),
-})
 
 /** The parameters that select what an item shows. */
 export function itemParameters(list: ListDeclaration): Record<string, TSchema> {
@@ -234,8 +204,8 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
 }
 
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
-  const { kind, field: name } = filter
-  const field = fieldOf(list, name)
+  const { kind, field: name, member } = filter
+  const field = member === undefined ? fieldOf(list, name) : comparedField(list, filter)
   const description = [
     filter.description || effectOf(list, filter, field),
     valuesText(filter, field),
@@ -255,16 +225,25 @@ function groupText({ filters }: ListDeclaration, { group }: Filter): string {
 }
 
 /** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
-const ofTexts = new Set<Filter['kind']>(['in', 'notIn', 'positiveWhenTrue', 'prefix', 'search', ...partKinds])
+const ofTexts = new Set<Filter['kind']>([
+  'in',
+  'notIn',
+  'has',
+  'positiveWhenTrue',
+  'prefix',
+  'search',
+  ...partKinds,
+])
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
 export function effectOf(
   { strict }: Pick<ListDeclaration, 'strict'>,
-  { kind, field: name }: Filter,
+  { kind, field, member }: Filter,
   { hidden }: Field,
 ): string {
   if (hidden) return ''
+  const name = member === undefined ? field : `${field}.${member}`
   const invalid = strict ? '' : ' An invalid value has no effect.'
   const other = strict ? '' : ' Any other value has no effect.'
   const effects: Record<Filter['kind'], string> = {
@@ -282,6 +261,7 @@ export function effectOf(
     iprefix: `Keeps items whose ${name} begins with the value, in upper or lower case.`,
     contains: `Keeps items whose ${name} contains the value.`,
     icontains: `Keeps items whose ${name} contains the value, in upper or lower case.`,
+    has: `Keeps items whose ${name} has this element.`,
     not: `Keeps items whose ${name} is another value, or none.`,
     notIn: `Keeps items whose ${name} is not one of the values.`,
   }

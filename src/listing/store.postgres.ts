@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import type { RowsStatement, RowValue } from '../storage/postgres/driver/queries.ts'
+import type { RowValue } from '../storage/postgres/driver/queries.ts'
 import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 import type { ListReader } from './standby-reader.ts'
@@ -53,7 +53,7 @@ export function postgresReader(
       return database.lists(async () => {
         const began = elapsed()
         try {
-          return await query(database, { text: plan.sql, values: given, name, within: plan.within })
+          return await query(database, plan.sql, given, name)
         } finally {
           paces.record(plan, elapsed() - began)
         }
@@ -62,9 +62,7 @@ export function postgresReader(
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')
       const explain = `explain (format json) ${counted}`
-      const [row] = await database.lists(() =>
-        query(database, { text: explain, values: valuesFor(plan, values) }),
-      )
+      const [row] = await database.lists(() => query(database, explain, valuesFor(plan, values)))
       const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
       return { total: explained!.Plan['Plan Rows'], estimated: true }
     },
@@ -90,13 +88,19 @@ function frequentPlans(): (plan: Plan) => boolean {
   }
 }
 
-async function query(database: ListConnections, statement: RowsStatement): Promise<RowValue[][]> {
+/** @param name prepares the statement under this name. */
+async function query(
+  database: ListConnections,
+  text: string,
+  values: readonly RowValue[],
+  name?: string,
+): Promise<RowValue[][]> {
   try {
-    return await database.rows(statement)
+    return await database.rows({ text, values, name })
   } catch (error) {
     // The type of a column has changed since the statement was prepared. Without its name, it is planned again.
-    if (statement.name !== undefined && (error as { code?: string }).code === staleStatement)
-      return query(database, { ...statement, name: undefined })
+    if (name !== undefined && (error as { code?: string }).code === staleStatement)
+      return query(database, text, values)
     throw translateError(error)
   }
 }

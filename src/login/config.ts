@@ -52,6 +52,11 @@ interface ProviderConfig {
    * `example.com`, or `*.example.com` for all domains below it.
    */
   allowedEmailDomains?: readonly string[] | undefined
+  /**
+   * The client ids for which the provider issues id_tokens to native apps. Enables `POST /auth/{provider}/token`, which takes such an
+   * id_token. Default: none.
+   */
+  audiences?: readonly string[] | undefined
   /** Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile`. */
   updateProfile?: boolean | undefined
   /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
@@ -223,6 +228,7 @@ const fields = {
   roles: 'roles',
   allowedGroups: 'allowedGroups',
   allowedEmailDomains: 'allowedEmailDomains',
+  audiences: 'audiences',
   updateProfile: 'updateProfile',
   endSession: 'endSession',
   settings: 'own',

@@ -95,7 +95,7 @@ export class Hooks {
     const { identity, profile, tokens } = verified
     const events: Parameters<HookContext['emit']>[0][] = []
     const emit: HookContext['emit'] = (event) => void events.push(event)
-    const providerToken = providerTokens.includes(identity.provider) ? tokens.accessToken : undefined
+    const providerToken = providerTokens.includes(identity.provider) ? tokens?.accessToken : undefined
     const context = { user, identity, profile, client, emit, providerToken }
     await this.#guarded(
       name,

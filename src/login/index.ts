@@ -6,6 +6,8 @@ import { callbackRoute, formPostRoute } from './flow/callback-route.ts'
 import { linkRoute, startRoute } from './flow/start-route.ts'
 import { providersRoutes } from './providers-routes.ts'
 import { pageRoutes, redirectToBaseUrl } from './page-routes.ts'
+import type { SignInNative } from '../accounts/index.ts'
+import { nativeSignIn } from './native-sign-in.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
 import { createLoginServices, type LoginParts } from './services.ts'
 
@@ -14,6 +16,8 @@ export interface Login extends ServiceModule {
   providerTokens: ProviderTokens
   /** Whether a provider of this name is configured. */
   isProvider: (name: string) => boolean
+  /** For apps that got an id_token from a provider's SDK. */
+  signInNative: SignInNative
   /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
   endSessionUrl: (provider: string, request: EndSessionRequest) => Promise<URL | undefined>
 }
@@ -28,6 +32,7 @@ export function createLogin(parts: LoginParts): Login {
   return {
     providerTokens,
     isProvider: (name) => providers.has(name),
+    signInNative: nativeSignIn(services),
     endSessionUrl: async (provider, request) => providers.get(provider)?.endSessionUrl(request),
     async routes(app) {
       app.addHook('onClose', () => calls.close())

@@ -54,7 +54,7 @@ export class ProviderTokens {
 
   /** Stores the tokens of a sign-in, when the provider has `keepTokens`. Without a new refresh token the old one stays. */
   async save(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
-    if (!this.storesTokensOf(identity.provider)) return
+    if (tokens === undefined || !this.storesTokensOf(identity.provider)) return
     const row = this.#seal(identity, tokens)
     await tx
       .insertInto('provider_tokens')

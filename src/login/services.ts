@@ -159,6 +159,7 @@ function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: bo
     provesAuthentication: true,
     groups: { claim: undefined, admin: [], stored: undefined, exclusive: false },
     admission: { emailDomains: [], groups: [] },
+    audiences: [],
     updateProfile,
     endSession: false,
     authParams: {},

@@ -6,10 +6,11 @@ import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import { entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
+import { type Entry, entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import { defaultTarget } from './flow/return-to.ts'
 import type { Provisioning, SignInContext } from './provisioning.ts'
+import type { SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 export interface Browser {
@@ -39,6 +40,12 @@ interface Completion {
   before?: ((tx: Tx) => Promise<void>) | undefined
   /** The identity of an earlier sign-in that this one links. */
   offer?: Offer | undefined
+}
+
+/** A sign-in for an app. */
+interface AppSignIn extends Pick<Browser, 'origin'> {
+  clientId: string
+  entry: Entry
 }
 
 type SignInNeeds = Pick<LoginParts, 'database' | 'clock' | 'apps' | 'baseUrl'> &
@@ -175,6 +182,21 @@ export class SignIn {
     return result
   }
 
+  /** A native app's sign-in: `give` creates its tokens. @throws SignInFailure, and what `give` throws; then nothing has changed */
+  async inApp<T>(
+    verified: VerifiedIdentity,
+    { origin, clientId, entry }: AppSignIn,
+    give: (tx: Tx, user: SignedInUser) => Promise<T>,
+  ): Promise<T> {
+    const { provisioning } = this.#parts
+    return this.#transaction(async (tx) => {
+      const user = await provisioning.findOrCreateUser(tx, verified, origin, entry)
+      const result = await give(tx, signedInUser(user.userId, verified, origin))
+      const context = { origin, client: clientId, target: `app:${clientId}` }
+      return { emitted: await provisioning.onSignIn(tx, user, verified, context), result }
+    })
+  }
+
   /** The session that started the link must still be the session of this browser. */
   async #link(
     flow: FlowsTable,
@@ -226,7 +248,7 @@ function signedInUser(
   userId: string,
   { identity: { provider }, authentication }: VerifiedIdentity,
   { address, userAgent }: Browser['origin'],
-) {
+): SignedInUser {
   return { userId, provider, address, userAgent, authentication }
 }
 

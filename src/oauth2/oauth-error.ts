@@ -14,8 +14,8 @@ const OAuthErrorBody = Type.Object({ error: Type.String(), error_description: Ty
 /** The responses of a call that fails, for its schema. */
 export const oauthErrors = { 400: OAuthErrorBody, 401: OAuthErrorBody, 413: OAuthErrorBody }
 
-/** All others are 400 (RFC 6749, section 5.2). 413: RFC 9126, section 2.3. */
-const ownStatuses: ReadonlySet<number> = new Set([401, 413])
+/** All others are 400 (RFC 6749, section 5.2). 404: an unknown provider in the path. 413: RFC 9126, section 2.3. */
+const ownStatuses: ReadonlySet<number> = new Set([401, 404, 413])
 
 /** An error that clients get in the form of RFC 6749, section 5.2. */
 export class OAuthError extends Error {

@@ -1,4 +1,4 @@
-import type { Accounts } from '../accounts/index.ts'
+import type { Accounts, SignInNative } from '../accounts/index.ts'
 import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { AuthorizationRequests } from './authorize/authorization-requests.ts'
@@ -30,6 +30,7 @@ export interface OAuth2Parts extends ModuleParts {
   isProvider: (name: string) => boolean
   clients: Clients
   accounts: Accounts
+  signInNative: SignInNative
   endSessionUrl: EndSessionUrl
   claimsHook: ClaimsHook | undefined
 }

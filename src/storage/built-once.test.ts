@@ -27,13 +27,13 @@ test('a statement is built once for each engine, and gets the values of each cal
 })
 
 test('an insert is that of its columns, in the order of the row', () => {
-  const row = { client_id: 'c', jti_hash: Buffer.from('j'), expires_at: 1 }
+  const row = { issuer: 'c', hash: Buffer.from('j'), expires_at: 1 }
   for (const db of [sqlite!, postgres!, sqlite!]) {
-    const { sql, parameters } = db.insertInto('client_assertions').values(row).compile()
-    const insert = insertOf(db, 'client_assertions', row)
+    const { sql, parameters } = db.insertInto('used_assertions').values(row).compile()
+    const insert = insertOf(db, 'used_assertions', row)
     assert.equal(insert.sql, sql)
     assert.deepEqual(insert.parameters, parameters)
   }
-  const turned = { expires_at: 2, jti_hash: Buffer.from('k'), client_id: 'd' }
-  assert.deepEqual(insertOf(postgres!, 'client_assertions', turned).parameters, [2, Buffer.from('k'), 'd'])
+  const turned = { expires_at: 2, hash: Buffer.from('k'), issuer: 'd' }
+  assert.deepEqual(insertOf(postgres!, 'used_assertions', turned).parameters, [2, Buffer.from('k'), 'd'])
 })

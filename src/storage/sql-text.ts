@@ -1,6 +1,7 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Engine } from './query-runner.ts'
-import type { Database } from './database.ts'
+import type { Database, Tx } from './database.ts'
+import type { UsedAssertionsTable } from './tables.ts'
 
 /**
  * SQL for whether a column has one of many values, as one parameter: a parameter for each makes a statement of thousands of
@@ -26,9 +27,6 @@ export function quote(name: string): string {
 export function quoteTable(name: string): string {
   return name.split('.', 2).map(quote).join('.')
 }
-
-/** The condition by which a statement of SQLite ends when its time is over (`readWithin`). */
-export const inTime = 'postern_in_time()'
 
 /** The longest name that PostgreSQL does not truncate, in bytes. */
 export const longestName = 63
@@ -65,11 +63,21 @@ export function storableText(text: string, longest = Number.POSITIVE_INFINITY): 
 /** Deletes the rows of a table that expired until a time. */
 export async function deleteExpired(
   database: Database,
-  table: 'client_assertions' | 'device_codes' | 'flows' | 'host_codes' | 'invitations',
+  table: 'device_codes' | 'flows' | 'host_codes' | 'invitations' | 'used_assertions',
   until: number,
 ): Promise<void> {
   await database.transaction(
     (tx) => sql`delete from ${sql.table(table)} where expires_at <= ${until}`.execute(tx),
     { priority: 'work' },
   )
+}
+
+/** Uses an assertion up, until it expires. False if it was used before. On PostgreSQL a second caller waits for the first one's commit. */
+export async function useAssertion(tx: Tx, row: UsedAssertionsTable): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await tx
+    .insertInto('used_assertions')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return Number(numInsertedOrUpdatedRows) > 0
 }

@@ -32,6 +32,7 @@ const exceptions: Record<string, string> = {
   'POST /oauth2/introspect': 'changes nothing; refused questions have their entries',
   'POST /oauth2/revoke': 'test/oauth2/client-calls.test.ts: tokens.revoked, if there was such a token',
   'POST /auth/token': 'the sign-in that it completes has its entry; refused codes and tokens have theirs',
+  'POST /auth/:provider/token': 'test/login/native-sign-in.test.ts: user.signed_in, or sign_in.failed',
   'POST /device': 'a person decides on a page; test/oauth2/device.test.ts checks the entries',
   'POST /oauth2/device_authorization': 'stores a request for ten minutes; the decision has its entry',
   'POST /users/:id/impersonate': 'test/accounts/impersonation.test.ts: impersonation.started',

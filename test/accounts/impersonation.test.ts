@@ -10,7 +10,7 @@ import { rowsOf } from '../harness/rows.ts'
 import { accountsOf, signIn, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, signInApp } from '../oauth2/app-sessions.ts'
-import { authorizeUrl, callback, token } from '../oauth2/harness.ts'
+import { authorizeUrl, callback, secret, token, tokensOf } from '../oauth2/harness.ts'
 
 const shop = {
   id: 'shop',
@@ -20,7 +20,11 @@ const shop = {
 }
 const forum = { id: 'forum', name: 'Forum', firstParty: false, redirectUris: [callback] }
 const hour = 3_600_000
+const api = 'api.example.com'
 const reason = 'Ticket 4711'
+
+/** What a user may read. A new route here must not read secrets: an admin who acts for the user may read it too. */
+const readable = ['/auth/apps', '/auth/audit', '/auth/identities', '/auth/session', '/auth/sessions']
 
 /** Routes that an admin who acts for a user may call although they change something: each ends the session. */
 const allowed = [
@@ -145,23 +149,28 @@ onEachEngine('acting for a user', (engine) => {
       paths: Record<string, Record<string, { security?: object[] }>>
     }>()
     const open: string[] = []
+    const read: string[] = []
     const before = await accountsOf(site.service)
     for (const declared of site.service.app.routeMethods.all()) {
       const [method = '', url = ''] = declared.split(' ')
-      if (['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method) || allowed.includes(declared)) continue
+      if (['HEAD', 'OPTIONS', 'TRACE'].includes(method) || allowed.includes(declared)) continue
       const operation = document.paths[url.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+      const isPublic = operation?.security?.length === 0
       const path = url
         .replace(/:provider/g, 'other')
         .replace(/:(\w+)/g, '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e')
+      // Public, or of files and pages. In demo mode some more are open.
+      if (method === 'GET' && (!operation || (await site.service.fetch(path)).status !== 401)) continue
       const answer = await site.call(admin, method, path, site.sameOrigin)
       const { code } = (await answer.json().catch(() => ({}))) as { code?: string }
-      const isPublic = operation?.security?.length === 0
       // The portal, Svix's API and the provider of demo mode have credentials of their own.
       const isOthers = answer.status === 401 || url.startsWith('/demo-idp/')
-      if (code !== 'impersonating' && !isPublic && !isOthers)
+      if (method === 'GET' && answer.ok) read.push(url)
+      else if (method !== 'GET' && code !== 'impersonating' && !isPublic && !isOthers)
         open.push(`${declared}: ${answer.status} ${code}`)
     }
     assert.deepEqual(open, [])
+    assert.deepEqual(read.toSorted(), readable)
     assert.deepEqual(await accountsOf(site.service), before)
     const entry = await lastAudit(site.service, 'call.forbidden')
     assert.deepEqual([entry?.code, entry?.actor !== `user:${entry?.user_id}`], ['impersonating', true])
@@ -388,12 +397,33 @@ onEachEngine('acting for a user without the setting', (engine) => {
 onEachEngine('acting for a user at applications behind a proxy', (engine) => {
   const site = new GuardedSite(
     engine,
-    (ownHost) => ({ hosts: { [ownHost]: { allow: 'signed-in', paths: { '/open/*': 'everyone' } } } }),
+    (ownHost) => ({
+      hosts: {
+        [ownHost]: { allow: 'signed-in', paths: { '/open/*': 'everyone' } },
+        [api]: { allow: 'signed-in', programs: { scopes: ['api:read'] } },
+      },
+    }),
     { IMPERSONATION: 'on', ADMIN_IDENTITIES: 'acme:boss' },
+    [
+      {
+        id: 'web',
+        secret,
+        redirectUris: [callback],
+        scopes: ['openid', 'api:read'],
+        audience: `http://${api}`,
+      },
+    ],
   )
+  const withToken = async (browser: Browser): Promise<number> => {
+    const tokens = await tokensOf(site.service, browser, { client_id: 'web', scope: 'openid api:read' })
+    const headers = { authorization: `Bearer ${String(tokens['access_token'])}` }
+    return (await site.ask(undefined, api, '/', { headers })).status
+  }
 
   test('applications get neither the name of the user nor that of the admin', async () => {
-    const userId = (await whoAmI(site.service, await site.signedIn('user')))!.id
+    const user = await site.signedIn('user')
+    const userId = (await whoAmI(site.service, user))!.id
+    assert.equal(await withToken(user), 204)
     const admin = await site.signedIn('boss')
     assert.equal((await site.ask(admin, site.ownHost, '/')).headers.get('remote-user') !== '', true)
     await admin.go(new URL(`/users/${userId}/impersonate`, site.service.baseUrl), {
@@ -405,5 +435,6 @@ onEachEngine('acting for a user at applications behind a proxy', (engine) => {
     assert.equal((await site.ask(admin, site.ownHost, '/')).status, 403)
     const open = await site.ask(admin, site.ownHost, '/open/x')
     assert.deepEqual([open.status, open.headers.get('remote-user')], [204, ''])
+    assert.equal(await withToken(admin), 403)
   })
 })

@@ -70,6 +70,7 @@ describe('postern users, postern keys rotate-signing', () => {
     assert.deepEqual(Object.keys(data), [
       'account',
       'identities',
+      'invitations',
       'sessions',
       'hosts',
       'apps',

@@ -96,6 +96,12 @@ for (const kind of guardKinds)
       }
       assert.equal((await ask('/cors/x')).status, 200)
       for (const path of ['/', '/api/x']) assert.equal((await ask(path)).status, 401)
+      const refused = await client.ask(`https://${subdomain}/api/x`, {
+        headers: { origin: 'https://spa.example' },
+      })
+      assert.equal(refused.status, 401)
+      assert.equal(refused.headers['access-control-allow-origin'], 'https://spa.example')
+      assert.match(refused.headers['access-control-expose-headers'] ?? '', /WWW-Authenticate/)
       // Only Envoy sends the client what Postern answers with a success.
       assert.equal((await ask('/api/x', 'GET')).status, kind.name === 'envoy' ? 204 : 403)
     })

@@ -360,6 +360,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     // The page can read why its request was refused.
     const refused = await site.ask(undefined, api, '/orders/1', { headers: { origin: spa } })
     assert.deepEqual([refused.status, refused.headers.get('access-control-allow-origin')], [401, spa])
+    assert.match(refused.headers.get('access-control-expose-headers')!, /WWW-Authenticate/)
     // A proxy that only asks cannot send the answer.
     const headersOfPreflight = { origin: spa, 'access-control-request-method': 'POST' }
     const asked = await site.ask(undefined, api, '/orders/1', {
@@ -429,7 +430,7 @@ onEachEngine('limits of programs', (engine) => {
       assert.equal(answer.status, 401)
       if (answer.headers.has('retry-after')) waits = answer
     }
-    assert.match(await waits!.text(), /too many invalid credentials/)
+    assert.match(await waits!.text(), /too many invalid cookies or credentials/)
     assert.equal((await ask(adminKey)).status, 204)
   })
 })

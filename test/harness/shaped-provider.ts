@@ -60,6 +60,8 @@ export interface ShapedProvider {
   requests: Request[]
   /** Requests to one path. */
   to(path: string): Request[]
+  /** An id_token for its client, with more claims. */
+  idToken(more: Record<string, unknown>): Promise<string>
   /** Replaces the key that id_tokens are signed with. */
   rotate(): Promise<void>
   close(): Promise<void>
@@ -91,6 +93,14 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
     shape,
     requests: [],
     to: (path) => provider.requests.filter((request) => request.url.pathname === path),
+    idToken(more) {
+      const now = Math.floor(Date.now() / 1000)
+      const { shape } = provider
+      const iss = shape.tokenIssuer?.(url) ?? url + (shape.issuer ?? '')
+      return new SignJWT({ iss, aud: client.id, iat: now, exp: now + 300, ...more, ...shape.claims })
+        .setProtectedHeader({ alg: 'RS256', kid: `k${keys.count}` })
+        .sign(keys.privateKey)
+    },
     async rotate() {
       Object.assign(keys, await generateKeyPair('RS256'), { count: keys.count + 1 })
     },
@@ -173,17 +183,8 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
         : verifier !== null && createHash('sha256').update(verifier).digest('base64url') === flow?.challenge
     const known = shape.accepts ? await shape.accepts(request) : hasSecret(request, shape.tokenAuth)
     if (!flow || !proven || !known || form.get('redirect_uri') !== flow.redirectUri) return shape.refusal
-    const now = Math.floor(Date.now() / 1000)
-    const idToken = await new SignJWT({
-      iss: shape.tokenIssuer?.(url) ?? url + (shape.issuer ?? ''),
-      aud: client.id,
-      iat: now,
-      exp: now + 300,
-      ...(flow.nonce !== null && shape.nonce !== false && { nonce: flow.nonce }),
-      ...shape.claims,
-    })
-      .setProtectedHeader({ alg: 'RS256', kid: `k${keys.count}` })
-      .sign(keys.privateKey)
+    const { nonce } = flow
+    const idToken = await provider.idToken(nonce !== null && shape.nonce !== false ? { nonce } : {})
     return shape.grant({ accessToken, idToken, request })
   }
   return provider

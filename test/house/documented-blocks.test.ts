@@ -89,6 +89,17 @@ const dockerfile = ({ text }: Block) =>
       (line) => !/^(?:#.*|\s*|(?:FROM|COPY|RUN|ENV|ARG|USER|WORKDIR|CMD|ENTRYPOINT|EXPOSE) .*)$/.test(line),
     )
 
+/** For languages whose compilers need the SDK of a phone: brackets come in pairs, outside of texts and comments. */
+const paired = ({ text }: Block) => {
+  const code = text.replaceAll(/\/\/.*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'/g, '')
+  const pairs: Record<string, string> = { ')': '(', ']': '[', '}': '{' }
+  const open: string[] = []
+  for (const [bracket] of code.matchAll(/[()[\]{}]/g))
+    if (!(bracket in pairs)) open.push(bracket)
+    else if (open.pop() !== pairs[bracket]) return `${bracket} closes nothing`
+  return open.length === 0 ? undefined : `${open.join(' ')} is not closed`
+}
+
 const languages: Record<string, (block: Block) => string | undefined> = {
   json,
   yaml: ({ text }) => yaml.parseAllDocuments(text).flatMap(({ errors }) => errors)[0]?.message,
@@ -108,6 +119,9 @@ const languages: Record<string, (block: Block) => string | undefined> = {
   csv: ({ text }) => parse(() => csv.parse(text)),
   // As systemd reads it.
   ini: ({ text }) => text.split('\n').find((line) => !/^(?:\[\w+\]|\w+ *=.*|[#;].*|\s*)$/.test(line)),
+  kotlin: paired,
+  swift: paired,
+  dart: paired,
   html: ({ text }) => markupFaultOf(text),
   vue: ({ text }) => markupFaultOf(text),
 }
@@ -147,6 +161,9 @@ test('a block that cannot be parsed is found', () => {
   assert.match(languages['json']!(block('{"a": }')) ?? '', /JSON/)
   assert.equal(languages['json']!(block('{"a": [1, …], …}')), undefined)
   assert.ok(languages['yaml']!(block('a: [1')))
+  assert.equal(languages['swift']!(block('f(["a)": 1]) // ]')), undefined)
+  assert.equal(languages['swift']!(block('f([1)]')), ') closes nothing')
+  assert.equal(languages['swift']!(block('f(')), '( is not closed')
 })
 
 test('each block names a language that is checked here, or elsewhere', () => {

@@ -29,6 +29,7 @@ const allowed =
  */
 const ignoring = [
   'post /auth/token',
+  'post /auth/{provider}/token',
   'post /auth/{provider}/callback',
   'post /oauth2/device_authorization',
   'post /oauth2/end-session',

@@ -30,6 +30,14 @@ const foreign: Record<string, string>[] = [
 const publicWrites: Record<string, { why: string; status: number }> = {
   'POST /portal/session': { why: 'refuses foreign pages by itself; the link is the credential', status: 403 },
   'POST /auth/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
+  'POST /auth/{provider}/token': {
+    why: 'reads no cookie; an id_token with its nonce is the credential',
+    status: 404,
+  },
+  'POST /login/offer': {
+    why: 'finds no offer without the cookie of its flow, which is SameSite=Lax',
+    status: 400,
+  },
   'POST /oauth2/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
   'POST /oauth2/par': { why: 'reads no cookie; the client authenticates', status: 400 },
   'POST /oauth2/introspect': { why: 'reads no cookie; the client authenticates', status: 400 },

@@ -7,7 +7,7 @@ import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { rowsOf } from '#test/harness/rows.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
-import type { LoginConfig } from '../../src/login/config.ts'
+import { resolveLoginConfig, type LoginConfig } from '../../src/login/config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { appStart, assertFails, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
@@ -350,4 +350,9 @@ onEachEngine('admission and invitations', (engine) => {
     const rows = await rowsOf(hooked, 'users', { provider_id: 'other' })
     assert.equal(rows.length, 0)
   })
+})
+
+test('another value of admission is a fault of the configuration', () => {
+  const { faults } = resolveLoginConfig({ admission: 'closed' as 'open' }, [])
+  assert.deepEqual(faults, ["login.admission must be 'open', 'invited' or a function"])
 })

@@ -8,7 +8,7 @@ import {
   type Shape,
   type ShapedProvider,
 } from '#test/harness/shaped-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { startTestService, type TestService, type TestServiceOptions } from '#test/harness/service.ts'
 import { providerCases } from './provider-shapes.ts'
 import { signInShaped } from './shaped-sign-in.ts'
 
@@ -29,7 +29,10 @@ export interface Quirks {
 }
 
 // The database has no part in any of it, so one engine is enough.
-export async function startQuirks(instances: readonly Instance[]): Promise<Quirks> {
+export async function startQuirks(
+  instances: readonly Instance[],
+  options: Pick<TestServiceOptions, 'login'> = {},
+): Promise<Quirks> {
   const providers = new Map<string, ShapedProvider>()
   const originals = new Map<string, Shape>()
   const env: Record<string, string> = {}
@@ -46,7 +49,7 @@ export async function startQuirks(instances: readonly Instance[]): Promise<Quirk
     if (name !== preset) env[`${prefix}_PRESET`] = preset
     for (const [key, value] of Object.entries(more)) env[`${prefix}_${key}`] = value
   }
-  const service = await startTestService(engines[0]!, { env })
+  const service = await startTestService(engines[0]!, { env, ...options })
   const provider = (name: string): ShapedProvider => providers.get(name)!
   const change = (name: string, more: Partial<Shape>): void => {
     provider(name).shape = { ...provider(name).shape, ...more }

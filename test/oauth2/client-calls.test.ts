@@ -127,7 +127,7 @@ onEachEngine('calls of apps', (engine) => {
     const { database, baseUrl } = service
     const assertions = new ClientAssertions({ database, clock, baseUrl: () => baseUrl })
     const stored = async (): Promise<number> =>
-      (await database.reader.selectFrom('client_assertions').selectAll().execute()).length
+      (await database.reader.selectFrom('used_assertions').selectAll().execute()).length
     const text = await assertion('ES256')
     assert.equal((await withAssertion(text)).status, 200)
     const before = await stored()

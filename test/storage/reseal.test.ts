@@ -212,7 +212,6 @@ onEachEngine('resealing', (engine) => {
       'authorization_codes.code_hash',
       'authorization_requests.browser_hash',
       'authorization_requests.request_hash',
-      'client_assertions.jti_hash',
       'client_secrets.secret_hash',
       'device_codes.device_code_hash',
       'device_codes.user_code_hash',
@@ -226,6 +225,7 @@ onEachEngine('resealing', (engine) => {
       'host_sessions.token_hash',
       'idempotency_keys.digest',
       'idempotent_responses.key_hash',
+      'invitations.token_hash',
       'metric_history.durations',
       'portal_links.token_hash',
       'portal_sessions.token_hash',
@@ -233,6 +233,7 @@ onEachEngine('resealing', (engine) => {
       'refresh_tokens.token_hash',
       'rejected_webhooks.body',
       'sessions.token_hash',
+      'used_assertions.hash',
     ])
     const { rows } = await (
       engine.name === 'sqlite'

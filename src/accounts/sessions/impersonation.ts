@@ -173,7 +173,7 @@ export class Impersonations {
 
 const refusals: Record<Refusal, string> = {
   'account-blocked': 'The account is blocked: unblock it first.',
-  'account-is-admin': 'Nobody can act for an administrator.',
+  'account-is-admin': 'The account is an administrator: you can act for users only.',
 }
 
 function hashText(token: string): string {

@@ -16,7 +16,7 @@ import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-t
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
 import type { FieldType } from '../field-types.ts'
-import { loweredColumn, partKinds } from '../filters.ts'
+import { isTextArray, loweredColumn, memberColumn, partKinds } from '../filters.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
@@ -283,7 +283,7 @@ function missingSearchIndexes(
   })
 }
 
-/** Indexes for filters by parts of texts, each with all of the filters that it serves. */
+/** Indexes for filters by parts of texts and of JSON, each with all of the filters that it serves. */
 function missingPartIndexes(
   list: ListDeclaration,
   { definitions, kind }: Table,
@@ -293,8 +293,13 @@ function missingPartIndexes(
   const known = definitions.map(withoutQuotes)
   const advised = new Map<string, string[]>()
   for (const filter of list.filters) {
-    if (!partKinds.has(filter.kind)) continue
-    const statement = missingPartIndex(list, filter, known, engine)
+    const { kind, member } = filter
+    const statement =
+      kind === 'has' || member !== undefined
+        ? missingJsonIndex(list, filter, known, engine)
+        : partKinds.has(kind)
+          ? missingPartIndex(list, filter, known, engine)
+          : undefined
     if (statement === undefined) continue
     advised.set(statement, [...(advised.get(statement) ?? []), `${filter.parameter}=…`])
   }
@@ -326,6 +331,31 @@ function missingPartIndex(
   return exists
     ? undefined
     : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
+}
+
+/** The same for a member of JSON, or for the elements of an array. Only a table of its own serves the elements on SQLite. */
+function missingJsonIndex(
+  list: ListDeclaration,
+  { kind, member, field: name }: Filter,
+  known: readonly string[],
+  engine: Engine,
+): string | undefined {
+  const { column, array } = list.fields[name]!
+  const on = `on ${quoteTable(list.table)}`
+  const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
+  if (member !== undefined) {
+    if (kind !== 'equals' && kind !== 'in') return undefined
+    const expression = memberColumn(quote(column), member, engine)
+    const written = withoutQuotes(expression).replaceAll(/::[\w[\]]+|[()]/g, '')
+    const exists = known.some((text) => text.replaceAll(/::[\w[\]]+|[()]/g, '').includes(written))
+    const index = quote(indexName(list.table, `${column}_${member.replaceAll('.', '_')}`))
+    return exists ? undefined : `${how} ${index} ${on} (${expression});`
+  }
+  if (engine === 'sqlite' || array === undefined || !(array === 'jsonb' || isTextArray(array)))
+    return undefined
+  const exists = known.some((text) => text.includes('usinggin') && text.includes(`(${withoutQuotes(column)}`))
+  const index = quote(indexName(list.table, `elements_${column}`))
+  return exists ? undefined : `${how} ${index} ${on} using gin (${quote(column)});`
 }
 
 function withoutQuotes(text: string): string {
@@ -378,11 +408,13 @@ export function knownFields(
 }
 
 /** What a type of PostgreSQL changes about the filters of its columns. */
-function factsOfColumn(column: TableColumn | undefined): Pick<Field, 'stored' | 'ignoresCase' | 'operators'> {
-  const { type, operators } = column ?? {}
+function factsOfColumn(
+  column: TableColumn | undefined,
+): Pick<Field, 'stored' | 'ignoresCase' | 'operators' | 'array'> {
+  const { type, operators, array } = column ?? {}
   if (type === 'timestamp') return { stored: zonelessForm }
   const ignoresCase = type === 'citext' || type === 'uuid'
-  return { ...(ignoresCase && { ignoresCase }), operators }
+  return { ...(ignoresCase && { ignoresCase }), operators, ...(array !== undefined && { array }) }
 }
 
 function validateColumns(

@@ -45,7 +45,7 @@ interface Planned {
 }
 
 function isOrdered({ filter }: DeclaredQuery): boolean {
-  return filter === undefined || filter.kind === 'equals'
+  return filter === undefined || (filter.kind === 'equals' && filter.member === undefined)
 }
 
 const one = { values: [null], variant: '' }
@@ -64,6 +64,7 @@ const sampleValues: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>
   contains: { values: [null, null], variant: '' },
   icontains: { values: [null, null], variant: '' },
   not: one,
+  has: one,
   notIn: { values: [null], variant: '1' },
   flag: one,
   null: { values: [], variant: 'null' },

@@ -11,6 +11,8 @@ const columnsOf = `
   select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
     case when coalesce(base.typcategory, t.typcategory) = 'A' then 'array' else coalesce(base.typname, t.typname) end as type,
     case when coalesce(base.typtype, t.typtype) = 'b' and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators,
+    case when coalesce(base.typcategory, t.typcategory) = 'A' or coalesce(base.typname, t.typname) = 'jsonb'
+      then format_type(coalesce(base.oid, t.oid), null) end as array,
     (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
     c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
   from pg_attribute a
@@ -44,6 +46,7 @@ interface ColumnRow {
   labels: string[] | null
   loose: boolean | null
   operators: string | null
+  array: string | null
 }
 interface IndexRow {
   name: string
@@ -75,13 +78,14 @@ export async function inspectPostgresTable(
   }
 }
 
-function describeColumn({ not_null, kind, type, labels, loose, operators }: ColumnRow): TableColumn {
+function describeColumn({ not_null, kind, type, labels, loose, operators, array }: ColumnRow): TableColumn {
   return {
     type: kind === 'e' ? 'enum' : type,
     nullable: !not_null,
     values: labels ?? undefined,
     loose: loose === true || operators !== null,
     operators: operators ?? undefined,
+    array: array ?? undefined,
   }
 }
 

@@ -12,6 +12,8 @@ export interface TableColumn {
   loose?: boolean
   /** On PostgreSQL: the quoted schema of the type's operators, if it is not on the search path. */
   operators?: string | undefined
+  /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */
+  array?: string | undefined
   /** On SQLite: how it compares texts. */
   collation?: 'binary' | 'nocase' | 'rtrim'
   /** On SQLite: the expression of the default value. */

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
@@ -207,7 +207,7 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
     // An app whose flow was used before has got its answer.
     const redirectUri =
       flow?.used_at === null || isFirst ? (flow?.client_redirect_uri ?? undefined) : undefined
-    const answer = appError(failure, callback)
+    const answer = appError(failure, callback.browser.origin)
     const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
     return { ok: false, failure, flow, isFirst, redirect }
   }
@@ -266,10 +266,10 @@ const appErrors: Partial<Record<FailureCode, string>> = {
 }
 
 /** The error for the app. Messages of the provider and of hooks are for the person, so the app gets only the reference ID. */
-function appError({ code }: SignInFailure, { browser }: Callback) {
+export function appError({ code }: SignInFailure, { supportId }: AuditOrigin) {
   return {
     error: appErrors[code] ?? 'server_error',
-    error_description: `The sign-in failed. Reference ID: ${referenceOf(browser.origin.supportId ?? 'none')}`,
+    error_description: `The sign-in failed. Reference ID: ${referenceOf(supportId ?? 'none')}`,
   }
 }
 

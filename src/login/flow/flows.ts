@@ -292,11 +292,11 @@ export class Flows {
     try {
       const json = this.#parts.keyring.open(pending, pendingContextOf(row)).toString()
       const verified = JSON.parse(json) as VerifiedIdentity
-      const { expiresIn } = verified.tokens
-      if (expiresIn === undefined) return verified
+      const { tokens } = verified
+      if (tokens?.expiresIn === undefined) return verified
       // It counted from the callback.
       const passed = Math.ceil((this.#parts.clock.now() - (row.used_at ?? 0)) / 1000)
-      return { ...verified, tokens: { ...verified.tokens, expiresIn: Math.max(0, expiresIn - passed) } }
+      return { ...verified, tokens: { ...tokens, expiresIn: Math.max(0, tokens.expiresIn - passed) } }
     } catch (error) {
       if (error instanceof UnknownMasterKey) return undefined
       throw error

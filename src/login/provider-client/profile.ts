@@ -173,6 +173,6 @@ export interface VerifiedIdentity {
   authentication: Authentication
   /** The provider's profile as received; with OpenID Connect, the claims merged with the userinfo response. */
   profile: ProfileDocument
-  /** For the provider's API. */
-  tokens: IssuedTokens
+  /** For the provider's API; `undefined` for the id_token of a native app. */
+  tokens: IssuedTokens | undefined
 }

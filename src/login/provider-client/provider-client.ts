@@ -1,13 +1,9 @@
-import type {
-  AuthorizationCodeGrantChecks,
-  ServerMetadata,
-  TokenEndpointResponse,
-  TokenEndpointResponseHelpers,
-} from 'openid-client'
+import type { AuthorizationCodeGrantChecks, ServerMetadata } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
-import { issuedTokens, type IssuedTokens, TokenResponseCache } from './token-response-cache.ts'
+import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
+import { issuedTokens, type IssuedTokens } from './token-response-cache.ts'
 import {
   mergeProfiles,
   parseProfile,
@@ -27,6 +23,8 @@ import {
 } from './provider-server.ts'
 import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
 import { ProviderApi } from './provider-api.ts'
+import { type NativeIdToken, verifyIdToken } from './id-token.ts'
+import type { UsedAssertionsTable } from '../../storage/tables.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { refusalOf, mapGroups, readGroups } from './groups.ts'
@@ -98,11 +96,35 @@ export class ProviderClient {
   async identity(response: CodeToExchange): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
     const { provider } = this
-    const verified =
+    return this.#withSettings(
       provider.kind === 'openid'
         ? await this.#openIdIdentity(provider, server, response)
-        : await this.#oauthIdentity(provider, server, response)
-    const { groups, updateProfile } = provider
+        : await this.#oauthIdentity(provider, server, response),
+    )
+  }
+
+  /**
+   * The identity in an id_token that an app got from the provider's SDK. There is no access token, so the claims are all that is known
+   * of the person.
+   * @throws when a check fails; `providerErrorCode` gives the failure code of the error.
+   */
+  async nativeIdentity(
+    provider: OpenIdProvider,
+    token: NativeIdToken,
+  ): Promise<{ verified: VerifiedIdentity; used: UsedAssertionsTable }> {
+    const now = this.#clock.now()
+    const { claims, server, used } = await verifyIdToken(this.#servers, provider, token, now)
+    requireAdmitted(provider, claims, server)
+    const source = { claims, document: claims, profileUrl: '', givenName: token.givenName }
+    // No preset of OpenID Connect reads the API.
+    const identity = await readIdentity(provider, source, new ProviderApi(server.configuration, ''))
+    const authentication = this.#authentication(claims, {})
+    const verified = this.#withSettings({ identity, authentication, profile: claims, tokens: undefined })
+    return { verified, used }
+  }
+
+  #withSettings(verified: ReadIdentity): VerifiedIdentity {
+    const { groups, updateProfile } = this.provider
     return { ...verified, exclusiveRoles: groups.exclusive, updateProfile }
   }
 
@@ -138,7 +160,7 @@ export class ProviderClient {
     response: CodeToExchange,
   ): Promise<ReadIdentity> {
     const { fetchUserInfo } = await import('openid-client')
-    const { quirks, presetSetting } = provider
+    const { quirks } = provider
     const { tokens, server } = await exchangeCode(this.#servers, {
       server: current,
       url: response.url,
@@ -148,8 +170,7 @@ export class ProviderClient {
     const { configuration } = server
     const claims = tokens.claims()
     if (!claims) throw new Error('the token response has no id_token')
-    if (quirks.admits?.(claims, presetSetting, server.source.issuer) === false)
-      throw new AccountNotAdmitted('the account is not of the configured organization, tenant or workspace')
+    requireAdmitted(provider, claims, server)
     const discovered = quirks.userinfo === false ? undefined : server.metadata.userinfo_endpoint
     const profileUrl = provider.profileUrl ?? discovered
     const userinfo =
@@ -190,11 +211,24 @@ export class ProviderClient {
     return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
   }
 
-  #authentication(claims: ProfileDocument, { reauthenticationAskedAt }: CodeToExchange): Authentication {
+  #authentication(
+    claims: ProfileDocument,
+    { reauthenticationAskedAt }: Pick<CodeToExchange, 'reauthenticationAskedAt'>,
+  ): Authentication {
     const { provesAuthentication: provable } = this.provider
     const now = this.#clock.now()
     return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
   }
+}
+
+/** @throws AccountNotAdmitted for an account of another organization, tenant or workspace than the configured ones */
+function requireAdmitted(
+  { quirks, presetSetting }: OpenIdProvider,
+  claims: ProfileDocument,
+  { source }: ProviderServer,
+): void {
+  if (quirks.admits?.(claims, presetSetting, source.issuer) === false)
+    throw new AccountNotAdmitted('the account is not of the configured organization, tenant or workspace')
 }
 
 function checksOf({ state, nonce, verifier }: CodeToExchange): AuthorizationCodeGrantChecks {
@@ -211,102 +245,6 @@ function refusedUserInfo(error: unknown): never {
   if (cause instanceof Response && cause.status !== 200)
     throw new ProfileRefused(cause.status, { cause: error })
   throw error
-}
-
-interface ExchangedCode {
-  tokens: TokenEndpointResponse & TokenEndpointResponseHelpers
-  /** The server that verified the id_token. */
-  server: ProviderServer
-}
-
-interface ProviderCodeExchange {
-  server: ProviderServer
-  /** The redirect URI with the code and state of the response. */
-  url: URL
-  checks: AuthorizationCodeGrantChecks
-  /** The issuer that an id_token with these claims must have, if it depends on the claims. */
-  expectedTokenIssuer?: ((claims: ProfileDocument, issuer: string) => string) | undefined
-}
-
-/**
- * Exchanges a code and verifies the id_token. A code can be sent only once, so the response is cached and verified again in
- * two cases: the token's tenant has its own issuer, or the provider may have new keys, algorithms or addresses (openid-client fetches
- * keys once a minute at most). With Microsoft's `common` the first verification always fails, because each tenant has its own issuer.
- * @throws when the exchange or the verification fails.
- */
-async function exchangeCode(
-  servers: ProviderServerCache,
-  { server: current, url, checks, expectedTokenIssuer }: ProviderCodeExchange,
-): Promise<ExchangedCode> {
-  const { authorizationCodeGrant } = await import('openid-client')
-  const cache = new TokenResponseCache()
-  const verify = async (server: ProviderServer): Promise<ExchangedCode> => {
-    const { configuration } = server
-    const tokens = await cache
-      .run(() => authorizationCodeGrant(configuration, new URL(url), { ...checks }))
-      .catch(refusedTokens)
-    return { tokens, server }
-  }
-  const verifyAsTenant = async (server: ProviderServer): Promise<ExchangedCode> => {
-    const { issuer } = server.metadata
-    try {
-      return await verify(server)
-    } catch (error) {
-      const claims = cache.unverifiedClaims()
-      const expected = claims && expectedTokenIssuer ? expectedTokenIssuer(claims, issuer) : issuer
-      if (expected === issuer) throw error
-      const exchanged = await verify(await servers.withIssuer(server, expected))
-      await servers.shareKeysOf(exchanged.server)
-      return exchanged
-    }
-  }
-  try {
-    return await verifyAsTenant(current)
-  } catch (error) {
-    const isTaken = cache.status === 200
-    if (!(isTaken ? needsMetadata(error) : mayHaveMoved(error))) throw error
-    const renewed = await servers.renew(current)
-    const hasMoved = renewed.metadata.token_endpoint !== current.metadata.token_endpoint
-    if (!isTaken && !hasMoved) throw error
-    const exchanged = await verifyAsTenant(renewed)
-    await servers.shareKeysOf(exchanged.server)
-    return exchanged
-  }
-}
-
-/** Whether the verification of an id_token failed in a way that a new document or new keys may solve. */
-function needsMetadata(error: unknown): boolean {
-  return chainOf(error).some(
-    ({ code, message, cause }) =>
-      code === 'OAUTH_KEY_SELECTION_FAILED' ||
-      message === 'JWT signature verification failed' ||
-      message === 'unexpected JWT "alg" header parameter' ||
-      // The keys could not be fetched.
-      cause instanceof Response ||
-      isUnreachable(code),
-  )
-}
-
-/** Whether an endpoint did not take a request, as one that has moved does. */
-function mayHaveMoved(error: unknown): boolean {
-  return chainOf(error).some(
-    ({ code, message, cause }) =>
-      (cause instanceof Response && movedStatuses.has(cause.status)) ||
-      isUnreachable(code) ||
-      /^(?:request failed|fetch failed)/.test(message),
-  )
-}
-
-const movedStatuses = new Set([301, 302, 303, 307, 308, 404, 405, 410])
-
-function isUnreachable(code: unknown): boolean {
-  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'OAUTH_TIMEOUT'
-}
-
-function chainOf(error: unknown): { code?: unknown; message: string; cause?: unknown }[] {
-  const chain = []
-  for (let current = error; current instanceof Error; current = current.cause) chain.push(current)
-  return chain
 }
 
 /** The verified answer of a provider. */

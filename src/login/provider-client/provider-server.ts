@@ -72,13 +72,17 @@ export class ProviderServerCache {
     }
   }
 
-  /** The same server with another issuer and the cached keys. */
+  /**
+   * The same server with another issuer and the cached keys.
+   * @param clientId whom id_tokens are for
+   */
   async withIssuer(
     { metadata, source, configuration }: ProviderServer,
     issuer: string,
+    clientId?: string,
   ): Promise<ProviderServer> {
     const { getJwksCache } = await import('openid-client')
-    const other = await this.#server({ ...metadata, issuer }, source)
+    const other = await this.#server({ ...metadata, issuer }, source, clientId)
     await shareKeys(getJwksCache(configuration), other)
     return other
   }
@@ -99,10 +103,13 @@ export class ProviderServerCache {
     return this.#server(metadata)
   }
 
-  /** Shares the keys that this server fetched with later sign-ins. */
+  /** Shares the keys that this server fetched with later sign-ins, unless these have newer ones. */
   async shareKeysOf({ configuration }: ProviderServer): Promise<void> {
     const { getJwksCache } = await import('openid-client')
-    if (this.#current) await shareKeys(getJwksCache(configuration), this.#current)
+    const keys = getJwksCache(configuration)
+    if (!this.#current || !keys) return
+    const known = getJwksCache(this.#current.configuration)
+    if (known === undefined || known.uat < keys.uat) await shareKeys(keys, this.#current)
   }
 
   #readOnce(): Promise<ProviderServer> {
@@ -122,14 +129,18 @@ export class ProviderServerCache {
     return server
   }
 
-  async #server(metadata: ServerMetadata, source = metadata): Promise<ProviderServer> {
+  async #server(
+    metadata: ServerMetadata,
+    source = metadata,
+    clientId = this.#parts.provider.clientId,
+  ): Promise<ProviderServer> {
     const client = await import('openid-client')
     const { provider, clock, timeout } = this.#parts
     const configuration = new client.Configuration(
       // response-issuer.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
       // id_token is verified with.
       { ...metadata, authorization_response_iss_parameter_supported: false },
-      provider.clientId,
+      clientId,
       { [client.clockTolerance]: clockTolerance },
       await clientAuthentication(provider, metadata, clock, this.#isDiscovered),
     )

@@ -24,8 +24,7 @@ export class TokenResponseCache {
   unverifiedClaims(): ProfileDocument | undefined {
     try {
       const { id_token: token } = JSON.parse(this.#response?.text ?? '') as { id_token?: string }
-      const claims: unknown = JSON.parse(Buffer.from(token?.split('.')[1] ?? '', 'base64url').toString())
-      return isObject(claims) ? claims : undefined
+      return token === undefined ? undefined : unverifiedClaims(token)
     } catch {
       // openid-client has already refused this response.
       return undefined
@@ -96,6 +95,17 @@ function parseFields(text: string): Record<string, unknown> | undefined {
     }
   }
   return /^[\w.-]+=/.test(text) ? Object.fromEntries(readFields(text, Infinity)) : undefined
+}
+
+/** The claims of an id_token, not verified; `undefined` when it is not readable. */
+export function unverifiedClaims(idToken: string): ProfileDocument | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
+    return isObject(claims) ? claims : undefined
+  } catch {
+    // openid-client rejects such a token with its reason.
+    return undefined
+  }
 }
 
 const maxCharacters = 500

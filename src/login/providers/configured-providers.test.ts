@@ -73,6 +73,25 @@ test('a secret without an id, and an id without a provider, are faults', () => {
   assert.match(unknown.faults.join(), /^A_PRESET: there is no preset "gothib"; use one of .*github/)
 })
 
+test('native apps need a provider that sends id_tokens with a nonce', () => {
+  const id = { clientId: 'x', clientSecret: 'x' }
+  const google = resolveProvider({ name: 'google', ...id, audiences: ['ios', 'web'] })
+  assert.deepEqual('kind' in google && google.audiences, ['ios', 'web'])
+  const environment = readEnvironment({ GOOGLE_CLIENT_ID: 'x', GOOGLE_AUDIENCES: 'ios, web' }).providers
+  assert.deepEqual(environment[0]!.audiences, ['ios', 'web'])
+  const wrong: [string, unknown, RegExp][] = [
+    ['github', ['x'], /^GITHUB_AUDIENCES cannot be used: github sends no id_token with a nonce/],
+    ['linkedin', ['x'], /^LINKEDIN_AUDIENCES cannot be used/],
+    ['google', 'ios', /^GOOGLE_AUDIENCES is wrong: expected client IDs/],
+    ['google', [''], /^GOOGLE_AUDIENCES is wrong/],
+    ['google', ['x'.repeat(256)], /^GOOGLE_AUDIENCES is wrong/],
+  ]
+  for (const [name, audiences, fault] of wrong) {
+    const provider = resolveProvider({ name, ...id, audiences: audiences as string[] })
+    assert.match('faults' in provider ? provider.faults.join() : '', fault)
+  }
+})
+
 test('errors in the module are reported', () => {
   const wrong: [string, object, RegExp][] = [
     ['Git Hub', {}, /cannot be the name/],

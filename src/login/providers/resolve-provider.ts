@@ -204,12 +204,28 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
     ...access,
+    audiences: resolveAudiences(resolving, openid && quirks.nonce !== false),
     updateProfile: settings.updateProfile ?? false,
     endSession: settings.endSession ?? false,
     authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
     quirks,
     presetSetting: values.presetSetting,
   }
+}
+
+const longestAudience = 255
+
+/** Whom an id_token of a native app may be for. @param usable whether the provider sends id_tokens with a nonce */
+function resolveAudiences({ settings, prefix, faults }: Resolving, usable: boolean): readonly string[] {
+  const { audiences = [] } = settings
+  const isAudience = (one: unknown): boolean =>
+    typeof one === 'string' && one !== '' && one.length <= longestAudience
+  if (!Array.isArray(audiences) || !audiences.every(isAudience))
+    faults.push(`${prefix}AUDIENCES is wrong: expected client IDs of at most ${longestAudience} characters`)
+  else if (audiences.length > 0 && !usable)
+    faults.push(`${prefix}AUDIENCES cannot be used: ${settings.name} sends no id_token with a nonce`)
+  else return audiences
+  return []
 }
 
 function validateSignedSecret(

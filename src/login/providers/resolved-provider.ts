@@ -21,6 +21,8 @@ export interface ProviderBasics {
   provesAuthentication: boolean
   groups: GroupMapping
   admission: Admission
+  /** Whom an id_token that a native app sends may be for. Empty: native apps cannot send one. */
+  audiences: readonly string[]
   /** Whether each sign-in updates the e-mail address and name of the user. */
   updateProfile: boolean
   /** Whether a sign-out of an application goes on to the provider's own sign-out. */

@@ -3,7 +3,7 @@ import { hashToken } from '../../crypto/tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
-import { deleteExpired } from '../../storage/sql-text.ts'
+import { deleteExpired, useAssertion } from '../../storage/sql-text.ts'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 
 /** The value of `client_assertion_type` (RFC 7523, section 2.2). */
@@ -99,18 +99,12 @@ export class ClientAssertions {
 
   /** False if the client used this `jti` before. */
   async #use(clientId: string, jti: string, expiresAt: number): Promise<boolean> {
-    const { numInsertedOrUpdatedRows } = await this.#database.transaction((tx) =>
-      tx
-        .insertInto('client_assertions')
-        .values({ client_id: clientId, jti_hash: hashToken(jti), expires_at: expiresAt })
-        .onConflict((conflict) => conflict.doNothing())
-        .executeTakeFirst(),
-    )
-    return Number(numInsertedOrUpdatedRows) > 0
+    const used = { issuer: clientId, hash: hashToken(jti), expires_at: expiresAt }
+    return this.#database.transaction((tx) => useAssertion(tx, used))
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpired(this.#database, 'client_assertions', now)
+    return deleteExpired(this.#database, 'used_assertions', now)
   }
 }
 

@@ -1,11 +1,12 @@
 import type { OAuth2Services } from '../services.ts'
+import { RefusedClient } from '../clients/client-authentication.ts'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { App } from '../../http/app.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
-import { clientCall, OAuthError } from '../oauth-error.ts'
+import { clientCall, OAuthError, oauthErrors } from '../oauth-error.ts'
 import {
   acceptJsonWithoutDuplicates,
   allowClientOrigins,
@@ -30,7 +31,10 @@ const Body = Type.Object({
 /** Exchanges of one code or refresh token in a minute: parallel tabs cause a few. */
 const perCredential = 20
 
-/** POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. */
+/**
+ * POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. POST
+ * /auth/{provider}/token: native apps send the id_token that a provider's SDK gave them.
+ */
 export async function tokenRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
@@ -38,7 +42,74 @@ export async function tokenRoutes(app: App, parts: OAuth2Services): Promise<void
       allowClientOrigins(routes, path, parts.clients)
       tokenRoute(routes, path, parts)
     }
+    nativeTokenRoute(routes, parts)
   })
+}
+
+const NativeBody = Type.Object({
+  ...clientCredentials,
+  id_token: Type.Optional(Type.String({ maxLength: 16_384, description: "From the provider's SDK" })),
+  nonce: Type.Optional(
+    Type.String({
+      maxLength: 1_024,
+      description: 'The nonce of the id_token, or the text whose SHA-256 it is',
+    }),
+  ),
+  name: Type.Optional(Type.String({ maxLength: 200, description: 'The name that Apple gave the app' })),
+  new_user: Type.Optional(
+    Type.Union([Type.Boolean(), Type.Literal('true'), Type.Literal('false')], {
+      description: '`true`: a new account, even if another one has the same address',
+    }),
+  ),
+})
+
+/** No page may call it: an id_token that a page has got comes from a sign-in that a redirect should have made. */
+function nativeTokenRoute(routes: App, parts: OAuth2Services): void {
+  const { authentication, refreshTokens, signInNative } = parts
+  const { schema, errorHandler } = clientCall('Sign in with an id_token from an SDK', NativeBody, TokenAnswer)
+  routes.post(
+    '/auth/:provider/token',
+    {
+      config: { access: 'public', rateLimit: { max: 300, sharedByProcesses: true } },
+      schema: {
+        ...schema,
+        params: Type.Object({ provider: Type.String() }),
+        response: { ...schema.response, 404: oauthErrors[400] },
+      },
+      errorHandler,
+    },
+    async (request, reply) => {
+      const { id_token: idToken, nonce, name: givenName, new_user: newUser, ...credentials } = request.body
+      const client = await authentication.authenticate(request, reply, credentials)
+      if (!client.firstParty) return authentication.refuse(request, reply, needsConsent(client.id))
+      if (idToken === undefined || nonce === undefined)
+        throw new OAuthError('invalid_request', `${idToken === undefined ? 'id_token' : 'nonce'} is missing`)
+      const entry = { newUser: newUser === true || newUser === 'true', invitation: null }
+      const { provider } = request.params
+      const signIn = { provider, idToken, nonce, givenName, clientId: client.id, entry }
+      const outcome = await signInNative(request, signIn, (tx, { userAgent = null, ...user }) =>
+        refreshTokens.createFamily(tx, {
+          ...user,
+          userAgent,
+          familyId: refreshTokens.newFamilyId(),
+          clientId: client.id,
+          sessionId: null,
+          scope: null,
+          resource: null,
+          lifetime: client.refreshTokenLifetime && client.refreshTokenLifetime * 1000,
+        }),
+      )
+      if (outcome.ok)
+        return tokenResponse(parts, client, { ...outcome.tokens, nonce: null, scope: null, resource: null })
+      const { error, error_description: description, status } = outcome
+      throw new OAuthError(error, description, { status })
+    },
+  )
+}
+
+function needsConsent(id: string): RefusedClient {
+  const why = 'this app needs the consent of its users: it signs in at /oauth2/authorize'
+  return new RefusedClient('consent-needed', id, 'unauthorized_client', why)
 }
 
 function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {

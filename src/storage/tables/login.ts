@@ -137,7 +137,7 @@ export interface ClientTables {
   clients: ClientsTable
   client_secrets: ClientSecretsTable
   client_origins: ClientOriginsTable
-  client_assertions: ClientAssertionsTable
+  used_assertions: UsedAssertionsTable
 }
 
 /** An application of the product that is not declared in the configuration module. */
@@ -175,10 +175,12 @@ export interface ClientOriginsTable {
 }
 
 /** The `jti` of a client assertion (RFC 7523), which is accepted once. */
-export interface ClientAssertionsTable {
-  client_id: string
-  /** SHA-256. */
-  jti_hash: Uint8Array
+/** An assertion that must not be used again. */
+export interface UsedAssertionsTable {
+  /** The id of a client, or the issuer of an id_token. */
+  issuer: string
+  /** SHA-256 of the client's `jti`, or of the signed part of the id_token. */
+  hash: Uint8Array
   expires_at: number
 }
 

@@ -8,6 +8,7 @@ const anyText = new Set<ListFilter['operator']>([
   'contains',
   'icontains',
   'search',
+  'has',
   'flag',
   'null',
   'positiveWhenTrue',

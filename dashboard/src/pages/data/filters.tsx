@@ -16,6 +16,7 @@ const words: Record<ListFilter['operator'], string> = {
   icontains: 'contains (any case)',
   not: 'is not',
   notIn: 'is not one of',
+  has: 'has',
   flag: 'is',
   null: 'is missing',
   positiveWhenTrue: 'above 0',

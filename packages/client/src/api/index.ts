@@ -1,4 +1,11 @@
 export { createClient, type Client, type ClientOptions } from './client.ts'
+export {
+  createListClient,
+  type ListClient,
+  type ListPage,
+  type ListParameters,
+  type ListRow,
+} from './lists.ts'
 export type { Calls } from './calls.ts'
 export type { AnswerOf, CallOf, CommonOptions, FreeOptions, Method, RowOf } from './types.ts'
 export * from '../errors.ts'

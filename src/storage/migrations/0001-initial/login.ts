@@ -113,13 +113,12 @@ export const clients: SchemaPart = {
     -- For changes of the client, and for the cascade.
     create index client_origins_of_client on client_origins (client_id);
 
-    -- One row for each client assertion that was used. No foreign key: declared clients have no row.
-    create table client_assertions (
-      client_id ${sortedText} not null, jti_hash ${bytes} not null, expires_at ${time} not null,
-      primary key (client_id, jti_hash)
+    -- One row for each assertion that was used: of a client, whose id is the issuer, or an id_token that a native app sent.
+    create table used_assertions (
+      issuer ${sortedText} not null, hash ${bytes} not null, expires_at ${time} not null, primary key (issuer, hash)
     ) ${strictByKey};
     -- For the sweeper.
-    create index client_assertions_by_end on client_assertions (expires_at);
+    create index used_assertions_by_end on used_assertions (expires_at);
   `,
 }
 

@@ -1,0 +1,134 @@
+import { createClient, type ClientOptions } from './client.ts'
+
+/** The types of one declared list, as `postern types` writes them. */
+export interface ListType {
+  row: object
+  expansions: object
+  filters: object
+  sorts: string
+  pages: 'cursor' | 'offset' | 'keyset'
+  one: boolean
+}
+
+/** An interface whose members are the types of lists by path. */
+export type ListTypes<L> = { [Path in keyof L]: ListType }
+
+export type PathIn<L> = keyof L & string
+export type FieldIn<L extends ListType> = keyof L['row'] & string
+export type ExpansionIn<L extends ListType> = keyof L['expansions'] & string
+type OnePathIn<L extends ListTypes<L>> = {
+  [Path in PathIn<L>]: L[Path]['one'] extends true ? Path : never
+}[PathIn<L>]
+
+/** What a row shows: `fields`, by default all, and no expansion that `expand` does not name. */
+interface Shown<F, E> {
+  fields?: readonly F[] | undefined
+  expand?: readonly E[] | undefined
+}
+
+type Sort<S extends string> = S | `-${S}`
+
+/** The filters and the order of a list. An array of a filter is one of its values; an empty one is an error. */
+export type ListParameters<L extends ListType, F = FieldIn<L>, E = ExpansionIn<L>> = L['filters'] &
+  Shown<F, E> & {
+    /** Descending with a leading `-`. */
+    sort?: Sort<L['sorts']> | readonly Sort<L['sorts']>[] | undefined
+    /** Rows of a page. */
+    limit?: number | undefined
+  }
+
+type PageParameters<L extends ListType> = ('offset' extends L['pages']
+  ? { page?: number | undefined; count?: 'exact' | 'estimate' | 'none' | undefined }
+  : unknown) &
+  ('cursor' extends L['pages'] ? { cursor?: string | undefined } : unknown) &
+  ('keyset' extends L['pages'] ? { cursor?: string | number | undefined } : unknown)
+
+/** A row with the fields `F` and the expansions `E`. */
+export type ListRow<L extends ListType, F = FieldIn<L>, E = never> = Pick<L['row'], F & keyof L['row']> &
+  Pick<L['expansions'], E & keyof L['expansions']>
+
+interface Pages {
+  cursor: {
+    pageInfo: {
+      hasNextPage: boolean
+      nextCursor: string | null
+      hasPreviousPage: boolean
+      previousCursor: string | null
+    }
+  }
+  offset: {
+    pagination: {
+      page: number
+      limit: number
+      total?: number
+      totalPages?: number
+      hasNext: boolean
+      estimated?: boolean
+    }
+  }
+  keyset: { nextCursor: string | number | null }
+}
+
+/** A page; where a list has several kinds, one of them. */
+export type ListPage<L extends ListType, Row> = { data: Row[] } & Pages[L['pages']]
+
+interface Options {
+  signal?: AbortSignal | undefined
+}
+
+/** The declared lists of the service, typed by the interface that `postern types` writes. */
+export interface ListClient<L extends ListTypes<L>> {
+  /** All rows, page after page, fetched as they are read. */
+  list: <P extends PathIn<L>, F extends FieldIn<L[P]> = FieldIn<L[P]>, E extends ExpansionIn<L[P]> = never>(
+    path: P,
+    parameters?: ListParameters<L[P], F, E>,
+    options?: Options,
+  ) => AsyncGenerator<ListRow<L[P], F, E>, void>
+  /** One page. */
+  page: <P extends PathIn<L>, F extends FieldIn<L[P]> = FieldIn<L[P]>, E extends ExpansionIn<L[P]> = never>(
+    path: P,
+    parameters?: ListParameters<L[P], F, E> & PageParameters<L[P]>,
+    options?: Options,
+  ) => Promise<ListPage<L[P], ListRow<L[P], F, E>>>
+  /** One row by its key, of a list with `one: true`. @throws NotFoundError */
+  one: <P extends OnePathIn<L>, F extends FieldIn<L[P]> = FieldIn<L[P]>, E extends ExpansionIn<L[P]> = never>(
+    path: P,
+    key: string | number,
+    parameters?: Shown<F, E>,
+    options?: Options,
+  ) => Promise<ListRow<L[P], F, E>>
+}
+
+/** Reads declared lists. Errors are those of `createClient`. `L` is the interface `Lists` that `postern types` writes. */
+export function createListClient<L extends ListTypes<L>>(options: ClientOptions): ListClient<L> {
+  const { list, request } = createClient<{
+    [path: `GET ${string}`]: { query?: object; answer: { data: object[] } }
+  }>(options)
+  const call = (parameters: object | undefined, { signal }: Options = {}) => ({
+    query: queryOf(parameters),
+    ...(signal && { signal }),
+  })
+  const client = {
+    list: (path: string, parameters?: object, more?: Options) => list(path, call(parameters, more)),
+    page: (path: string, parameters?: object, more?: Options) => request('GET', path, call(parameters, more)),
+    one: (path: string, key: string | number, parameters?: object, more?: Options) =>
+      request('GET', `${path}/{key}`, { params: { key }, ...call(parameters, more) }),
+  }
+  return client as unknown as ListClient<L>
+}
+
+const names = new Set(['sort', 'fields', 'expand'])
+
+/** @throws TypeError for a filter by none of its values: without the parameter, it would select all rows. */
+function queryOf(parameters: object = {}): Record<string, unknown> {
+  const entries = Object.entries(parameters).flatMap(([name, value]: [string, unknown]) => {
+    if (!Array.isArray(value)) return [[name, textOf(value)]]
+    if (names.has(name)) return value.length === 0 ? [] : [[name, value.join(',')]]
+    if (value.length === 0) throw new TypeError(`the filter ${name} has no values`)
+    // With brackets, a comma is a part of the value.
+    return [[`${name}[]`, value.map(textOf)]]
+  })
+  return Object.fromEntries(entries)
+}
+
+const textOf = (value: unknown): unknown => (value instanceof Date ? value.toISOString() : value)

@@ -1,0 +1,67 @@
+import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
+import type { NativeOutcome, SignInNative } from '../accounts/index.ts'
+import { Problem } from '../errors.ts'
+import { clientIp } from '../http/limits/client-address.ts'
+import { appError } from './flow/callback-route.ts'
+import { recordFailure, SignInFailure } from './flow/failures.ts'
+import { IdTokenRejected } from './provider-client/id-token.ts'
+import { AccountNotAdmitted, providerErrorCode } from './provider-client/provider-errors.ts'
+import type { LoginServices } from './services.ts'
+import { useAssertion } from '../storage/sql-text.ts'
+
+/** Signs people in with id_tokens: with the same checks, hooks, audit log and events as at the callback of a browser. */
+export function nativeSignIn(parts: LoginServices): SignInNative {
+  return async (request, { provider: name, clientId, entry, ...token }, issue) => {
+    const providerClient = parts.providers.get(name)
+    const provider = providerClient?.provider
+    if (!providerClient || provider?.kind !== 'openid' || provider.audiences.length === 0)
+      return unavailable(name, provider !== undefined)
+    const origin = { ...auditOrigin(request), address: clientIp(request) }
+    try {
+      const { verified, used } = await providerClient
+        .nativeIdentity(provider, token)
+        .catch((error: unknown) => {
+          const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
+          const details = providerId === undefined ? {} : { providerId }
+          throw new SignInFailure(providerErrorCode(error), error, details)
+        })
+      const app = { origin, clientId, entry }
+      // The id_token is used up if and only if the sign-in succeeds.
+      const tokens = await parts.signIn.inApp(verified, app, async (tx, user) => {
+        if (await useAssertion(tx, used)) return issue(tx, user)
+        throw new SignInFailure('provider-answer-invalid', new IdTokenRejected('it was used before'))
+      })
+      parts.count(name, 'ok')
+      return { ok: true, tokens }
+    } catch (error) {
+      if (!(error instanceof SignInFailure)) throw error
+      await recordFailure(parts, request, { providerClient, failure: error, linkingUserId: undefined })
+      return answerOf(error, origin)
+    }
+  }
+}
+
+function unavailable(name: string, exists: boolean): NativeOutcome<never> {
+  const why = exists
+    ? `the provider ${name} takes no id_token: that needs OpenID Connect and the setting AUDIENCES`
+    : 'there is no provider of this name'
+  return { ok: false, status: 404, error: 'invalid_request', error_description: why }
+}
+
+/** `login.sameAddress: 'offer'` asks on a page. An app asks by itself. */
+const accountExists =
+  'A user has this verified address already. To link the identity, the user signs in with a browser. Or send new_user: true.'
+
+/** @throws Problem `provider-unavailable`; SignInFailure for a hook that failed */
+function answerOf(failure: SignInFailure, origin: AuditOrigin): NativeOutcome<never> {
+  const { code, cause } = failure
+  if (code === 'provider-unavailable') throw new Problem(code, { retryAfter: 10 })
+  if (code === 'hook-failed') throw failure
+  const answer = appError(failure, origin)
+  if (code === 'account-exists')
+    return { ok: false, status: 400, error: 'account_exists', error_description: accountExists }
+  if (code !== 'provider-answer-invalid') return { ok: false, status: 400, ...answer }
+  const why = cause instanceof IdTokenRejected ? cause.message : 'its signature, issuer or time is wrong'
+  const description = `The id_token is not accepted: ${why}. ${answer.error_description}`
+  return { ok: false, status: 400, error: 'invalid_grant', error_description: description }
+}
