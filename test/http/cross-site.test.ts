@@ -32,7 +32,7 @@ const publicWrites: Record<string, { why: string; status: number }> = {
   'POST /auth/token': { why: 'reads no cookie; a code or refresh token is the credential', status: 400 },
   'POST /auth/{provider}/token': {
     why: 'reads no cookie; an id_token with its nonce is the credential',
-    status: 404,
+    status: 400,
   },
   'POST /login/offer': {
     why: 'finds no offer without the cookie of its flow, which is SameSite=Lax',
