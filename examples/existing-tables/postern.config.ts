@@ -61,7 +61,7 @@ export default defineConfig({
         table: 'postern.orders_of_users',
         summary: 'Your orders, newest first',
         access: 'user',
-        where: (caller) => ({ user: caller?.userId }),
+        where: (caller) => ({ user: caller.userId }),
         fields: { ...orderFields, user: { type: 'text', column: 'postern_user', hidden: true } },
         key: 'id',
         order: ['-placedAt'],

@@ -27,7 +27,7 @@ export const lists = [
     path: '/my-orders',
     table: 'orders',
     access: 'user',
-    where: (caller) => ({ customer: caller?.userId }),
+    where: (caller) => ({ customer: caller.userId }),
     fields: { ...orderFields, customer: { type: 'text', hidden: true } },
     key: 'id',
     order: ['-paidAt'],

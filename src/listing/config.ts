@@ -39,10 +39,15 @@ export type ConditionValue =
   | readonly (string | number | boolean)[]
 
 /** Returns the rows that a caller may see: those whose fields match all conditions, or none for `false`. */
-export type RowAccess = (caller: Caller | undefined) => Readonly<Record<string, ConditionValue>> | false
+export type RowAccess = (caller: Caller) => Readonly<Record<string, ConditionValue>> | false
 
-/** The authenticated caller. Lists with the access `public` have none. */
-export type Caller = Pick<Principal, 'kind' | 'role' | 'userId'>
+/** The caller. */
+export interface Caller extends Partial<Pick<Principal, 'kind' | 'userId'>>, Pick<Principal, 'role'> {
+  /** `undefined` for API keys, and for tokens of an app without a user. */
+  user: { readonly id: string } | undefined
+  /** The claims of an access token, those of `login.claims` included; empty for sessions and API keys. A missing one matches no row. */
+  claims: Readonly<Record<string, ConditionValue>>
+}
 
 /** The lists of the configuration module. */
 export interface ListingConfig {
@@ -150,7 +155,7 @@ export interface ListOptions<Name extends string = string> {
   access?: ListAccess
   /**
    * Returns the rows that a caller may see: for each field a value, a list of values, or null; `false` for no rows. It is called
-   * for each request, and once with a sample caller at the start. A public list has no caller.
+   * for each request, and once with a sample caller at the start. In a public list the caller has no `kind`, `user` and claims.
    */
   where?: RowAccess
 }

@@ -1,4 +1,5 @@
 import type { KeyValue } from '../paging/cursor.ts'
+import type { Principal } from '../http/access/principal.ts'
 import { fieldTypes, type TypeRules } from './field-types.ts'
 import {
   fieldOf,
@@ -90,9 +91,9 @@ const all: QueryFilters = { applied: [], empty: false, fingerprint: [] }
  * `userId` of an API key, matches no row: a mistake shows too few rows, never too many.
  * @throws TypeError when `where` returns neither conditions nor false.
  */
-export function readRowAccess(list: ListDeclaration, caller: Caller | undefined): QueryFilters {
+export function readRowAccess(list: ListDeclaration, principal: Principal | undefined): QueryFilters {
   if (!list.where) return all
-  const conditions = list.where(caller)
+  const conditions = list.where(callerOf(principal))
   if (conditions === false) return none
   // A promise has no properties: used as conditions, it would let every row pass.
   if (!areConditions(conditions))
@@ -107,6 +108,18 @@ export function readRowAccess(list: ListDeclaration, caller: Caller | undefined)
   }
   const fingerprint = applied.map(({ filter, variant, values }) => [filter.field, variant, ...values])
   return { applied, empty: false, fingerprint }
+}
+
+function callerOf({ kind, role = 'user', userId, claims = {} }: Partial<Principal> = {}): Caller {
+  const user = userId === undefined ? undefined : { id: userId }
+  // `readRowAccess` checks what `where` makes of them.
+  return {
+    role,
+    ...(kind !== undefined && { kind }),
+    ...(userId !== undefined && { userId }),
+    user,
+    claims: claims as Caller['claims'],
+  }
 }
 
 /** Whether `where` returned a plain object. Its declaration may be JavaScript, which is not type-checked. */
@@ -133,6 +146,8 @@ function conditionOn(field: string, declared: Field, condition: ConditionValue):
     const values = declared.words ? spellings(value, declared) : [value]
     return { filter: filter('equals'), ...(values.length === 1 ? { values, variant: '' } : oneOf(values)) }
   }
+  // A claim may be an object, which equals no value.
+  if (!Array.isArray(condition)) return undefined
   const values = condition.flatMap((one) => valueOf(one, type) ?? [])
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
 }

@@ -14,7 +14,7 @@ import {
 } from './list.ts'
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './items.ts'
-import type { Caller } from './config.ts'
+import type { Principal } from '../http/access/principal.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 
 /** A request for a list, read and reduced to what the list allows. */
@@ -48,7 +48,7 @@ export interface CursorScopes {
   last?: CursorScope
 }
 
-export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Caller): Query {
+export function readQuery(list: ListDeclaration, parameters: Parameters, caller?: Principal): Query {
   const requested = readFilters(list, parameters)
   const rows = readRowAccess(list, caller)
   const order = readOrder(list, parameters['sort'])
@@ -92,7 +92,7 @@ function scopesOf({ choices }: ListDeclaration, next: CursorScope): CursorScopes
 export function rowQueriesOf(
   list: ListDeclaration,
   known: readonly string[],
-): (request: { key: string; url: string; caller: Caller | undefined }) => Query {
+): (request: { key: string; url: string; caller: Principal | undefined }) => Query {
   const readParameters = parametersOf(list, known)
   const filters: Filter[] = [{ parameter: 'key', field: list.key, kind: 'equals', description: '' }]
   // A text that is no key is the key of no row.
@@ -151,7 +151,7 @@ const maxCachedUrl = 1_000
 export function queriesOf(
   list: ListDeclaration,
   known: readonly string[],
-): (request: { url: string; caller: Caller | undefined }) => Query {
+): (request: { url: string; caller: Principal | undefined }) => Query {
   const cache = new BoundedCache<string, Query>(cacheSize)
   const readParameters = parametersOf(list, known)
   return ({ url, caller }) => {

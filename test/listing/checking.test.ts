@@ -191,7 +191,7 @@ onEachEngine('lists against their tables', (engine) => {
       ...orders,
       path: '/all-orders',
       access: 'user',
-      where: (caller) => ({ owner: caller!.userId }),
+      where: (caller) => ({ owner: caller.userId }),
       sort: ['total', 'placed'],
       filters: { total: 'equals', minTotal: { kind: 'atLeast', field: 'total' } },
     }

@@ -57,7 +57,7 @@ const declared = list({
   order: ['state', '-local'],
   pages: ['cursor', 'offset'],
   filters: { state: 'in', fine: 'flag' },
-  where: (caller) => ({ owner: caller?.userId ?? null }),
+  where: (caller) => ({ owner: caller.userId ?? null }),
 })
 
 const texts = fc.constantFrom(null, '', 'a', 'A', 'ab', 'Ab', 'a-b', 'b', 'é', 'E', 'z', 'Z', '_', 'ß', '😀')

@@ -59,7 +59,7 @@ onEachEngine('a declared list', (engine) => {
               ...measurements,
               path: '/mine',
               access: 'user',
-              where: (caller) => ({ owner: caller?.userId }),
+              where: (caller) => ({ owner: caller.userId }),
             }),
             list({
               ...measurements,

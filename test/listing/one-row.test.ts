@@ -27,7 +27,7 @@ const lists = [
     path: '/own',
     access: 'user',
     one: true,
-    where: (caller) => ({ owner: caller?.userId }),
+    where: (caller) => ({ owner: caller.userId }),
   }),
   list({ ...named, path: '/people' }),
   list({ ...measurements, path: '/without' }),

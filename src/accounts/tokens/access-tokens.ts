@@ -155,13 +155,13 @@ export class AccessTokens {
   async authenticate(token: string): Promise<Principal> {
     const { claims, app, live } = await this.accept(token, [this.#parts.baseUrl()])
     const scopes = claims.scope?.split(' ').filter(isScope) ?? []
-    if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes }
+    if (!live) return { kind: 'token', role: 'user', clientId: app.id, scopes, claims }
     // A sign-in at GET /auth/{provider} has no scopes and acts as its user. A token without scopes can reach nothing that needs one.
     return this.#principalOf(claims, live, { app, scopes: live.scope === null ? undefined : scopes })
   }
 
   #principalOf(
-    { sub, sid }: AccessTokenClaims,
+    claims: AccessTokenClaims,
     live: LiveFamily,
     { app, scopes }: { app: AppRights; scopes: Scope[] | undefined },
   ): Principal {
@@ -173,10 +173,11 @@ export class AccessTokens {
     return {
       kind: 'token',
       role: isAdmin && app.admin === true ? 'admin' : 'user',
-      userId: sub,
-      sessionId: sid!,
+      userId: claims.sub,
+      sessionId: claims.sid!,
       clientId: live.clientId,
       ...(live.impersonatorId !== null && { impersonator: { userId: live.impersonatorId } }),
+      claims,
       // A scope delegates what the user may do, and only admins may do what the scopes name.
       ...(scopes !== undefined && { scopes: isAdmin ? scopes : [] }),
       ...(app.firstParty === false && { onlyScopes: true }),

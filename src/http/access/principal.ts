@@ -71,6 +71,8 @@ export interface Principal {
   onlyScopes?: true
   /** The app that an access token was issued to. */
   clientId?: string
+  /** The claims of an access token, those of `login.claims` included. */
+  claims?: Readonly<Record<string, unknown>>
   /** Whose subscribers the portal is open for. */
   owner?: string
   /**

@@ -163,7 +163,9 @@ function sampleConditions({ where, access }: ListDeclaration): unknown {
   if (!where) return false
   const role = access === 'admin' ? 'admin' : 'user'
   try {
-    return where(access === 'public' ? undefined : { kind: 'session', role, userId: 'sample' })
+    const user = { id: 'sample' }
+    const known = { kind: 'session', userId: user.id } as const
+    return where({ role, user: undefined, claims: {}, ...(access !== 'public' && { ...known, user }) })
   } catch {
     return false
   }
