@@ -6,7 +6,7 @@ const groups: readonly [title: string, pattern: RegExp][] = [
   ['Webhooks in and handlers', /^(?:WEBHOOK_|HANDLER_|INBOX_|SPOOL_)/],
   ['Webhooks out', /^(?:EMIT_|ALLOW_PRIVATE_NETWORK)/],
   ['Sign-in and sessions', /^(?:SESSION|RECENT_SIGN_IN|SIGNING_KEY|CLIENT_REGISTRATION)/],
-  ['Administrators and audit log', /^(?:ADMIN_|AUDIT_)/],
+  ['Administrators and audit log', /^(?:ADMIN_|AUDIT_|IMPERSONATION)/],
   ['Pages and branding', /^(?:BRAND_|PORTAL_|API_DOCS|CORS_)/],
   ['Email', /^(?:SMTP_|MAIL_)/],
   ['Database', /^DATABASE_/],
