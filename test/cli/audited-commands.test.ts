@@ -41,6 +41,7 @@ const exceptions: Record<string, string> = {
   completion: 'prints',
   'config check': 'reads',
   'config print': 'reads',
+  types: 'writes a file of the project',
 }
 
 describe('the audit log and all commands', () => {
