@@ -109,7 +109,13 @@ onEachEngine('types of lists', (engine) => {
 
 test('right uses compile, and wrong ones do not', async () => {
   const compiler = join(root, 'node_modules/.bin/tsc')
-  const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--allowImportingTsExtensions']
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--exactOptionalPropertyTypes',
+    '--allowImportingTsExtensions',
+    '--skipLibCheck',
+  ]
   const modules = ['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '']
   const args = [...options, ...modules, '--ignoreConfig', join(fixture, 'use.ts')]
   await promisify(execFile)(compiler, args, { cwd: root }).catch((error: { stdout: string }) =>

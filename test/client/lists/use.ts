@@ -1,5 +1,6 @@
 // Compiled by list-types.test.ts: an error that is expected and does not come is an error, too.
 import { createListClient, type ListRow } from '../../../packages/client/src/api/index.ts'
+import { useList } from '../../../packages/client/src/react/use-list.ts'
 import type { Lists } from './lists.ts'
 
 export const clientOf = (url: string) => createListClient<Lists>({ url })
@@ -72,4 +73,21 @@ export function wrongUses(client: Client): void {
   client.list('/items', { expand: ['item'] })
   // @ts-expect-error: `one` is not declared
   void client.one('/items', 'a')
+}
+
+export function UseOfHook({ client }: { client: Client }): void {
+  const filters = { status: ['open'], sort: '-total' } as const
+  const { data = [], hasNextPage } = useList(client, '/orders', {
+    ...filters,
+    fields: ['id'],
+    expand: ['item'],
+  })
+  same<keyof (typeof data)[0], 'id' | 'item'>(true)
+  same<typeof hasNextPage, boolean>(true)
+  const { data: whole = [] } = useList(client, '/orders', filters, { key: 'id' })
+  same<(typeof whole)[0], ListRow<Lists['/orders']>>(true)
+  // @ts-expect-error: no such field
+  useList(client, '/orders', filters, { key: 'ident' })
+  // @ts-expect-error: no such filter
+  useList(client, '/orders', { stauts: ['open'] })
 }

@@ -165,7 +165,7 @@ function parse(text: string): unknown {
 }
 
 /** The three forms of a page: cursor, keyset, offset. A list without pages has none of them. */
-interface Page {
+export interface Page {
   data: unknown[]
   pageInfo?: { nextCursor: string | null }
   nextCursor?: string | null
@@ -177,24 +177,26 @@ async function* rows(
   path: string,
   call: FreeOptions = {},
 ): AsyncGenerator<unknown, void> {
-  let next: Record<string, unknown> | undefined = {}
+  let next: NextPage | undefined = {}
   while (next) {
     const page = (await request('GET', path, { ...call, query: { ...call.query, ...next } })) as Page
     if (!Array.isArray(page?.data)) throw errorOf('unexpected-answer', 502, { detail: `${path} is no list.` })
     yield* page.data
     const following = nextPage(page)
-    if (
-      following !== undefined &&
-      following['cursor'] === next['cursor'] &&
-      following['page'] === next['page']
-    )
+    if (following !== undefined && following.cursor === next.cursor && following.page === next.page)
       throw errorOf('unexpected-answer', 502, { detail: `${path} names a page as its own next one.` })
     next = following
   }
 }
 
+/** The parameters that select a page; none for the first one. */
+export interface NextPage {
+  cursor?: string
+  page?: number
+}
+
 /** The parameters of the next page; `undefined` after the last one. A page of a search may be empty and not be the last. */
-function nextPage({ pageInfo, nextCursor, pagination }: Page): Record<string, unknown> | undefined {
+export function nextPage({ pageInfo, nextCursor, pagination }: Page): NextPage | undefined {
   const cursor = pageInfo?.nextCursor ?? nextCursor
   if (cursor !== undefined && cursor !== null) return { cursor }
   return pagination?.hasNext === true ? { page: pagination.page + 1 } : undefined

@@ -119,8 +119,8 @@ export function createListClient<L extends ListTypes<L>>(options: ClientOptions)
 
 const names = new Set(['sort', 'fields', 'expand'])
 
-/** @throws TypeError for a filter by none of its values: without the parameter, it would select all rows. */
-function queryOf(parameters: object = {}): Record<string, unknown> {
+/** The query of the parameters, as texts. @throws TypeError for a filter by none of its values: without the parameter, it would select all rows. */
+export function queryOf(parameters: object = {}): Record<string, unknown> {
   const entries = Object.entries(parameters).flatMap(([name, value]: [string, unknown]) => {
     if (!Array.isArray(value)) return [[name, textOf(value)]]
     if (names.has(name)) return value.length === 0 ? [] : [[name, value.join(',')]]
@@ -131,4 +131,7 @@ function queryOf(parameters: object = {}): Record<string, unknown> {
   return Object.fromEntries(entries)
 }
 
-const textOf = (value: unknown): unknown => (value instanceof Date ? value.toISOString() : value)
+const textOf = (value: unknown): unknown => {
+  if (value instanceof Date) return value.toISOString()
+  return typeof value === 'bigint' ? String(value) : value
+}
