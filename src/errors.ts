@@ -105,6 +105,11 @@ export const problems = {
     'Prefetch rejected',
     'Open the link directly. It has side effects, so it cannot be prefetched.',
   ],
+  'too-slow': [
+    422,
+    'The query takes too long',
+    'Select fewer rows with filters. A statement may take as long as the detail says.',
+  ],
   'headers-too-large': [431, 'The headers are too large', 'Send fewer or shorter headers.'],
   'too-many-requests': [429, 'Too many requests', 'Wait for the time in Retry-After.'],
   internal: [500, 'Internal error', 'Repeat the request later. The log has the cause under the request ID.'],

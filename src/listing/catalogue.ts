@@ -8,6 +8,7 @@ import { filterKinds } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import { listAccess } from './routes.ts'
 import { effectOf } from './schema.ts'
+import { summaryChoices } from './summaries.ts'
 import { closedObject, listSchema, nullable } from '../http/schemas/schemas.ts'
 
 /** The bodies of the calls that write a list: `POST path`, `PATCH path/{key}` and `DELETE path/{key}`. */
@@ -24,6 +25,8 @@ export interface CataloguedList {
 
 const enumOf = <T extends string>(record: Readonly<Record<T, unknown>>) =>
   Type.Enum(Object.keys(record) as T[])
+
+const names = Type.Array(Type.String())
 
 const FieldView = closedObject({
   name: Type.String(),
@@ -73,6 +76,10 @@ const ListView = closedObject({
   total: Type.Enum(['exact', 'estimate', 'none'], { description: 'How pages by offset count all items' }),
   selectable: Type.Boolean({ description: 'Whether the parameter `fields` selects fields' }),
   one: Type.Boolean({ description: 'Whether `GET path/{key}` exists' }),
+  summaries: nullable(
+    closedObject({ by: names, sum: names, avg: names, min: names, max: names }),
+    'The values of the parameters of `GET path/summary`; null: there is no summary',
+  ),
   exports: Type.Array(enumOf(exportFormats), { description: 'Formats of the export: `path.FORMAT`' }),
   access: Type.Enum(['public', 'user', 'admin'], { description: 'Who may read it' }),
   writes: nullable(WritesView, 'What the caller may write; null: nothing'),
@@ -127,6 +134,7 @@ function viewList({ list, writes }: CataloguedList, caller: Principal): ListView
     total: list.count,
     selectable: list.choices,
     one: list.one,
+    summaries: list.summaries ? summaryChoices(list) : null,
     exports: list.exports ? (Object.keys(exportFormats) as ExportFormat[]) : [],
     access: list.access,
     writes: mayWrite ? { ...writes, delete: true } : null,

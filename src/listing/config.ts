@@ -104,6 +104,17 @@ export interface ExpandOptions<Name extends string = string> {
   description?: string
 }
 
+/** What a summary may have, as names of fields that are not hidden. Rows can always be counted. */
+export interface SummaryOptions<Name extends string = string> {
+  /** Texts, whole numbers and booleans; times and dates by day, month and year (UTC). */
+  by?: readonly Name[]
+  sum?: readonly Name[]
+  avg?: readonly Name[]
+  /** Numbers, times and dates. */
+  min?: readonly Name[]
+  max?: readonly Name[]
+}
+
 /** A declared list. `Name` is the name of a field. */
 export interface ListOptions<Name extends string = string> {
   /** The path of the call, such as `/orders`. */
@@ -142,6 +153,8 @@ export interface ListOptions<Name extends string = string> {
    */
   keep?: boolean
   expand?: Readonly<Record<string, ExpandOptions<NoInfer<Name>>>>
+  /** What `GET path/summary` groups by and computes. Without it, there is no such route. */
+  summaries?: SummaryOptions<NoInfer<Name>>
   /** Whether `GET path/{key}` returns one row, with `fields` and `expand`. Default false. */
   one?: boolean
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */

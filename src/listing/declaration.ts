@@ -3,6 +3,7 @@ import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } 
 import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds, partKinds } from './filters.ts'
+import { validateSummaries } from './summaries.ts'
 import { keysetTypes } from './pages/page.ts'
 
 /**
@@ -56,6 +57,9 @@ export function completeList(options: List): ListDeclaration {
     access,
     openInDemo: false,
     ...(options.where && { where: options.where }),
+    ...(options.summaries && {
+      summaries: { by: [], sum: [], avg: [], min: [], max: [], ...options.summaries },
+    }),
   }
 }
 
@@ -131,6 +135,7 @@ function validateList(options: List): string[] {
     ...validateExpansions(options),
     ...validatePages(options),
     ...validateChoices(options),
+    ...validateSummaries(options),
   ]
 }
 

@@ -43,6 +43,8 @@ export function createListing(
   const common = {
     pages: new Pages(database.engine, reader, new Cursors(keyring), counts),
     presentation: new Presentation(database.engine, reader),
+    reader,
+    engine: database.engine,
     standby: standby && { reader: standby, maxAge: configuration.databaseReplicaMaxAge },
   }
   return {
@@ -80,6 +82,7 @@ async function checkDeclared(
   { isTaken, isNamed }: Record<'isTaken' | 'isNamed', (text: string) => boolean>,
 ): Promise<ListDeclaration[]> {
   const checked: CheckedList[] = []
+  const paths = new Set(declared.map(({ path }) => path))
   for (const declaration of declared) checked.push(await checkList(database, declaration))
   const faults = checked.flatMap(({ list, faults }) => [
     ...(isTaken(list.path) ? [`listing.lists: ${list.path}: the service has a call with this path`] : []),
@@ -87,6 +90,9 @@ async function checkDeclared(
       ? [
           `listing.lists: ${list.path}: \`one\` is not possible, because the service has a call with the path ${list.path}/{…}`,
         ]
+      : []),
+    ...(list.summaries && (isTaken(`${list.path}/summary`) || paths.has(`${list.path}/summary`))
+      ? [`listing.lists: ${list.path}: \`summaries\` is not possible, because ${list.path}/summary is taken`]
       : []),
     // The counts and the statements of a list are kept by its name.
     ...(isNamed(list.name)

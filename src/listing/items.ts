@@ -66,7 +66,7 @@ function presenterOfAll(
 }
 
 /** @param value of SQLite also a BLOB, which it keeps in a column of any type; it is shown as the text of its bytes. */
-function showValue(value: KeyValue, show: TypeRules['show']): unknown {
+export function showValue(value: KeyValue, show: TypeRules['show']): unknown {
   if (value === null) return null
   const read = typeof value === 'object' ? Buffer.from(value).toString() : (value as string | number)
   return show ? show(read) : read

@@ -10,6 +10,7 @@ import type {
   ListOptions,
   NullsPlace,
   RowAccess,
+  SummaryOptions,
 } from './config.ts'
 
 /** A field of a list, complete. */
@@ -97,7 +98,7 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where'>
+  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'summaries'>
 > {
   fields: Readonly<Record<string, Field>>
   filters: readonly Filter[]
@@ -120,6 +121,8 @@ export interface ListDeclaration extends Required<
    */
   countAtMost?: number
   where?: RowAccess
+  /** Without it, there is no summary. */
+  summaries?: Required<SummaryOptions>
 }
 
 export type CountMode = ListDeclaration['count']

@@ -16,8 +16,13 @@ const longestShown = 60
  * each `status=a,b` may list values, and each `status[]=a,b` is one value. Of another repeated parameter the first one counts.
  * A strict list refuses what would otherwise have no effect: a misspelled filter would select all rows.
  * @param known the names of all parameters that the call has
+ * @param check checks those that are no filters, in strict lists
  */
-export function parametersOf(list: ListDeclaration, known: readonly string[]): (query: string) => Parameters {
+export function parametersOf(
+  list: ListDeclaration,
+  known: readonly string[],
+  check = checkChoices,
+): (query: string) => Parameters {
   const listed = new Set(
     list.choices
       ? list.filters.filter(({ kind }) => kind === 'in' || kind === 'notIn').map(({ parameter }) => parameter)
@@ -39,7 +44,7 @@ export function parametersOf(list: ListDeclaration, known: readonly string[]): (
       else if (listed.has(parameter)) parameters[parameter] = `${before},${text}`
       else if (list.strict) throw invalid(name, `The parameter \`${shown(name)}\` came twice.`)
     }
-    if (list.strict) checkChoices(list, parameters)
+    if (list.strict) check(list, parameters)
     checkCsv(parameters)
     return parameters
   }

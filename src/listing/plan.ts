@@ -23,6 +23,8 @@ export interface Plan {
   readonly slots: readonly number[]
   /** A hash of the text, short enough to name a prepared statement. */
   readonly name: string
+  /** Milliseconds that the statement may take at the server. On SQLite it then runs aside, and has the condition `inTime`. */
+  readonly within?: number
 }
 
 export interface QueryShape {
@@ -176,7 +178,7 @@ function rangeConditions(
   return [...conditions, `(${keys.map(column).join(', ')}) ${operator} (${keys.map(value).join(', ')})`]
 }
 
-function filterConditions(
+export function filterConditions(
   list: ListDeclaration,
   filters: readonly AppliedFilter[],
   statement: Statement,
@@ -213,7 +215,7 @@ function filterConditions(
   )
 }
 
-function where(conditions: readonly string[]): string {
+export function where(conditions: readonly string[]): string {
   return conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
 }
 

@@ -21,14 +21,27 @@ import { csvParameters } from './parameters.ts'
 import type { ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
 import { queriesOf, type Query, rowQueriesOf } from './query.ts'
-import { answerSchema, csvSchemas, itemParameters, itemSchema, querySchema, rowParameters } from './schema.ts'
+import type { Engine } from '../storage/query-runner.ts'
+import { summariesOf } from './summaries.ts'
+import {
+  answerSchema,
+  csvSchemas,
+  itemParameters,
+  itemSchema,
+  querySchema,
+  rowParameters,
+  Summary,
+  summaryParameters,
+} from './schema.ts'
 import type { Item, Revision } from './items.ts'
-import type { StandbyReader, Row } from './standby-reader.ts'
+import type { ListReader, StandbyReader, Row } from './standby-reader.ts'
 import type { CursorPage, KeysetPage, OffsetPage, Page } from './pages/page.ts'
 
 interface ListRouteParts {
   pages: Pages
   presentation: Presentation
+  reader: ListReader
+  engine: Engine
   /** The standby to read lists from, if there is one; `maxAge` is the replication lag that is allowed, in milliseconds. */
   standby?: { reader: StandbyReader; maxAge: number } | undefined
 }
@@ -73,6 +86,7 @@ export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts
     const read = () => answer(query, format)
     return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, read))
   })
+  if (list.summaries) summaryRoute(app, list, parts)
   if (list.one) rowRoute(app, list, { ...parts, revision })
   if (list.exports)
     for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
@@ -105,6 +119,25 @@ function rowRoute(
       return { body: JSON.stringify(revision ? (await revision())(item) : item) }
     }
     return sendTagged(request, reply, await readOnStandby(standby, request, reply, answer))
+  })
+}
+
+/** Declares `GET path/summary`. */
+function summaryRoute(app: App, list: ListDeclaration, parts: ListRouteParts): void {
+  const { path, access, openInDemo } = list
+  const schema = {
+    tags: ['lists'],
+    summary: `${list.summary}: counts, sums and other values of groups`,
+    querystring: Type.Object(summaryParameters(list)),
+    response: { 200: Summary, 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
+  }
+  const summaries = summariesOf(list, Object.keys(schema.querystring.properties), parts)
+  const config = { access: listAccess(list), openInDemo, sends: listSends }
+  app.get(`${path}/summary`, { config, schema }, async (request, reply) => {
+    cacheRules(reply, access === 'public')
+    const read = summaries({ url: request.url, caller: request.principal })
+    const answer = async (): Promise<Answer> => ({ body: JSON.stringify(await read()) })
+    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, answer))
   })
 }
 

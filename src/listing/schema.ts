@@ -11,6 +11,7 @@ import {
   type ListDeclaration,
   shownFields,
 } from './list.ts'
+import { mostGroups, summaryChoices } from './summaries.ts'
 import { closedObject } from '../http/schemas/schemas.ts'
 import type { FieldType } from './field-types.ts'
 
@@ -161,13 +162,10 @@ export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
     default: list.order.join(','),
     description: `Comma-separated fields, descending with a leading -: ${list.sort.join(', ')}. ${otherNames(list)}`,
   })
-  const own = list.filters.map(
-    (filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))] as const,
-  )
   return {
     ...(list.sort.length > 0 && { sort: Type.Optional(sort) }),
     ...itemParameters(list),
-    ...Object.fromEntries(own),
+    ...filterParameters(list),
   }
 }
 
@@ -180,6 +178,38 @@ export function csvSchemas(): Record<string, TSchema> {
     ]),
   )
 }
+
+function filterParameters(list: ListDeclaration): Record<string, TSchema> {
+  return Object.fromEntries(
+    list.filters.map((filter) => [filter.parameter, Type.Optional(filterSchema(list, filter))]),
+  )
+}
+
+/** The parameters of a list's summary. */
+export function summaryParameters(list: ListDeclaration): Record<string, TSchema> {
+  const names = Object.entries(summaryChoices(list)).filter(([, allowed]) => allowed.length > 0)
+  const choices = names.map(([name, allowed]) => [
+    name,
+    Type.Optional(Type.String({ description: `Comma-separated: ${allowed.join(', ')}.` })),
+  ])
+  const count = Type.String({ description: '`1` counts the rows of each group, as without other values.' })
+  return { ...Object.fromEntries(choices), count: Type.Optional(count), ...filterParameters(list) }
+}
+
+const values = Type.Record(Type.String(), Type.Unknown())
+const Group = closedObject({
+  by: values,
+  count: Type.Optional(Type.Integer({ minimum: 0 })),
+  sum: Type.Optional(values),
+  avg: Type.Optional(values),
+  min: Type.Optional(values),
+  max: Type.Optional(values),
+})
+/** The answer of a list's summary: values by the names in the parameters. */
+export const Summary = closedObject({
+  data: Type.Array(Group, { maxItems: mostGroups }),
+  hasMore: Type.Boolean({ description: `Whether there are more than ${mostGroups} groups.` }),
+})
 
 /** The parameters that select what an item shows. */
 export function itemParameters(list: ListDeclaration): Record<string, TSchema> {

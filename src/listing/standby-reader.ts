@@ -109,12 +109,13 @@ export function createListReader(database: Database): ListReader {
   return database.engine === 'sqlite' ? sqliteReader(database) : postgresReader(database)
 }
 
-function sqliteReader({ readConnection }: SqliteDatabase): ListReader {
-  const read: ListReader['read'] = async ({ sql, slots }, values) =>
-    readConnection.arrays<KeyValue[]>(
-      sql,
-      slots.map((slot) => values[slot]!),
-    )
+function sqliteReader(database: SqliteDatabase): ListReader {
+  const read: ListReader['read'] = async ({ sql, slots, within }, values) => {
+    const given = slots.map((slot) => values[slot]!)
+    return within === undefined
+      ? database.readConnection.arrays<KeyValue[]>(sql, given)
+      : database.readWithin(within, sql, given)
+  }
   return {
     read,
     async estimate(plan, values) {

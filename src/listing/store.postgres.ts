@@ -1,6 +1,6 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import type { RowValue } from '../storage/postgres/driver/queries.ts'
+import type { RowsStatement, RowValue } from '../storage/postgres/driver/queries.ts'
 import { translated, translateError } from '../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 import type { ListReader } from './standby-reader.ts'
@@ -53,7 +53,7 @@ export function postgresReader(
       return database.lists(async () => {
         const began = elapsed()
         try {
-          return await query(database, plan.sql, given, name)
+          return await query(database, { text: plan.sql, values: given, name, within: plan.within })
         } finally {
           paces.record(plan, elapsed() - began)
         }
@@ -62,7 +62,9 @@ export function postgresReader(
     async estimate(plan, values) {
       const counted = plan.sql.replace('count(*) as total', '1')
       const explain = `explain (format json) ${counted}`
-      const [row] = await database.lists(() => query(database, explain, valuesFor(plan, values)))
+      const [row] = await database.lists(() =>
+        query(database, { text: explain, values: valuesFor(plan, values) }),
+      )
       const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
       return { total: explained!.Plan['Plan Rows'], estimated: true }
     },
@@ -88,19 +90,13 @@ function frequentPlans(): (plan: Plan) => boolean {
   }
 }
 
-/** @param name prepares the statement under this name. */
-async function query(
-  database: ListConnections,
-  text: string,
-  values: readonly RowValue[],
-  name?: string,
-): Promise<RowValue[][]> {
+async function query(database: ListConnections, statement: RowsStatement): Promise<RowValue[][]> {
   try {
-    return await database.rows({ text, values, name })
+    return await database.rows(statement)
   } catch (error) {
     // The type of a column has changed since the statement was prepared. Without its name, it is planned again.
-    if (name !== undefined && (error as { code?: string }).code === staleStatement)
-      return query(database, text, values)
+    if (statement.name !== undefined && (error as { code?: string }).code === staleStatement)
+      return query(database, { ...statement, name: undefined })
     throw translateError(error)
   }
 }

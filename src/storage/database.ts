@@ -4,7 +4,7 @@ import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
 import type { Replica } from './postgres/replica.ts'
 import type { SharedSession } from './postgres/session/claim-session.ts'
-import type { SqliteConnection, WriteSession } from './sqlite/connection.ts'
+import type { SqliteConnection, SqlValue, WriteSession } from './sqlite/connection.ts'
 import type { OpenFile } from './sqlite/file-in-place.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
 import type { Tables } from './tables.ts'
@@ -126,6 +126,11 @@ export interface SqliteDatabase extends CommonDatabase {
   /** The file for connections of other threads. */
   readonly opened: OpenFile
   readonly readConnection: SqliteConnection
+  /**
+   * Reads rows as arrays in a thread of its own, one statement after the other. It has the condition `inTime`.
+   * @param limit milliseconds from now. Then the statement ends with the code SQLITE_INTERRUPT, 9.
+   */
+  readonly readWithin: (limit: number, sql: string, parameters: readonly SqlValue[]) => Promise<SqlValue[][]>
   /**
    * A number that changes with every commit: while it is the same, `readConnection` reads the same. Writes of this process show
    * at once, commits of other processes within 5 milliseconds: the number is cached that long, because reading it costs as much as a

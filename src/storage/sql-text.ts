@@ -28,6 +28,9 @@ export function quoteTable(name: string): string {
   return name.split('.', 2).map(quote).join('.')
 }
 
+/** The condition by which a statement of SQLite ends when its time is over (`readWithin`). */
+export const inTime = 'postern_in_time()'
+
 /** The longest name that PostgreSQL does not truncate, in bytes. */
 export const longestName = 63
 

@@ -35,6 +35,7 @@ const numbered = list({
   key: 'id',
   filters: { category: 'equals', kinds: { kind: 'in', field: 'category' } },
   pages: ['offset'],
+  summaries: { by: ['category', 'name'], sum: ['price'], avg: ['price'] },
 })
 
 const rows = Array.from({ length: 10_000 }, (_, index) =>
@@ -202,6 +203,22 @@ describe('data in a browser', () => {
     await page.getByText('No row matches these filters').waitFor()
     await page.getByLabel('role is').selectOption('admin')
     await table('/users').getByText('Ada Lovelace').first().waitFor()
+  })
+
+  test('a summary shows groups as bars, of the rows that the filters leave', async () => {
+    await page.goto(`${service.baseUrl}/dashboard/data/numbered`)
+    const summary = page.getByRole('table', { name: 'Summary of /numbered' })
+    await summary.getByText('5000').first().waitFor()
+    await page.getByLabel('Value').selectOption('sum price')
+    const total = rows.reduce((sum, { category, price }) => (category === 'toys' ? sum + price : sum), 0)
+    await summary.getByText(String(total)).waitFor()
+    await assertAccessible(page)
+    await pictures(page, 'data-summary')
+    await page.getByLabel('Group by').selectOption('name')
+    await page.getByText('50 of the first 1,000 groups; there are more').waitFor()
+    await page.goto(`${service.baseUrl}/dashboard/data/numbered?f.category=tools`)
+    await summary.getByText('tools').waitFor()
+    assert.equal(await summary.getByText('toys').count(), 0)
   })
 
   test('a row is created, with problems at their fields; changed; and deleted after a question', async () => {

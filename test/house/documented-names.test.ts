@@ -78,7 +78,7 @@ const calls = reference.map(([, method, path]) => ({
 }))
 /** Pages and files, which are no part of the API; other sources than `provider`; what a setting adds; the list of the guides. */
 const others =
-  /^(?:GET \/(?:(?:docs|dashboard|portal|assets|demo)(?:\/.*)?|openapi\.json|login)?|POST \/webhooks(?:\/.*)?|\w+ \/oauth2\/register(?:\/.*)?|\w+ \/orders(?:\/\*)?)$/
+  /^(?:GET \/(?:(?:docs|dashboard|portal|assets|demo)(?:\/.*)?|openapi\.json|login)?|POST \/webhooks(?:\/.*)?|\w+ \/oauth2\/register(?:\/.*)?|\w+ \/orders(?:\/(?:\*|summary))?)$/
 /** Pages that tell of calls of other products, or of the reader's. */
 const foreign = /^docs\/(?:guides\/(?:providers|senders)\/|migrating|comparison|tutorial\/)/
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { millisecondsSince, thisMoment, type Moment } from '../sql-text.ts'
 import type { Connections } from './connections.ts'
-import { queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
+import { beginOf, queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
 import { endClient } from './driver/session-client.ts'
 import { bounded } from './driver/statement.ts'
 import { Connector } from './pool/connector.ts'
@@ -121,14 +121,15 @@ export class Replica {
   /** Reads both on one session, in this order: an address may lead to several standbys. */
   async #rows(statement: RowsStatement, maxAge: number): Promise<Rows> {
     const client = await this.#standby.pool.connect()
+    const inTransaction = this.#pooled || statement.within !== undefined
     let failed = true
     try {
       // If it fails, the next statements fail as well.
-      if (this.#pooled) client.query('begin').catch(() => undefined)
+      if (inTransaction) client.query(beginOf(statement)).catch(() => undefined)
       const [position, rows] = await Promise.all([
         client.query<Position>(standbyPosition),
         queryRows(client, statement),
-        this.#pooled && client.query('commit'),
+        inTransaction && client.query('commit'),
       ])
       failed = false
       const asOf = this.#asOfPosition(position.rows[0])

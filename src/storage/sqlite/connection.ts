@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { inTime } from '../sql-text.ts'
 import { translateError, StorageUnavailable } from '../unavailable.ts'
 import { existing, FileInPlace, type OpenFile } from './file-in-place.ts'
 import { createPrivately } from './file-modes.ts'
@@ -16,6 +17,8 @@ export const mostLogPages = 8_000
 export const fewLogPages = mostLogPages / 4
 /** Bytes of a page in the log, with its header (https://sqlite.org/fileformat2.html#the_write_ahead_log). */
 export const logPageBytes = 4_096 + 24
+
+const rowsBetweenChecks = 256
 
 interface Prepared {
   statement: StatementSync
@@ -109,6 +112,21 @@ export class SqliteConnection {
       (statement) => statement.all(...(parameters as SQLInputValue[])),
       true,
     ) as unknown as Row[]
+  }
+
+  /**
+   * As `arrays`, for a statement with the condition `inTime`: node:sqlite has nothing else that ends a statement.
+   * @param until nanoseconds of `process.hrtime`; then the statement fails with the code SQLITE_INTERRUPT, 9
+   */
+  arraysUntil(until: bigint, sql: string, parameters: readonly SqlValue[]): SqlValue[][] {
+    let calls = 0
+    // Not deterministic, or SQLite would call it once.
+    this.#database.function(inTime.slice(0, -2), { deterministic: false }, () => {
+      if (calls++ % rowsBetweenChecks === 0 && process.hrtime.bigint() > until)
+        throw Object.assign(new Error('the statement exceeded its time limit'), { errcode: 9 })
+      return 1
+    })
+    return this.arrays(sql, parameters)
   }
 
   get<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row | undefined {

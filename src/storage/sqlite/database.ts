@@ -73,6 +73,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     dataVersion: dataVersionOf(connections),
     reader: kyselyOver('sqlite', async (query) => execute(reading, query)),
     readerAside: aside.reader,
+    readWithin: aside.readWithin,
     ...batchesOf(connections, writer),
     own() {
       owned ??= claimFile(file)
@@ -235,21 +236,35 @@ async function untilFree(tries: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** A reader whose statements run in a thread with a connection of its own. It starts with the first statement. */
-function openReaderAside(file: OpenFile): { reader: Queryable; close: () => Promise<void> } {
+/**
+ * Readers whose statements run in threads with connections of their own: statements that may take seconds have another one than
+ * those of pages. Each thread starts with its first statement.
+ */
+function openReaderAside(
+  file: OpenFile,
+): Pick<SqliteDatabase, 'readWithin'> & { reader: Queryable; close: () => Promise<void> } {
   const module = new URL('reader-thread.ts', import.meta.url)
-  const thread = new ThreadClient<ReaderTasks>({ module, name: 'reader', workerData: file })
+  const threadNamed = (name: string) => new ThreadClient<ReaderTasks>({ module, name, workerData: file })
+  const [thread, timed] = [threadNamed('reader'), threadNamed('timed reader')]
   let isClosed = false
+  // A thread would start again.
+  const checkOpen = (): void => {
+    if (isClosed) throw new StorageUnavailable(new Error('the database is closed'))
+  }
   return {
     reader: kyselyOver('sqlite', async ({ sql, parameters }) => {
-      // The thread would start again.
-      if (isClosed) throw new StorageUnavailable(new Error('the database is closed'))
+      checkOpen()
       return { rows: await thread.call('read', { sql, parameters: parameters as readonly SqlValue[] }) }
     }),
+    async readWithin(limit, sql, parameters) {
+      checkOpen()
+      const until = process.hrtime.bigint() + BigInt(limit) * 1_000_000n
+      return timed.call('readWithin', { until, sql, parameters })
+    },
     async close() {
       isClosed = true
       // A thread that died has nothing left to end.
-      await thread.close().catch(() => undefined)
+      await Promise.allSettled([thread.close(), timed.close()])
     },
   }
 }

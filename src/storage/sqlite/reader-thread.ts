@@ -7,9 +7,15 @@ import { serveTasks } from './thread-server.ts'
 const connection = new SqliteConnection(workerData as OpenFile, { readOnly: true })
 
 const tasks = {
-  read: ({ sql, parameters }: { sql: string; parameters: readonly SqlValue[] }): SqlRow[] =>
-    connection.all(sql, parameters),
+  read: ({ sql, parameters }: Read): SqlRow[] => connection.all(sql, parameters),
+  readWithin: ({ sql, parameters, until }: Read & { until: bigint }): SqlValue[][] =>
+    connection.arraysUntil(until, sql, parameters),
   close: () => connection.close(),
+}
+
+interface Read {
+  sql: string
+  parameters: readonly SqlValue[]
 }
 
 export type ReaderTasks = typeof tasks

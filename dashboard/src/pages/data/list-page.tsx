@@ -10,6 +10,7 @@ import { useLists, type ListDescription } from './lists.ts'
 import { ListsPage } from './lists-page.tsx'
 import { RowForm } from './row-form.tsx'
 import { CursorTable, NumberedTable } from './rows.tsx'
+import { Summary } from './summary.tsx'
 
 const route = getRouteApi('/data/$')
 
@@ -56,6 +57,7 @@ function OneList({ list }: { list: ListDescription }) {
     >
       <Filters list={list} />
       <Expansions list={list} search={search} onChange={(expand) => change({ ...search, expand })} />
+      {list.summaries && list.summaries.by.length > 0 && <Summary list={list} search={search} />}
       <Table list={list} search={search} onChange={change} />
       {creating && <RowForm list={list} onClose={() => setCreating(false)} />}
     </Page>

@@ -172,6 +172,8 @@ export interface RowsStatement {
   values: readonly RowValue[]
   /** Under which every connection keeps it prepared. */
   name?: string | undefined
+  /** Milliseconds after which the server ends it with query_canceled, 57014. Default: that of the session. */
+  within?: number | undefined
 }
 
 /** int2, int4, float4, float8: their numbers in pg_type. */
@@ -219,6 +221,28 @@ class RowsQuery extends pg.Query {
 }
 
 /** Runs a statement for its rows, as `RowsQuery` returns them. */
+/** Runs a statement with a time limit of its own in a transaction. */
+async function rowsWithin(pool: Pool, statement: RowsStatement): Promise<RowValue[][]> {
+  const client = await pool.connect()
+  let failed = true
+  try {
+    // If it fails, the next statements fail as well.
+    client.query(beginOf(statement)).catch(() => undefined)
+    const [rows] = await Promise.all([queryRows(client, statement), client.query('commit')])
+    failed = false
+    return rows
+  } finally {
+    client.release(failed)
+  }
+}
+
+/** Begins the transaction of a statement with a time limit of its own. */
+export function beginOf({ within }: RowsStatement): string {
+  return `begin read only${within === undefined ? '' : `; set local statement_timeout = ${within}`}`
+}
+
+/** @param on the pool, or a client that is in the statement's transaction, if it has a time limit */
 export function queryRows(on: Pool | PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
+  if (statement.within !== undefined && 'totalCount' in on) return rowsWithin(on, statement)
   return run(on, new RowsQuery(statement))
 }

@@ -1,0 +1,262 @@
+import { Problem } from '../errors.ts'
+import type { Principal } from '../http/access/principal.ts'
+import { rawQuery } from '../http/requests/parameters.ts'
+import type { KeyValue } from '../paging/cursor.ts'
+import type { Engine } from '../storage/query-runner.ts'
+import { inTime, quote, quoteTable } from '../storage/sql-text.ts'
+import type { List, SummaryOptions } from './config.ts'
+import { fieldTypes, words, type FieldType, type TypeRules } from './field-types.ts'
+import { readFilters } from './filters.ts'
+import { readRowAccess, showValue } from './items.ts'
+import { fieldOf, type AppliedFilter, type Field, type ListDeclaration } from './list.ts'
+import { type Parameters, parametersOf, unreadable } from './parameters.ts'
+import { filterConditions, type Plan, readColumn, Statement, where } from './plan.ts'
+import type { ListReader, Row } from './standby-reader.ts'
+
+/** Groups of an answer at most. */
+export const mostGroups = 1_000
+/** Milliseconds that the statement of a summary may take. */
+const timeLimit = 5_000
+
+const functions = ['sum', 'avg', 'min', 'max'] as const
+type SummaryFunction = (typeof functions)[number]
+const units = ['day', 'month', 'year'] as const
+type Unit = (typeof units)[number]
+
+const numbers: readonly FieldType[] = ['integer', 'bigint', 'number', 'real', 'numeric']
+const times: readonly FieldType[] = ['time', 'milliseconds', 'timestamp', 'timeText', 'date']
+const ordered = [...numbers, ...times]
+const groupable: readonly FieldType[] = ['text', 'enum', 'uuid', 'integer', 'bigint', 'boolean', ...times]
+/** The types of fields that a summary may have. */
+const summarizedTypes = { by: groupable, sum: numbers, avg: numbers, min: ordered, max: ordered }
+
+/** The values that each parameter of a summary may have: of times `createdAt:day`. */
+export function summaryChoices({
+  fields,
+  summaries,
+}: ListDeclaration): Record<keyof SummaryOptions, string[]> {
+  const { by, sum, avg, min, max } = summaries!
+  const groups = by.flatMap((name) =>
+    times.includes(fields[name]!.type) ? units.map((unit) => `${name}:${unit}`) : [name],
+  )
+  return { by: groups, sum: [...sum], avg: [...avg], min: [...min], max: [...max] }
+}
+
+/** Runs the statement of a request. @throws Problem `too-slow` */
+type ReadSummary = () => Promise<{ data: object[]; hasMore: boolean }>
+
+/**
+ * Returns the function that reads requests for summaries of a list. Names of fields are checked also if the list is not strict, because
+ * an answer without a group is another answer.
+ * @param known the names of all parameters that the call has
+ */
+export function summariesOf(
+  list: ListDeclaration,
+  known: readonly string[],
+  { engine, reader }: { engine: Engine; reader: ListReader },
+): (request: { url: string; caller: Principal | undefined }) => ReadSummary {
+  const readParameters = parametersOf(list, known, () => undefined)
+  const choices = summaryChoices(list)
+  return ({ url, caller }) => {
+    const parameters = readParameters(rawQuery(url))
+    const [rowAccess, requested] = [readRowAccess(list, caller), readFilters(list, parameters)]
+    const filters = [...rowAccess.applied, ...requested.applied]
+    const groups = readNames(parameters, 'by', choices.by).map((name) => groupOf(list, name, engine))
+    const measures = functions.flatMap((kind) =>
+      readNames(parameters, kind, choices[kind]).map((name) => measureOf(list, kind, name, engine)),
+    )
+    const counted = readNames(parameters, 'count', ['1']).length > 0 || measures.length === 0
+    const plan = planSummary(list, filters, { groups, measures }, engine)
+    const present = (row: Row): object => {
+      let next = 1
+      const take = (count: number): KeyValue[] => row.slice(next, (next += count))
+      const values: Record<string, Record<string, unknown>> = {}
+      for (const { kind, name, columns, show } of measures)
+        (values[kind] ??= {})[name] = show(...take(columns.length))
+      const by = Object.fromEntries(groups.map(({ name, show }) => [name, showValue(take(1)[0]!, show)]))
+      return { by, ...(counted && { count: Number(row[0]) }), ...values }
+    }
+    return async () => {
+      // Without groups, a summary of no rows is one line.
+      const none =
+        groups.length > 0 ? [] : [[0, ...measures.flatMap(({ columns }) => columns.map(() => null))]]
+      const isEmpty = rowAccess.empty || requested.empty
+      const values = filters.flatMap((filter) => filter.values)
+      const rows = isEmpty ? none : await inLimit(reader.read(plan, values))
+      return { data: rows.slice(0, mostGroups).map(present), hasMore: rows.length > mostGroups }
+    }
+  }
+}
+
+/** Comma-separated names, each once, in the order of the request. @throws Problem `invalid-parameter` */
+function readNames(parameters: Parameters, parameter: string, allowed: readonly string[]): string[] {
+  // Forms send the empty text for a field that nobody filled in.
+  if (!parameters[parameter]) return []
+  const names = [...new Set(parameters[parameter].split(',').map((name) => name.trim()))]
+  const wrong = names.find((name) => !allowed.includes(name))
+  if (wrong === undefined) return names
+  throw unreadable(parameter, wrong, allowed.length > 0 ? `one of ${allowed.join(', ')}` : 'possible here')
+}
+
+function planSummary(
+  list: ListDeclaration,
+  filters: readonly AppliedFilter[],
+  { groups, measures }: { groups: readonly Group[]; measures: readonly Measure[] },
+  engine: Engine,
+): Plan {
+  const statement = new Statement(engine)
+  const conditions = filterConditions(list, filters, statement)
+  if (engine === 'sqlite') conditions.unshift(inTime)
+  const shown = [
+    'count(*)',
+    ...measures.flatMap(({ columns }) => columns),
+    ...groups.map(({ column }) => column),
+  ]
+  const keys = groups.map(({ key }) => key)
+  const order = keys.map((key) => `${key} nulls last`)
+  const grouped = ` group by ${keys.join(', ')} order by ${order.join(', ')} limit ${mostGroups + 1}`
+  const rows = `from ${quoteTable(list.table)}${where(conditions)}${keys.length > 0 ? grouped : ''}`
+  return { ...statement.plan(`select ${shown.join(', ')} ${rows}`), within: timeLimit }
+}
+
+/** SQLITE_INTERRUPT, and PostgreSQL's query_canceled. */
+const interrupted = new Set<unknown>([9, '57014'])
+
+async function inLimit<T>(rows: Promise<T>): Promise<T> {
+  try {
+    return await rows
+  } catch (error) {
+    const { errcode, cause } = error as { errcode?: number; cause?: { code?: string } }
+    if (!interrupted.has(errcode) && !interrupted.has(cause?.code)) throw error
+    const detail = `The summary took longer than ${timeLimit / 1_000} seconds and was stopped.`
+    throw new Problem('too-slow', { detail, cause: error })
+  }
+}
+
+/** What rows are grouped and ordered by, and the column that shows it. Texts are equal if their bytes are, as items show them. */
+interface Group {
+  name: string
+  key: string
+  column: string
+  show: TypeRules['show']
+}
+
+function groupOf(list: ListDeclaration, name: string, engine: Engine): Group {
+  const [fieldName, unit] = name.split(':') as [string, Unit | undefined]
+  const field = fieldOf(list, fieldName)
+  const column = quote(field.column)
+  const by = (key: string, shown = key): Group => ({
+    name,
+    key,
+    column: shown,
+    show: fieldTypes[field.type].show,
+  })
+  if (unit) return { ...by(unitOf(field, unit, engine)), show: undefined }
+  if (engine === 'postgres')
+    return by(['text', 'enum', 'uuid'].includes(field.type) ? `${column}::text collate "C"` : column)
+  if (!field.words) return by(`${column} collate binary`, readColumn(field, engine))
+  const [yes, no] = [words.true, words.false].map((texts) => texts.map((text) => `'${text}'`).join(', '))
+  return by(`case when ${column} in (${yes}) then 1 when ${column} in (${no}) then 0 else ${column} end`)
+}
+
+const formats = {
+  day: [10, '', '%Y-%m-%d'],
+  month: [7, '-01', '%Y-%m-01'],
+  year: [4, '-01-01', '%Y-01-01'],
+} as const
+
+/** The first day, in UTC, of the day, month or year of a time. Of milliseconds, years have four digits. */
+function unitOf({ column: name, type, stored }: Field, unit: Unit, engine: Engine): string {
+  const [length, rest, format] = formats[unit]
+  const column = quote(name)
+  const ofText = `substr(${column}, 1, ${length}) || '${rest}'`
+  const inRange = (day: string): string =>
+    `case when ${column} between -62135596800000 and 253402300799999 then ${day} end`
+  if (type === 'time') return engine === 'postgres' ? `(${ofText}) collate "C"` : ofText
+  if (engine === 'postgres') {
+    const first = (time: string): string => `date_trunc('${unit}', ${time})::date`
+    if (type === 'date') return first(`${column}::timestamp`)
+    if (type === 'milliseconds') return inRange(first(`to_timestamp(${column} / 1000.0) at time zone 'UTC'`))
+    return first(stored ? column : `${column} at time zone 'UTC'`)
+  }
+  if (type === 'milliseconds') return inRange(`strftime('${format}', ${column} / 1000.0, 'unixepoch')`)
+  if (type === 'date' || stored) return ofText
+  // Texts of several forms may have several time zones.
+  return `coalesce(case when ${column} glob '[0-9][0-9][0-9][0-9]-*' then strftime('${format}', ${column}) end, ${ofText})`
+}
+
+/** A value of a group: its columns, and how they are shown. */
+interface Measure {
+  kind: SummaryFunction
+  name: string
+  columns: readonly string[]
+  show: (...values: KeyValue[]) => unknown
+}
+
+function measureOf(list: ListDeclaration, kind: SummaryFunction, name: string, engine: Engine): Measure {
+  const { column: bare, type } = fieldOf(list, name)
+  const { select, show } = fieldTypes[type]
+  const column = quote(bare)
+  // SQLite stores texts in columns of numbers, too.
+  const ofNumbers = `case when typeof(${column}) in ('integer', 'real') then ${column} end`
+  const number =
+    engine === 'sqlite' && (numbers.includes(type) || type === 'milliseconds') ? ofNumbers : column
+  if (kind === 'min' || kind === 'max') {
+    const value = `${kind}(${number})`
+    return {
+      kind,
+      name,
+      columns: [select?.[engine]?.(value) ?? value],
+      show: (found) => showValue(found, show),
+    }
+  }
+  const isDouble = type === 'number' || type === 'real'
+  const shown = (found: KeyValue): unknown => showNumber(found, type)
+  if (engine === 'postgres')
+    return { kind, name, columns: [`${kind}(${column}${isDouble ? '::float8' : ''})`], show: shown }
+  if (isDouble || kind === 'avg') return { kind, name, columns: [`${kind}(${number} + 0.0)`], show: shown }
+  // The halves of integers have sums that do not overflow.
+  const ofIntegers = (part: string): string =>
+    `cast(sum(case typeof(${column}) when 'integer' then ${column} ${part} end) as text)`
+  const ofFractions = `sum(case typeof(${column}) when 'real' then ${column} end)`
+  return {
+    kind,
+    name,
+    columns: [ofIntegers('>> 32'), ofIntegers('& 4294967295'), ofFractions],
+    show(high, low, fractions) {
+      if (high === null && fractions === null) return null
+      const whole = (BigInt(String(high ?? 0)) << 32n) + BigInt(String(low ?? 0))
+      return shown(fractions === null ? String(whole) : Number(whole) + Number(fractions))
+    },
+  }
+}
+
+/** Texts of types whose items show texts; and of a sum of integers beyond 2^53. */
+function showNumber(found: KeyValue, type: FieldType): unknown {
+  if (found === null) return null
+  const number = Number(found)
+  if (
+    type === 'bigint' ||
+    type === 'numeric' ||
+    (type === 'integer' && Math.abs(number) > Number.MAX_SAFE_INTEGER)
+  )
+    return String(found)
+  return Number.isFinite(number) ? number : null
+}
+
+export function validateSummaries({ summaries, fields, filters = {} }: List): string[] {
+  if (summaries === undefined) return []
+  if (typeof summaries !== 'object' || summaries === null) return ['`summaries` must be an object']
+  const faults = Object.entries(summaries as Record<string, unknown>).flatMap(([part, names]) => {
+    if (!Object.hasOwn(summarizedTypes, part)) return [`\`summaries\` has no \`${part}\``]
+    if (!Array.isArray(names)) return [`\`summaries.${part}\` must be an array of field names`]
+    return names.flatMap((name: unknown) => {
+      const field = Object.hasOwn(fields, String(name)) ? fields[String(name)]! : undefined
+      if (field && !field.hidden && summarizedTypes[part as SummaryFunction].includes(field.type)) return []
+      const why = field ? (field.hidden ? 'is hidden' : `has the type ${field.type}`) : 'is not a field'
+      return [`\`summaries.${part}\` names ${String(name)}, which ${why}`]
+    })
+  })
+  const taken = ['by', ...functions].filter((name) => Object.hasOwn(filters, name))
+  return [...faults, ...taken.map((name) => `the filter ${name} has the name of a parameter of summaries`)]
+}
