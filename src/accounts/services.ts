@@ -130,7 +130,11 @@ export function createAccountServices(parts: AccountsParts) {
     hostSessions: new HostSessions({ ...shared, sessions }),
     refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
     roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
-    invitations: new Invitations(shared),
+    invitations: new Invitations({
+      ...shared,
+      findApp,
+      hasAdminKey: configuration.adminApiKey !== undefined,
+    }),
     signingKeys,
     impersonations: new Impersonations({
       ...shared,

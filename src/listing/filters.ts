@@ -281,7 +281,8 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
   }
 }
 
-function readValue(text: string, field: Field): ValuePosition {
+/** A text as a value of a field; `undefined` if it is none. */
+export function readValue(text: string, field: Field): ValuePosition {
   if (field.values && !field.values.includes(text)) return undefined
   return fieldTypes[field.type].read(text, field)
 }

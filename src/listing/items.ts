@@ -11,7 +11,7 @@ import {
 } from './list.ts'
 import type { Row } from './standby-reader.ts'
 import { isStorableText } from '../storage/sql-text.ts'
-import { oneOf, spellings, type QueryFilters } from './filters.ts'
+import { oneOf, readValue, spellings, type QueryFilters } from './filters.ts'
 import type { Caller, ConditionValue } from './config.ts'
 
 export type Item = Record<string, unknown>
@@ -131,7 +131,6 @@ export function areConditions(result: unknown): result is Readonly<Record<string
 
 /** The filter for one field; `undefined` when no value of the field can pass. */
 function conditionOn(field: string, declared: Field, condition: ConditionValue): AppliedFilter | undefined {
-  const { type } = declared
   const filter = (kind: Filter['kind']): Filter => ({
     parameter: `where.${field}`,
     kind,
@@ -141,23 +140,40 @@ function conditionOn(field: string, declared: Field, condition: ConditionValue):
   if (condition === undefined) return undefined
   if (condition === null) return { filter: filter('null'), values: [], variant: 'null' }
   if (typeof condition !== 'object') {
-    const value = valueOf(condition, type)
+    const value = valueOf(condition, declared)
     if (value === undefined) return undefined
     const values = declared.words ? spellings(value, declared) : [value]
     return { filter: filter('equals'), ...(values.length === 1 ? { values, variant: '' } : oneOf(values)) }
   }
   // A claim may be an object, which equals no value.
   if (!Array.isArray(condition)) return undefined
-  const values = condition.flatMap((one) => valueOf(one, type) ?? [])
+  const values = condition.flatMap((one: unknown) => valueOf(one, declared) ?? [])
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
 }
 
-function valueOf(value: string | number | boolean, type: Field['type']): KeyValue | undefined {
-  if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) return undefined
-    // SQLite would compare a text with `5.0`.
-    return fieldTypes[type].cursor === 'text' ? String(value) : value
+/** Types whose values the database would convert: a text that is none would be an error there. */
+const converted: ReadonlySet<Field['type']> = new Set([
+  'integer',
+  'bigint',
+  'number',
+  'real',
+  'numeric',
+  'uuid',
+  'enum',
+])
+
+/** @param value also of a claim, which may be anything; `undefined` if no value of the field equals it */
+function valueOf(value: unknown, field: Field): KeyValue | undefined {
+  const { type } = field
+  const isText = fieldTypes[type].cursor === 'text' && type !== 'bigint'
+  if (typeof value === 'boolean') return isText ? undefined : Number(value)
+  if (typeof value === 'number' ? !Number.isFinite(value) : typeof value !== 'string') return undefined
+  const text = String(value)
+  if (!isStorableText(text)) return undefined
+  if (converted.has(type)) {
+    const position = readValue(text, field)
+    return position && 'at' in position ? position.at : undefined
   }
-  return isStorableText(value) ? value : undefined
+  // SQLite would compare a text with `5.0`.
+  return typeof value === 'number' && !isText ? value : text
 }

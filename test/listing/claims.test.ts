@@ -21,6 +21,7 @@ const invoices = {
 } as const
 const lists = [
   list({ ...invoices, path: '/invoices', where: ({ claims }) => ({ tenant: claims['tenant'] }) }),
+  list({ ...invoices, path: '/numbered', where: ({ claims }) => ({ id: claims['tenant'] }) }),
   list({
     ...invoices,
     path: '/mine',
@@ -38,7 +39,9 @@ onEachEngine('lists by claims', (engine) => {
         .raw('create table invoices (id integer primary key, tenant text not null, owner text)')
         .execute(tx)
       await sql
-        .raw(`insert into invoices values (1, 'blue', null), (2, 'red', null), (3, 'blue', null)`)
+        .raw(
+          `insert into invoices values (1, 'blue', null), (2, 'red', null), (3, 'blue', null), (4, '1', null)`,
+        )
         .execute(tx)
     })
     await database.close()
@@ -56,6 +59,12 @@ onEachEngine('lists by claims', (engine) => {
     'bob@example.com': { tenant: 'red' },
     'eve@example.com': { tenant: { $ne: '' } },
     'all@example.com': { tenant: ['blue', 'red'] },
+    'null@example.com': { tenant: [null] },
+    'nested@example.com': { tenant: [['blue'], { tenant: 'blue' }, true] },
+    'true@example.com': { tenant: true },
+    'one@example.com': { tenant: 1 },
+    'digit@example.com': { tenant: '1' },
+    'mixed@example.com': { tenant: ['blue', 2, 1.5, 1e30, '', '9'.repeat(40)] },
   }
   const signIn = async (name: string): Promise<string> => {
     provider.profile = { id: name, displayName: name, emails: [{ value: `${name}@example.com` }] }
@@ -84,6 +93,22 @@ onEachEngine('lists by claims', (engine) => {
     assert.deepEqual(await idsOf('/invoices', await signIn('nobody')), [])
     assert.deepEqual(await idsOf('/invoices', await signIn('eve')), [])
     assert.equal((await service.fetch('/invoices')).status, 401)
+  })
+
+  test('a claim of another type than the field matches no row, and is no fault', async () => {
+    for (const [name, byTenant, byNumber] of [
+      ['null', [], []],
+      ['nested', [], [1]],
+      ['true', [], [1]],
+      ['one', [4], [1]],
+      ['digit', [4], [1]],
+      ['ada', [1, 3], []],
+      ['mixed', [1, 3], [2]],
+    ] as const) {
+      const token = await signIn(name)
+      assert.deepEqual(await idsOf('/invoices', token), byTenant, name)
+      assert.deepEqual(await idsOf('/numbered', token), byNumber, name)
+    }
   })
 
   test('the user is known beside the claims', async () => {

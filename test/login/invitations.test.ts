@@ -262,6 +262,31 @@ onEachEngine('admission and invitations', (engine) => {
     }
   })
 
+  test('nor does a thief with the secret of an app that was deleted', async () => {
+    const client = { name: 'job', redirectUris: [], clientCredentials: true, scopes: ['users:write'] }
+    const registered = await service.admin('/clients', { method: 'POST', json: client })
+    assert.equal(registered.status, 201)
+    const { id, secret } = (await registered.json()) as { id: string; secret: string }
+    const granted = await service.fetch('/oauth2/token', {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: id,
+        client_secret: secret,
+      }),
+    })
+    const { access_token: token } = (await granted.json()) as { access_token: string }
+    const [kept, used] = await Promise.all([byKey(token, {}), byKey(token, {})])
+    assert.deepEqual([kept.status, used.status], [201, 201])
+    become('guest of an app')
+    const guest = await opened((await used.json()) as { url: string })
+    assert.equal(await signIn(service, guest, accept), '/dashboard')
+    assert.equal((await service.admin(`/clients/${id}`, { method: 'DELETE' })).status, 204)
+    become('thief with a secret')
+    const thief = await opened((await kept.json()) as { url: string })
+    await assertFails(service, thief, await upToCallback(service, thief, accept), 'invitation-invalid')
+  })
+
   test('nobody gives more than they have: keys without admin, old sign-ins, users', async () => {
     const { key } = await newKey(['users:write'])
     assert.equal((await byKey(key, {})).status, 201)

@@ -146,6 +146,13 @@ onEachEngine('the hook login.claims', (engine) => {
     assert.equal((await toldBy(current)).status, 200)
   })
 
+  test('an access token with as many claims as it may have is accepted', async () => {
+    hook = () => ({ text: 'x'.repeat(4_080) })
+    const body = await tokensOf(service, new Browser())
+    const headers = { authorization: `Bearer ${String(body['access_token'])}` }
+    assert.equal((await service.fetch('/auth/session', { headers })).status, 200)
+  })
+
   test('its tx only reads, and ends with it', async () => {
     const body = await tokensOf(service, new Browser())
     let late: ClaimsContext<Teams>['tx'] | undefined

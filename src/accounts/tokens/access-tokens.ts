@@ -15,7 +15,8 @@ const defaultLifetime = 15 * 60
 
 const type = 'at+jwt'
 
-const bearer = /^Bearer +([\x21-\x7e]{1,4096})$/i
+/** Characters: a token with as many claims as `login.claims` may add has about 7,000. */
+const bearer = /^Bearer +([\x21-\x7e]{1,8192})$/i
 /** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
 const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
 

@@ -9,7 +9,8 @@ import type { InvitationsTable, Role } from '../../storage/tables.ts'
 import { type AuditOrigin, AuditedStore } from '../audit/audit.ts'
 import type { AccountBasis } from '../services.ts'
 import type { ProviderIdentity } from './identities.ts'
-import { roleExpression, type AdminRule } from './roles.ts'
+import type { AppRights } from '../sessions/authentication.ts'
+import { roleExpression } from './roles.ts'
 import { storedGroups } from './user-profile.ts'
 
 /** An invitation without its token. */
@@ -22,6 +23,13 @@ export interface NewInvitation {
   groups: readonly string[]
   /** Milliseconds since 1970. */
   expiresAt: number
+}
+
+interface InvitationsParts extends AccountBasis {
+  /** Whether there is a key of the setting ADMIN_API_KEY. */
+  hasAdminKey: boolean
+  /** The rights of an app; `undefined` for an unknown one. */
+  findApp: (id: string) => Promise<AppRights | undefined>
 }
 
 /** A new user who uses an invitation. */
@@ -44,11 +52,11 @@ const ends = ['expires_at', 'revoked_at', 'used_at', 'used_by'] as const
  * was revoked, must not come back by an invitation.
  */
 export class Invitations extends AuditedStore {
-  readonly #admins: readonly AdminRule[]
+  readonly #parts: InvitationsParts
 
-  constructor({ database, clock, record, admins }: AccountBasis) {
-    super(database, clock, record)
-    this.#admins = admins
+  constructor(parts: InvitationsParts) {
+    super(parts.database, parts.clock, parts.record)
+    this.#parts = parts
   }
 
   /** Only this result contains the token. */
@@ -166,19 +174,23 @@ export class Invitations extends AuditedStore {
     return deleteExpired(this.database, 'invitations', now - retention)
   }
 
-  /** Whether a user is still an unblocked admin, or a key is still valid. A key of a setting and the command line have no row. */
+  /** Whether a user is still an unblocked admin, a key still valid, or an app, which invited without a user, still allowed to. */
   async #mayInvite(db: Queryable, actor: string): Promise<boolean> {
-    const [kind, id = ''] = actor.split(':')
+    const kind = actor.split(':', 1)[0]!
+    // The id of an app may have colons.
+    const id = actor.slice(kind.length + 1)
     if (kind === 'user') {
       const user = await db
         .selectFrom('users')
-        .select(roleExpression(this.#admins).as('role'))
+        .select(roleExpression(this.#parts.admins).as('role'))
         .where('users.id', '=', id)
         .where('users.blocked_at', 'is', null)
         .executeTakeFirst()
       return user?.role === 'admin'
     }
-    if (kind !== 'key' || id === 'ADMIN_API_KEY') return true
+    if (kind === 'app') return (await this.#parts.findApp(id))?.scopes?.includes('users:write') === true
+    if (kind !== 'key') return actor === 'service'
+    if (id === 'ADMIN_API_KEY') return this.#parts.hasAdminKey
     const key = await db
       .selectFrom('api_keys')
       .select('expires_at')
