@@ -133,7 +133,7 @@ export function createAccountServices(parts: AccountsParts) {
     invitations: new Invitations({
       ...shared,
       findApp,
-      hasAdminKey: configuration.adminApiKey !== undefined,
+      adminKey: configuration.adminApiKey,
     }),
     signingKeys,
     impersonations: new Impersonations({

@@ -287,6 +287,29 @@ onEachEngine('admission and invitations', (engine) => {
     await assertFails(service, thief, await upToCallback(service, thief, accept), 'invitation-invalid')
   })
 
+  test('nor does a thief with an ADMIN_API_KEY that was changed', async () => {
+    const home = await engine.createMigratedDatabase()
+    const run = (env: Record<string, string | undefined>) =>
+      startTestService(engine, { databaseUrl: home.url, env: { ...provider.env('ACME'), ...env } })
+    const before = await run({})
+    const json = { role: 'admin' }
+    const made = await before.admin('/invitations', { method: 'POST', json })
+    const { pathname } = new URL(((await made.json()) as { url: string }).url)
+    await before.close()
+    become('thief with a key')
+    for (const key of ['pk_test_another_key_0123456789', undefined]) {
+      const after = await run({ ADMIN_API_KEY: key })
+      const thief = await opened({ url: after.baseUrl + pathname })
+      await assertFails(after, thief, await upToCallback(after, thief, accept), 'invitation-invalid')
+      await after.close()
+    }
+    const again = await run({})
+    const guest = await opened({ url: again.baseUrl + pathname })
+    assert.equal(await signIn(again, guest, accept), '/dashboard')
+    await again.close()
+    await home.drop()
+  })
+
   test('nobody gives more than they have: keys without admin, old sign-ins, users', async () => {
     const { key } = await newKey(['users:write'])
     assert.equal((await byKey(key, {})).status, 201)

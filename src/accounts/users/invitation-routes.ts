@@ -108,7 +108,7 @@ function createRoute(app: App, services: AccountServices): void {
         tags,
         summary: 'Invite a person; only this response contains the link',
         description:
-          'The role `admin` and groups need the scope `admin`, and of an administrator in a browser a recent sign-in (`RECENT_SIGN_IN`). An invitation ends when its creator loses the admin role or is blocked, or when the key is revoked or expires.',
+          'The role `admin` and groups need the scope `admin`, and of an administrator in a browser a recent sign-in (`RECENT_SIGN_IN`). An invitation ends when its creator loses the admin role or is blocked, when the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or when the app is deleted.',
         body: Body,
         response: { 201: NewInvitation },
       },
