@@ -194,6 +194,7 @@ const reservedNames: ReadonlySet<string> = new Set([
   'audit',
   'forward',
   'identities',
+  'impersonation',
   'logout',
   'providers',
   'session',
