@@ -226,14 +226,14 @@ function keyFinder(keys: ApiKeys): Finder {
   }
 }
 
-/** A sign-in by an id_token that an app got from a provider's SDK. */
+/** A sign-in with an id_token that an app got from a provider's SDK. */
 export interface NativeSignIn {
   /** The name of the provider. */
   provider: string
   idToken: string
-  /** What the app gave the SDK as the nonce, or what it hashed for that. */
+  /** The nonce that the app gave the SDK, itself or hashed. */
   nonce: string
-  /** The name that the SDK gave the app: Apple's only. */
+  /** The name that the SDK gave the app. Apple only. */
   givenName: string | undefined
   clientId: string
   entry: { newUser: boolean; invitation: null }

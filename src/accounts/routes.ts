@@ -62,7 +62,7 @@ function logoutRoute(scope: App, services: AccountServices): void {
     },
     async (request, reply) => {
       const { kind, impersonator, ...own } = signedIn(request)
-      // An admin who acts for a user signs out of both sessions: the other one ends with the admin's own.
+      // An admin who acts for a user logs out of both sessions: the user's ends with the admin's own.
       const both = kind === 'session' ? impersonator : undefined
       const { userId, sessionId = '' } = both ?? own
       const entry = { action: 'user.signed_out', target: `session:${sessionId}`, userId } as const

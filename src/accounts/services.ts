@@ -37,7 +37,7 @@ export interface AccountBasis {
   admins: readonly AdminRule[]
   record: RecordAudit
   lastSeen: LastSeenWriter
-  /** Whether the setting, the role and the sign-in of an admin's session allow to act for users. */
+  /** Whether the setting, and a session's role and sign-in, allow acting for users. */
   mayImpersonate: (own: Pick<Session, 'role' | 'acr' | 'amr'>) => boolean
 }
 
@@ -96,7 +96,7 @@ export interface AccountsParts extends ModuleParts {
   adminGroups: readonly AdminGroup[]
   /** The rights of an app; `undefined` for an unknown one. */
   findApp: (id: string) => Promise<AppRights | undefined>
-  /** Scopes of applications, which API keys may have besides those of this service. Called once all modules exist. */
+  /** The scopes of guarded applications, which API keys may also have. Called once all modules exist. */
   applicationScopes: () => readonly string[]
 }
 

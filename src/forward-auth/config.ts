@@ -19,16 +19,16 @@ export interface PeopleCondition {
  */
 export type Allowed = 'everyone' | 'signed-in' | PeopleCondition | readonly PeopleCondition[]
 
-/** Who may use what the rule is about. */
+/** Who may use the host or path. */
 export interface ForwardedRule {
   readonly allow: Allowed
-  /** Default all. `GET` includes `HEAD`. Others are rejected, unless another rule of the path has them. */
+  /** Default: all. `GET` includes `HEAD`. Other methods are rejected, unless another rule of the path has them. */
   readonly methods?: readonly string[]
-  /** Access tokens and API keys with all of these scopes pass, too. `allow` must also let the user of an access token pass. */
+  /** Also accepts access tokens and API keys with all of these scopes. `allow` must match the user of an access token, too. */
   readonly programs?: { readonly scopes: readonly string[] }
   /**
-   * Pages of other origins. `application`: preflights reach the application, without a user. `origins`, such as `https://app.example.com`
-   * or `*`: this service answers their preflights, and rejects others; with `credentials`, their requests may have cookies.
+   * For pages of other origins. `application`: preflights reach the application, without a user. `origins`, such as
+   * `https://app.example.com` or `*`: this service answers their preflights, and rejects others. `credentials`: requests may have cookies.
    */
   readonly cors?: 'application' | { readonly origins: readonly string[]; readonly credentials?: boolean }
 }
@@ -37,7 +37,7 @@ export interface ForwardedRule {
 export interface ForwardedHostConfig extends Omit<ForwardedRule, 'methods'> {
   /**
    * Exceptions: `/health` is one path, `/admin/*` a path and everything below it. The longest pattern that matches counts, instead
-   * of the host's rule. Of a list of rules, the first one for the method counts.
+   * of the host's rule. In a list of rules, the first one with the request's method applies.
    */
   readonly paths?: Readonly<Record<string, Allowed | ForwardedRule | readonly ForwardedRule[]>>
   /** Whether the application gets a signed token of the person in `Remote-Token`. Default false. */
@@ -48,7 +48,7 @@ export interface ForwardedHostConfig extends Omit<ForwardedRule, 'methods'> {
 
 /** An application that is an API, such as an MCP server. */
 export interface ForwardedResourceConfig {
-  /** Its path at the host, of which the rule has `programs`, or allows everyone. With the host, it is the audience of its tokens. Default `/`. */
+  /** Its path at the host. The path's rule must have `programs`, or allow everyone. Host and path are the audience of its tokens. Default `/`. */
   readonly path?: string
   /** The scopes that it supports. */
   readonly scopes?: readonly string[]

@@ -9,11 +9,11 @@ export interface ForwardedRequest {
   /** The path and query. */
   readonly uri: string
   readonly path: string
-  /** For which the application may take the request; of a preflight, the one that it asks about. */
+  /** The methods that the application may read from the request; for a preflight, the requested one. */
   readonly methods: readonly string[]
   readonly cookie: string | undefined
   readonly authorization: string | undefined
-  /** Of a request by a script of a page. */
+  /** Of the page whose script sends the request. */
   readonly origin: string | undefined
   /** See https://fetch.spec.whatwg.org/#cors-preflight-request. Browsers send no credential with it. */
   readonly isPreflight: boolean
@@ -72,14 +72,14 @@ function readForwarded(request: IncomingMessage): ForwardedRequest | string {
   }
 }
 
-/** By these, clients ask some frameworks for another method than that of the request. */
+/** With these headers, clients ask some frameworks for another method than the request's. */
 const methodOverrides = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
-/** Of a request whose method the proxy did not send, and of one that asks for many. No rule names it. */
+/** For a request whose method the proxy did not send, or that asks for many methods. No rule names it. */
 const unknownMethod = '?'
 
 /**
- * The methods for which an application may take a request: its own, and those that a header or `_method` in the query asks for. A rule
- * must allow each. `HEAD` is `GET`.
+ * The methods that an application may read from a request: its own, and those in a header or in `_method` of the query. The rules must
+ * allow each. `HEAD` counts as `GET`.
  */
 export function methodsOf(
   method = unknownMethod,
@@ -92,7 +92,7 @@ export function methodsOf(
   return others.length > 4 ? [unknownMethod] : [...new Set([method, ...others].map(methodName))]
 }
 
-/** Some frameworks take `delete` for `DELETE`. */
+/** Some frameworks treat `delete` as `DELETE`. */
 function methodName(method: string): string {
   const name = method.toUpperCase()
   return name === 'HEAD' ? 'GET' : name

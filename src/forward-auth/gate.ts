@@ -47,7 +47,7 @@ export class Gate {
   #examine(call: RawCall): RawAnswer | Promise<RawAnswer> {
     const asked = this.#read(call)
     if ('code' in asked) return this.#refused(call, asked)
-    // Also for errors, so that a page sees that it has to sign in.
+    // Also for errors, so the page can read that it has to sign in.
     for (const [name, value] of Object.entries(corsHeaders(asked.rules, asked.origin) ?? {}))
       call.setHeader(name, value)
     if (asked.isPreflight) return this.#preflight(call, asked)
@@ -70,7 +70,7 @@ export class Gate {
 
   #decide(call: RawCall, asked: Asked, session: Session, person: Person): RawAnswer | Promise<RawAnswer> {
     const role = this.#parts.secondFactor.isMissing(session.role, session) ? 'user' : session.role
-    // Applications cannot tell an admin who acts for the person from the person.
+    // Applications cannot distinguish an admin who acts for the person from the person.
     if (session.impersonatorId !== null)
       return asked.rules.every(({ allow }) => allow === 'everyone')
         ? this.#allow(asked, undefined)
@@ -80,7 +80,7 @@ export class Gate {
     return this.#forbid(call, asked, session, person)
   }
 
-  /** Nobody is named to the application: browsers send no credential, and the answer may go to the client. */
+  /** Never names a user: browsers send no credential with preflights, and the answer may go to the client. */
   #preflight(call: RawCall, asked: Asked): RawAnswer | Promise<RawAnswer> {
     const { rules, origin, methods, isEnvoy, host } = asked
     if (rules.every(passesPreflight)) return this.#allow(asked, undefined)
@@ -194,7 +194,7 @@ const html = 'text/html; charset=utf-8'
 
 /** In place of the last of the request's cookies, which were all Postern's. */
 const noCookie = 'postern=removed'
-/** In place of the credential of a program, with which the application could act as the program elsewhere. */
+/** Replaces a program's credential, with which the application could act as the program elsewhere. */
 const removedCredential = 'Postern removed'
 
 /**
@@ -204,7 +204,7 @@ const removedCredential = 'Postern removed'
  */
 function allowed(asked: Answered, identity: readonly string[], token: string): RawAnswer {
   const headers = [...identity, 'Cookie', cookieFor(asked.cookie), 'Remote-Token', token]
-  // Not an empty one, which some applications take for a wrong one.
+  // Omitted rather than empty: some applications reject an empty one.
   if (asked.authorization !== undefined) headers.push('Authorization', asked.authorization)
   if (!asked.isEnvoy) return { status: 204, body: '', headers }
   // Envoy takes 200 only.

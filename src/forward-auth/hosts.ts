@@ -28,7 +28,7 @@ const nobody: Rule = { allow: [] }
 interface PathRules {
   readonly path: string
   readonly withBelow: boolean
-  /** The first one for the method counts. */
+  /** The first one with the method applies. */
   readonly rules: readonly Rule[]
 }
 
@@ -39,7 +39,7 @@ export class GuardedHost {
   /** Whether it is the service's own host, where the session cookie itself is valid. */
   readonly isOwn: boolean
   readonly hasToken: boolean
-  /** Whether a rule is for some methods only. */
+  /** Whether a rule has `methods`. */
   readonly namesMethods: boolean
   /** The audiences of access tokens for it. */
   readonly audience: readonly string[]
@@ -62,7 +62,7 @@ export class GuardedHost {
     this.isOwn = own.host === host
     this.hasToken = token
     this.resource = resource && resourceOf(this.origin, resource, baseUrl)
-    // RFC 8707 does not say how to write an API without a path.
+    // RFC 8707 does not specify how an API without a path is written.
     this.audience = [this.origin, `${this.origin}/`, this.resource?.metadata.resource ?? this.origin]
     this.#rule = compileRule(rule)
     this.#paths = Object.entries(paths)
@@ -98,7 +98,7 @@ export class GuardedHost {
 
   /** `/Admin` is `/admin` to some applications and proxies, and another path to others. */
   #rulesForReading(path: string, method: string): readonly [rule: Rule, inAnyCase: Rule] {
-    // Such as two in one header, of which applications take either one.
+    // Such as two in one header: applications may read either one.
     if (this.namesMethods && !/^[A-Z][A-Z-]*$/.test(method)) return [nobody, nobody]
     return [this.#ruleFor(path, method, this.#paths), this.#ruleFor(withoutCase(path), method, this.#anyCase)]
   }
@@ -150,7 +150,7 @@ export function compileHosts(config: ForwardAuthConfig, baseUrl: string): Readon
 
 export const ruleFields = ['allow', 'methods', 'programs', 'cors']
 
-/** Whether what is said about a path is a rule, or several, and not a condition. */
+/** Whether a path has a rule or a list of rules, rather than a condition. */
 export function isRules(value: unknown): value is ForwardedRule | readonly ForwardedRule[] {
   const isRule = (one: unknown) => typeof one === 'object' && ruleFields.some((field) => field in (one ?? {}))
   return [value].flat().some(isRule)

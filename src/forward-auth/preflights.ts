@@ -11,7 +11,7 @@ export function passesPreflight({ allow, cors }: Rule): boolean {
 }
 
 /**
- * The headers by which pages of an origin may read an answer (https://fetch.spec.whatwg.org/#http-cors-protocol); `undefined` unless all
+ * The headers with which pages of an origin may read a response (https://fetch.spec.whatwg.org/#http-cors-protocol); `undefined` unless all
  * rules list the origin.
  */
 export function corsHeaders(
@@ -35,7 +35,7 @@ export function corsHeaders(
 /**
  * Answers a preflight to the browser.
  * @param headers as `corsHeaders` returns them
- * @param isFinal whether the browser gets the answer: after a success, most proxies that ask send the request to the application
+ * @param isFinal whether the browser gets this answer. Otherwise, after a success, the proxy would send the request to the application
  * @throws Problem `forbidden`
  */
 export function answerPreflight(

@@ -25,11 +25,11 @@ interface Program {
 export interface RuledRequest extends ForwardedRequest {
   guarded: GuardedHost
   rules: readonly Rule[]
-  /** Those that a program needs; `undefined` if only people may pass. */
+  /** The scopes that a program needs; `undefined` if only people may pass. */
   scopes: readonly string[] | undefined
 }
 
-/** Audits a refusal. */
+/** Audits a rejection. */
 type Note = (refusal: Refusal, caller?: Caller) => Promise<void>
 /** Of a refused request, as far as known. */
 export type Caller = AuditOrigin & { userId?: string | undefined }
@@ -105,11 +105,11 @@ export class Programs {
     const { scope = '', sub, client_id: client } = claims
     const hasScopes = scopes.every((one) => scope.split(' ').includes(one))
     if (!live) return { named: withoutUser(`app:${client}`, client, scope), hasScopes }
-    // As with sessions: the application would not know of the admin who acts for the user.
+    // As with sessions: the application cannot see that an admin acts for the user.
     if (live.impersonatorId !== null) throw new Problem('impersonating')
     const person = await people.find({ userId: sub, provider: live.provider })
     if (!person) return undefined
-    // As in the API: an attacker who takes over the app has the tokens of admins.
+    // As in the API: an attacker who takes over the app gets admins' tokens.
     const isAdmin = app.admin === true && !secondFactor.isMissing(live.role, live)
     const user = { person, role: isAdmin ? live.role : 'user' }
     return { named: { ...person, client, scope }, hasScopes, user }

@@ -32,8 +32,8 @@ export class TokenLookups {
   }
 
   /**
-   * The result of `find`; `undefined` if a moment ago it found nothing, or threw a Problem.
-   * @throws Problem `not-signed-in` for a network that has sent too many unknown tokens. Tokens that were valid before may always.
+   * The result of `find`; `undefined` if it recently found nothing, or threw a Problem.
+   * @throws Problem `not-signed-in` for a network that has sent too many unknown tokens. Tokens that were valid before are always accepted.
    */
   async lookUp<T>(
     token: string,

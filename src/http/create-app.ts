@@ -53,7 +53,7 @@ interface AppParts {
   authenticate: Authenticate
   /** The answer of GET /auth/session, for the page of the dashboard. @throws Problem `not-signed-in` */
   describeSession: DashboardParts['describeSession']
-  /** What pages say while an admin acts for a user in the browser of a request. */
+  /** For the pages' banner, while an admin acts for a user in the request's browser. */
   shownImpersonation: Parameters<typeof showImpersonations>[1]
   /** Authenticates callers of the portal; without it, the portal is closed. */
   authenticatePortal?: Authenticate

@@ -53,8 +53,8 @@ interface ProviderConfig {
    */
   allowedEmailDomains?: readonly string[] | undefined
   /**
-   * The client ids for which the provider issues id_tokens to native apps. Enables `POST /auth/{provider}/token`, which takes such an
-   * id_token. Default: none.
+   * The client ids for which the provider issues id_tokens to native apps. Enables `POST /auth/{provider}/token`, which accepts these
+   * id_tokens. Default: none.
    */
   audiences?: readonly string[] | undefined
   /** Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile`. */
@@ -94,8 +94,8 @@ export interface LoginConfig<DB = HookTables> {
    */
   events?: AccountEventChoice
   /**
-   * Who may become a user: everybody (`open`, the default), who has an invitation (`invited`), or who a hook lets in. Invitations, and
-   * the admins of the configuration, always come in. Users who exist are not asked.
+   * Who may create an account: everybody (`open`, the default), people with an invitation (`invited`), or people whom a hook accepts. The
+   * hook is not called for people with an invitation, for admins by configuration and for existing users.
    */
   admission?: 'open' | 'invited' | AdmissionHook<DB>
   /** At the first sign-in of an identity, before `onSignIn`. */

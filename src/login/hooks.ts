@@ -49,8 +49,8 @@ export type DeclaredHook<DB = HookTables> = Hook<DB> | { providerTokens: readonl
 export type AdmissionContext<DB = HookTables> = Pick<HookContext<DB>, 'profile' | 'tx' | 'refuse'>
 
 /**
- * Decides whether an identity without a user may get one. It runs within the transaction of the sign-in, after the insert of the new
- * user, which is rolled back unless it returns true.
+ * Decides whether a new identity may get a user. It runs in the transaction of the sign-in, after the new user is inserted. Unless it
+ * returns true, the transaction is rolled back.
  */
 export type AdmissionHook<DB = HookTables> = (
   identity: Readonly<ProviderIdentity>,
@@ -109,7 +109,7 @@ export class Hooks {
   }
 
   /**
-   * Whether `login.admission` lets an identity without a user have one.
+   * Whether `login.admission` accepts a new identity.
    * @throws SignInFailure `refused` with the hook's message, or `hook-failed`.
    */
   async admits(tx: Tx, { identity, profile }: VerifiedIdentity): Promise<boolean> {
@@ -118,7 +118,7 @@ export class Hooks {
     const admitted: unknown = await this.#guarded('admission', tx, (means) =>
       admission(identity, { profile, ...means }),
     )
-    // Only `true` admits: a hook without a return value is a mistake that must not open the service.
+    // Only `true` accepts: a hook that forgets to return a value must not open the service.
     return admitted === true
   }
 

@@ -9,7 +9,7 @@ import { AccountNotAdmitted, providerErrorCode } from './provider-client/provide
 import type { LoginServices } from './services.ts'
 import { useAssertion } from '../storage/sql-text.ts'
 
-/** Signs people in with id_tokens: with the same checks, hooks, audit log and events as at the callback of a browser. */
+/** Signs people in with id_tokens: with the same checks, hooks, audit log and events as in a browser. */
 export function nativeSignIn(parts: LoginServices): SignInNative {
   return async (request, { provider: name, clientId, entry, ...token }, issue) => {
     const providerClient = parts.providers.get(name)
@@ -43,14 +43,14 @@ export function nativeSignIn(parts: LoginServices): SignInNative {
 
 function unavailable(name: string, exists: boolean): NativeOutcome<never> {
   const why = exists
-    ? `the provider ${name} takes no id_token: that needs OpenID Connect and the setting AUDIENCES`
-    : 'there is no provider of this name'
+    ? `the provider ${name} accepts no id_tokens: set its AUDIENCES (OpenID Connect only)`
+    : 'there is no provider with this name'
   return { ok: false, status: 404, error: 'invalid_request', error_description: why }
 }
 
-/** `login.sameAddress: 'offer'` asks on a page. An app asks by itself. */
+/** With `login.sameAddress: 'offer'`: the app has to ask, instead of the page. */
 const accountExists =
-  'A user has this verified address already. To link the identity, the user signs in with a browser. Or send new_user: true.'
+  'A user already has this verified address. To link the identity, let the user sign in with a browser. Otherwise, send new_user: true.'
 
 /** @throws Problem `provider-unavailable`; SignInFailure for a hook that failed */
 function answerOf(failure: SignInFailure, origin: AuditOrigin): NativeOutcome<never> {
@@ -62,6 +62,6 @@ function answerOf(failure: SignInFailure, origin: AuditOrigin): NativeOutcome<ne
     return { ok: false, status: 400, error: 'account_exists', error_description: accountExists }
   if (code !== 'provider-answer-invalid') return { ok: false, status: 400, ...answer }
   const why = cause instanceof IdTokenRejected ? cause.message : 'its signature, issuer or time is wrong'
-  const description = `The id_token is not accepted: ${why}. ${answer.error_description}`
+  const description = `The id_token was rejected: ${why}. ${answer.error_description}`
   return { ok: false, status: 400, error: 'invalid_grant', error_description: description }
 }

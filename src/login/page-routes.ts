@@ -124,7 +124,7 @@ async function choicePage(parts: LoginServices, page: LoginPage, offer: Offer): 
   return offerPage({ view, offer, earlier, label, message })
 }
 
-/** Why a page cannot show the offer or the invitation that it was opened for: it was used, or has expired. */
+/** The error code of a page whose offer or invitation was used or has expired. */
 function overCode(
   offer: Partial<Offer> | undefined,
   opened: Pick<LoginPage, 'invitation'> | undefined,
@@ -133,12 +133,12 @@ function overCode(
   return opened && !opened.invitation ? 'invitation-invalid' : undefined
 }
 
-/** Seconds for which a browser keeps the token of an invitation: longer than it takes to get an account at a provider. */
+/** Seconds for which a browser stores an invitation's token: long enough to create an account at a provider. */
 const invitationLasts = 3_600
 
 /**
- * GET /invitation/{token}: a cookie takes the token, so that neither the address of the page nor the provider has it. Opening the link
- * does not use the invitation: programs open links of messages, too.
+ * GET /invitation/{token}: stores the token in a cookie, so neither the page's URL nor the provider gets it. Opening the link does not
+ * use the invitation, because mail programs open links, too.
  */
 function invitationRoute(routes: App, { invitationCookie, baseUrl }: LoginServices): void {
   routes.get(
@@ -168,7 +168,7 @@ function invitationRoute(routes: App, { invitationCookie, baseUrl }: LoginServic
 }
 
 interface ShownInvitation {
-  /** Null for anybody who has the link. */
+  /** Null: anybody who has the link can use it. */
   email: string | null
   /** The name of the user who created it. */
   by: string | undefined
@@ -186,7 +186,7 @@ async function findInvitation(
   return { email: found.email, by: inviter?.name ?? undefined }
 }
 
-/** The session of the browser: an admin's own, if the time for which the admin acted for a user is over. */
+/** The browser's session. If an admin's session as a user is over, the admin's own. */
 async function sessionOf(
   { sessions, impersonations, sessionCookie }: LoginServices,
   reply: FastifyReply,

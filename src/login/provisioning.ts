@@ -56,7 +56,7 @@ export class Provisioning {
 
   /**
    * The user of an identity; created when there is none. Its groups may change the role, which ends all sessions and tokens of
-   * the user. @throws SignInFailure `account-blocked`, `issuer-changed`, or why there may be no new user
+   * the user. @throws SignInFailure `account-blocked`, `issuer-changed`, or the reason why no user may be created
    */
   async findOrCreateUser(
     tx: Tx,
@@ -72,7 +72,7 @@ export class Provisioning {
     if (blocked)
       throw new SignInFailure('account-blocked', undefined, { userId, providerId: identity.providerId })
     if (created) {
-      // First, because a person who has a user already needs no invitation to link this identity.
+      // First, because an existing user needs no invitation to link this identity.
       if (!entry.newUser) await this.#refuseKnownAddress(tx, identity)
       await this.#admit(tx, userId, { verified, origin, entry })
     } else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
@@ -80,8 +80,8 @@ export class Provisioning {
   }
 
   /**
-   * Whether there may be this new user. It runs after the insert, so that of two sign-ins of one new identity only that of the new user
-   * uses an invitation. A failure rolls the user back.
+   * Checks whether this user may be created. It runs after the insert: if a new identity signs in twice at once, only the sign-in that
+   * created the user uses an invitation. A failure rolls the user back.
    * @throws SignInFailure `not-invited`, `invitation-invalid`, `invitation-mismatch`, or of the hook
    */
   async #admit(tx: Tx, userId: string, { verified, origin, entry }: Newcomer): Promise<void> {
@@ -98,7 +98,7 @@ export class Provisioning {
   }
 
   /**
-   * With `login.sameAddress: 'offer'`: the person chooses whether the new identity belongs to the user who has its address already. The
+   * With `login.sameAddress: 'offer'`: the person chooses whether the new identity belongs to the existing user with its address. The
    * address alone links nothing. @throws SignInFailure `account-exists`
    */
   async #refuseKnownAddress(tx: Tx, identity: ProviderIdentity): Promise<void> {

@@ -68,7 +68,7 @@ export function createLoginServices(parts: LoginParts) {
     signIn: new SignIn({ ...parts, ...accounts, provisioning, flows }),
     binding: new BrowserBinding(baseUrl),
     lastProvider: lastProviderCookie(baseUrl),
-    /** The token of the invitation that the browser opened. */
+    /** The token of the invitation whose link the browser opened. */
     invitationCookie: new HostCookie('postern_invitation', baseUrl),
     refusals: new RefusalMessages(keyring),
     providerStore: new ProviderStore(database),

@@ -156,8 +156,8 @@ export class SignIn {
   }
 
   /**
-   * Links an identity that waits for it, if this is the user with its address. As for any link, the sign-in must be recent by the time of
-   * the authentication. Gives whether events were emitted.
+   * Links a pending identity, if this is the user with its address. As for any link, the authentication must be recent. Returns whether
+   * events were emitted.
    * @throws SignInFailure `other-account`, `reauthentication-unproven`, `sign-in-expired`, or as `Provisioning.link`
    */
   async #linkOffered(
@@ -182,7 +182,7 @@ export class SignIn {
     return result
   }
 
-  /** A native app's sign-in: `give` creates its tokens. @throws SignInFailure, and what `give` throws; then nothing has changed */
+  /** A native app's sign-in: `give` creates its tokens. @throws SignInFailure, and errors of `give`; then nothing has changed */
   async inApp<T>(
     verified: VerifiedIdentity,
     { origin, clientId, entry }: AppSignIn,

@@ -107,7 +107,7 @@ function metadata(app: App, { baseUrl, grants, clients }: OAuth2Services) {
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: clients.documents !== undefined,
     claims_parameter_supported: true,
-    // Beside it, those of the identity providers, which are not known here.
+    // The identity providers' own values work, too, but are not known here.
     acr_values_supported: [noContext],
     request_parameter_supported: false,
     request_uri_parameter_supported: false,

@@ -64,7 +64,7 @@ async function claimsOf(
   }
   const client = await clients.find(claims.client_id)
   if (!client) throw invalidToken()
-  // A token with fewer scopes than its sign-in was made to be passed on, and must not reach further by the sign-in's request.
+  // A token with fewer scopes than its sign-in may have been passed on: it must not get the claims that the sign-in requested.
   const isWhole = claims.scope === allowedScopes(live.scope ?? '', client)
   const asked = isWhole ? readStoredClaims(client, live.claims).userinfo : []
   const { sub: userId, scope } = claims

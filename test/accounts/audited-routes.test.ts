@@ -23,7 +23,7 @@ const exceptions: Record<string, string> = {
   'POST /auth/:provider/callback': 'leads on to the GET route, which writes the entry of the sign-in',
   'POST /auth/:provider/link': 'begins a flow; its callback writes identity.linked or identity.link_failed',
   'POST /login/offer':
-    'a person answers it on a page; test/login/same-address.test.ts checks the entries of the sign-in and the link',
+    'a form on a page; test/login/same-address.test.ts checks the entries of the sign-in and the link',
   'POST /oauth2/authorize': 'leads on to the GET route, which writes the entry',
   'POST /oauth2/consent': 'a person answers it on a page; test/oauth2/consent.test.ts checks the entry',
   'POST /oauth2/par': 'stores a request for a minute; the authorization has its entry',

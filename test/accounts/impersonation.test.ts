@@ -1,4 +1,4 @@
-// An admin acts for a user: what it shows, what it must not do, and when it ends.
+// Acting for a user: where it is visible, what it must not allow, and when it ends.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -23,7 +23,7 @@ const hour = 3_600_000
 const api = 'api.example.com'
 const reason = 'Ticket 4711'
 
-/** What a user may read. A new route here must not read secrets: an admin who acts for the user may read it too. */
+/** What a user may read. Admins who act for the user may read it, too, so a new route here must not return secrets. */
 const readable = ['/auth/apps', '/auth/audit', '/auth/identities', '/auth/session', '/auth/sessions']
 
 /** Routes that an admin who acts for a user may call although they change something: each ends the session. */
@@ -65,7 +65,7 @@ onEachEngine('acting for a user', (engine) => {
     })
   const stop = (browser: Browser, headers = {}): Promise<Response> =>
     site.call(browser, 'POST', '/auth/impersonation/stop', { ...site.sameOrigin, ...headers })
-  /** An admin's browser that acts for a user who is signed in elsewhere. */
+  /** The browser of an admin who acts for a user who is signed in elsewhere. */
   async function acting(name: string, by = 'boss') {
     const user = await site.signedIn(name)
     const userId = await id(user)
@@ -89,7 +89,7 @@ onEachEngine('acting for a user', (engine) => {
       tx.updateTable('users').set(values).where('id', '=', userId).execute(),
     )
 
-  test('the session and the devices say who acts, both names are in the audit log, and the admin comes back', async () => {
+  test('session, devices and audit log name the admin, and stopping restores the admin’s session', async () => {
     const { user, userId, admin, adminId } = await acting('ada')
     const now = await session(admin)
     assert.deepEqual([now.user.id, now.user.role], [userId, 'user'])
@@ -125,7 +125,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal(await signIns(), before + 2, 'those of the user and of the admin')
   })
 
-  test('the user counts as unseen, and loses no session', async () => {
+  test('it does not count as use of the account, and ends none of its sessions', async () => {
     const { user, userId, admin } = await acting('unseen')
     const seen = async (): Promise<number> =>
       (await rowsOf(site.service, 'users', { id: userId }, 'id'))[0]!.last_seen_at
@@ -143,7 +143,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.ok(await whoAmI(site.service, user))
   })
 
-  test('every route that changes something is refused, except those that end the session', async () => {
+  test('every route that changes something is rejected, except those that end the session', async () => {
     const { admin } = await acting('every')
     const document = (await site.service.app.inject('/openapi.json')).json<{
       paths: Record<string, Record<string, { security?: object[] }>>
@@ -182,7 +182,7 @@ onEachEngine('acting for a user', (engine) => {
     )
   })
 
-  test('apps learn of the admin, and their tokens end with the session', async () => {
+  test('apps get the admin’s ID, and their tokens end with the session', async () => {
     const { userId, admin, adminId } = await acting('appy')
     const tokens = await signInApp(site.service, admin, shop, 'openid offline_access')
     const [idToken, accessToken] = [decodeJwt(tokens.idToken), decodeJwt(tokens.accessToken)]
@@ -215,7 +215,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal((await exchangeCode(site.service, shop, unused)).status, 400)
   })
 
-  test('it ends after an hour, and /login gives the browser the own session of the admin', async () => {
+  test('it ends after an hour, and /login restores the admin’s own session', async () => {
     const { user, admin, adminId } = await acting('hourly')
     const tokens = await signInApp(site.service, admin, shop, 'openid offline_access')
     site.shift = hour - 5_000
@@ -234,7 +234,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal(await id(again.admin), adminId)
   })
 
-  test('only a recent sign-in of an admin begins it, and never an API key or another site', async () => {
+  test('it needs an admin’s recent sign-in; API keys and other sites cannot start it', async () => {
     const userId = await id(await site.signedIn('target'))
     const admin = await site.signedIn('boss')
     const key = await site.service.admin(`/users/${userId}/impersonate`, { method: 'POST', json: { reason } })
@@ -268,7 +268,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal(refused?.code, 'reauthentication-needed')
   })
 
-  test('nobody acts for an admin, for themselves or for a blocked user', async () => {
+  test('nobody can act for an admin, for themselves or for a blocked user', async () => {
     const chief = await site.signedIn('chief')
     const admin = await site.signedIn('boss')
     const granted = await id(await site.signedIn('granted'))
@@ -286,7 +286,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal((await session(admin)).impersonation, undefined)
   })
 
-  test('it ends with the admin: blocked, without the role, or signed out elsewhere; and when the user becomes an admin', async () => {
+  test('it ends when the admin is blocked, loses the role or is logged out elsewhere, and when the user becomes an admin', async () => {
     const ends: Record<string, (of: { adminId: string; userId: string }) => Promise<unknown>> = {
       blocked: ({ adminId }) =>
         site.service.admin(`/users/${adminId}`, { method: 'PATCH', json: { blocked: true } }),
@@ -311,7 +311,7 @@ onEachEngine('acting for a user', (engine) => {
     }
   })
 
-  test('it gets no consent for an app, and a sign-in in the browser replaces both sessions', async () => {
+  test('it cannot allow an app, and a sign-in in the browser replaces both sessions', async () => {
     const { userId, admin, adminId } = await acting('consenting')
     const answer = await admin.go(authorizeUrl(site.service, { client_id: forum.id }))
     assert.match(answer.headers.get('location') ?? '', /error=access_denied/)
@@ -330,7 +330,7 @@ onEachEngine('acting for a user', (engine) => {
     assert.equal(await whoAmI(site.service, admin), undefined, 'the session of the admin does not come back')
   })
 
-  test('signing out ends both sessions; a stolen or planted cookie of the way back has no effect', async () => {
+  test('logging out ends both sessions; a stolen or planted return cookie has no effect', async () => {
     const { admin } = await acting('leaving')
     const cookies = new Map(admin.cookies(site.service.baseUrl))
     const way = cookies.get('postern_impersonator')!
@@ -420,7 +420,7 @@ onEachEngine('acting for a user at applications behind a proxy', (engine) => {
     return (await site.ask(undefined, api, '/', { headers })).status
   }
 
-  test('applications get neither the name of the user nor that of the admin', async () => {
+  test('applications get neither the user’s name nor the admin’s', async () => {
     const user = await site.signedIn('user')
     const userId = (await whoAmI(site.service, user))!.id
     assert.equal(await withToken(user), 204)

@@ -110,7 +110,7 @@ onEachEngine('the profile of a user', (engine) => {
     await browser.go(back.headers.get('location')!)
   }
 
-  test('standard claims are those of the last sign-in, and the time of each change is told', async () => {
+  test('standard claims are those of the last sign-in, and updated_at is the time of the last change', async () => {
     const given = { preferred_username: 'ada', given_name: 'Ada', website: 'https://ada.example/' }
     become('claimed', given)
     const { sub } = await signedIn()

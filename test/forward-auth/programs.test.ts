@@ -87,7 +87,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     for (const name of ['remote-user', 'remote-client', 'remote-token']) assert.equal(headers.get(name), null)
   }
 
-  test("a user's access token passes, and the application learns the user, the app and its scopes", async () => {
+  test("a user's access token passes, and the application gets the user, the app and its scopes", async () => {
     const browser = await site.signedIn('tess', { displayName: 'Tess' })
     const { id } = (await whoAmI(site.service, browser))!
     const { access_token: credential } = await userTokens(browser)
@@ -110,7 +110,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.equal((await ask(forMcp['access_token'], '/mcp', { method: 'POST' })).status, 204)
   })
 
-  test('an app without a user and an API key pass by their scopes', async () => {
+  test('an app without a user, and an API key, pass with the scopes', async () => {
     const { id, key } = await newKey('api:read')
     for (const [credential, user, client] of [
       [await machineToken(), 'app:machine', 'machine'],
@@ -125,7 +125,7 @@ onEachEngine('programs at guarded applications', (engine) => {
       assert.equal(decodeJwt(headers.get('remote-token')!).sub, user)
     }
     assert.equal((await ask(adminKey)).status, 204)
-    // The scope of an application is no right at the service.
+    // An application's scope gives no rights at the service.
     assert.equal((await site.service.fetch('/keys', { headers: bearer(key) })).status, 403)
     const unknown = { method: 'POST', json: { name: 'x', scopes: ['api:delete'] } }
     assert.equal((await site.service.admin('/keys', unknown)).status, 400)
@@ -154,13 +154,13 @@ onEachEngine('programs at guarded applications', (engine) => {
         401,
         /error="invalid_token", scope="api:read", resource_metadata="http:\/\/api\.example\.com\/\.well-known\/oauth-protected-resource\/mcp"/,
       )
-    // The host where the service itself is: its own audience is another one than the API's.
+    // The service's own host: its audience differs from that of its API.
     await assertRefused(ask(here['access_token'], '/app', { host: site.ownHost }), 401, /invalid_token/)
     assert.equal((await ask(here['access_token'], '/', { headers: asPage })).status, 204)
     await assertRefused(ask('pk_unknown', '/', { headers: asPage }), 401, /invalid_token/)
   })
 
-  test('without one of the scopes a program is refused, and the refusal is audited', async () => {
+  test('a program that lacks a scope is rejected, and the rejection is audited', async () => {
     const { key } = await newKey('api:read')
     const { key: foreign } = await newKey('events:read')
     const browser = await site.signedIn('scopeless')
@@ -182,7 +182,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.deepEqual([last?.code, last?.target], ['insufficient-scope', `host:${api}`])
   })
 
-  test('the rule must let the user of a token pass, too; the admin role counts only in apps for admins', async () => {
+  test('the rule must also match the token’s user; the admin role counts only in apps for admins', async () => {
     const bob = await site.signedIn('bob')
     const { access_token: ofBob } = await userTokens(bob)
     const ada = await site.signedIn('ada')
@@ -199,7 +199,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.equal((await ask(ofAdmin, '/orders/1', { method: 'DELETE' })).status, 403)
   })
 
-  test('a revocation counts at once', async () => {
+  test('a revocation takes effect immediately', async () => {
     const browser = await site.signedIn('revoked')
     const { id } = (await whoAmI(site.service, browser))!
     const { access_token: credential, refresh_token: refresh } = await userTokens(browser, 'openid api:read')
@@ -219,7 +219,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.deepEqual([refused?.code, refused?.target], ['revoked-key', `key:${keyId}`])
   })
 
-  test('an expired token and an expired key', async () => {
+  test('an expired token and an expired key are rejected', async () => {
     const { key } = await keyUntil(new Date(Date.now() + 600_000).toISOString(), ['api:read'])
     for (const credential of [await machineToken(), key]) {
       site.shift = 0
@@ -229,7 +229,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     }
   })
 
-  test('where the rule names no programs, Authorization is for the application', async () => {
+  test('without programs in the rule, Authorization reaches the application', async () => {
     const { key } = await newKey('api:read', 'admin')
     const credential = await machineToken()
     for (const one of [key, credential]) {
@@ -258,7 +258,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.equal(basic.status, 204)
   })
 
-  test('a credential counts before the cookie, and an invalid one is not replaced by it', async () => {
+  test('a credential takes precedence over the cookie, also if it is invalid', async () => {
     const browser = await site.signedIn('both')
     await passedOf((await browser.open(`http://${api}/`)).response)
     const answer = await site.ask(browser, api, '/', { headers: bearer(await machineToken()) })
@@ -268,7 +268,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.deepEqual([person.status, person.headers.get('remote-client')], [204, ''])
   })
 
-  test('forged headers of the proxy do not count', async () => {
+  test('forged proxy headers have no effect', async () => {
     const forged = {
       'remote-user': 'root',
       'remote-client': 'key:1',
@@ -283,7 +283,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     await assertRefused(site.ask(undefined, api, '/', { headers: forged }), 401, /^Bearer scope="api:read"/)
   })
 
-  test('a path in disguise needs the scopes of each reading', async () => {
+  test('a disguised path needs the scopes of each reading', async () => {
     const credential = await machineToken()
     for (const path of [
       '/orders/../people/x',
@@ -298,7 +298,7 @@ onEachEngine('programs at guarded applications', (engine) => {
       await assertRefused(ask(credential, path, { method: 'POST' }), 403, /insufficient_scope/)
   })
 
-  test('a rule is for its methods; HEAD is GET, and no override or disguise gets another rule', async () => {
+  test('a rule applies to its methods and HEAD to GET; no override or disguise gets another rule', async () => {
     const { key } = await newKey('api:read')
     const status = async (method: string, headers = {}, uri = '/orders/1') =>
       (await ask(key, uri, { method, headers })).status
@@ -325,7 +325,7 @@ onEachEngine('programs at guarded applications', (engine) => {
       [204, 204, 403, 403],
     )
     assert.equal(await person('GET', { 'x-http-method-override': 'DELETE' }), 403)
-    // A proxy that does not send the method is told so.
+    // A proxy that does not send the method gets an error that says so.
     const { 'x-forwarded-method': _, ...headers } = { 'x-forwarded-method': '', 'x-forwarded-host': api }
     const silent = await site.service.fetch('/auth/forward', {
       headers: { ...headers, 'x-forwarded-uri': '/orders/1' },
@@ -343,7 +343,7 @@ onEachEngine('programs at guarded applications', (engine) => {
       ...more,
     })
 
-  test('a preflight of a listed origin is answered for the asked method, without a user', async () => {
+  test('a preflight of a listed origin is answered for the requested method, without a user', async () => {
     const { status, headers } = await preflight('/orders/1')
     assert.equal(status, 204)
     assert.partialDeepStrictEqual(headers, {
@@ -357,7 +357,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     const any = await preflight('/open/x', 'GET', 'https://anybody.example')
     assert.partialDeepStrictEqual(any.headers, { 'access-control-allow-origin': '*' })
     assert.equal(any.headers['access-control-allow-credentials'], undefined)
-    // The page can read why its request was refused.
+    // The page can read why its request was rejected.
     const refused = await site.ask(undefined, api, '/orders/1', { headers: { origin: spa } })
     assert.deepEqual([refused.status, refused.headers.get('access-control-allow-origin')], [401, spa])
     assert.match(refused.headers.get('access-control-expose-headers')!, /WWW-Authenticate/)
@@ -371,7 +371,7 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.match(await asked.text(), /send preflights to \/auth\/forward/)
   })
 
-  test('a preflight of a foreign origin, or one that smuggles a method, gets nothing', async () => {
+  test('a preflight of an unlisted origin, or one that smuggles a method, is rejected', async () => {
     const browser = await site.signedIn('preflight')
     await passedOf((await browser.open(`http://${api}/`)).response)
     const cookie = `postern_host=${browser.cookies(`http://${api}`).get('postern_host')}`
@@ -393,13 +393,13 @@ onEachEngine('programs at guarded applications', (engine) => {
       for (const path of ['/people/x', '/open/../people/x', '/orders%2f..%2fpeople/x'])
         assertNothing(await preflight(path, 'GET', spa, more))
     }
-    // OPTIONS in the name of which an application would do something else is no preflight.
+    // OPTIONS with an override of its method is not a preflight.
     const overridden = { 'x-http-method-override': 'DELETE' }
     assertNothing(await preflight('/legacy/x', 'GET', spa, overridden))
     assertNothing(await preflight('/legacy/x?_method=DELETE', 'GET'))
   })
 
-  test('where the rule says so, preflights reach the application, without a user', async () => {
+  test("with cors: 'application', preflights reach the application, without a user", async () => {
     const browser = await site.signedIn('legacy')
     await passedOf((await browser.open(`http://${api}/`)).response)
     const headers = { origin: 'https://any.example', 'access-control-request-method': 'PUT' }

@@ -1,4 +1,4 @@
-// Who may become a user: `login.admission`, and invitations with what a thief, a phisher and a former admin would try.
+// Who may create an account: `login.admission`, and invitations, with the attacks of a thief, a phisher and a former admin.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
@@ -90,7 +90,7 @@ onEachEngine('admission and invitations', (engine) => {
       body: JSON.stringify(json),
     })
 
-  test('invited: a stranger is refused and told what to do, an app gets access_denied, admins of the configuration come in', async () => {
+  test('invited: a stranger is rejected with advice, an app gets access_denied, and admins by configuration are accepted', async () => {
     become('stranger', 'stranger@example.com')
     const browser = new Browser()
     await assertFails(service, browser, await upToCallback(service, browser), 'not-invited')
@@ -140,7 +140,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal(await listed(made.id), undefined, 'the address goes with the user')
   })
 
-  test('by link: one new user, once; the second finds it used', async () => {
+  test('by link: it works once', async () => {
     const made = await invite({})
     const [first, second] = [await opened(made), await opened(made)]
     become('guest')
@@ -156,7 +156,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal((await whoAmI(service, second))!.role, 'user', 'a user who exists needs none')
   })
 
-  test('two at once: one user', async () => {
+  test('two uses at once create one user', async () => {
     const made = await invite({ role: 'admin' })
     const callbacks: [Browser, URL][] = []
     for (let people = 0; people < 3; people += 1) {
@@ -181,7 +181,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal((await counts(service)).users, before.users + 1)
   })
 
-  test('a stolen link of an address: another, an unverified, a missing and a look-alike address are refused', async () => {
+  test('a stolen link for an address: another, an unverified, a missing and a look-alike address are rejected', async () => {
     const made = await invite({ email: 'kim@example.com', role: 'admin' })
     const thief = await opened(made)
     for (const [email, verified] of [
@@ -199,7 +199,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal((await listed(made.id)).status, 'open')
   })
 
-  test('a user who exists keeps role and groups, is told so, and leaves the invitation unused', async () => {
+  test('an existing user keeps their role and groups, sees a notice, and leaves the invitation unused', async () => {
     const made = await invite({ role: 'admin', groups: ['ops'] })
     become('guest')
     const browser = await opened(made)
@@ -211,7 +211,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.match(page, /The invitation is for a new account/)
   })
 
-  test('revoked, expired and guessed invitations let nobody in', async () => {
+  test('revoked, expired and guessed invitations are rejected', async () => {
     const revoked = await invite({})
     assert.equal((await service.admin(`/invitations/${revoked.id}`, { method: 'DELETE' })).status, 204)
     assert.equal((await service.admin(`/invitations/${revoked.id}`, { method: 'DELETE' })).status, 404)
@@ -235,7 +235,7 @@ onEachEngine('admission and invitations', (engine) => {
     )
   })
 
-  test('a former admin and a thief with a revoked key do not come back by an invitation of theirs', async () => {
+  test('a former admin and a thief with a revoked key cannot get back in with their own invitations', async () => {
     become('former')
     const former = await opened(await invite({ role: 'admin' }))
     await signIn(service, former, accept)
@@ -262,7 +262,7 @@ onEachEngine('admission and invitations', (engine) => {
     }
   })
 
-  test('nor does a thief with the secret of an app that was deleted', async () => {
+  test('nor can a thief with the secret of an app that was deleted', async () => {
     const client = { name: 'job', redirectUris: [], clientCredentials: true, scopes: ['users:write'] }
     const registered = await service.admin('/clients', { method: 'POST', json: client })
     assert.equal(registered.status, 201)
@@ -287,7 +287,7 @@ onEachEngine('admission and invitations', (engine) => {
     await assertFails(service, thief, await upToCallback(service, thief, accept), 'invitation-invalid')
   })
 
-  test('nor does a thief with an ADMIN_API_KEY that was changed', async () => {
+  test('nor can a thief with an ADMIN_API_KEY that was changed', async () => {
     const home = await engine.createMigratedDatabase()
     const run = (env: Record<string, string | undefined>) =>
       startTestService(engine, { databaseUrl: home.url, env: { ...provider.env('ACME'), ...env } })
@@ -310,7 +310,7 @@ onEachEngine('admission and invitations', (engine) => {
     await home.drop()
   })
 
-  test('nobody gives more than they have: keys without admin, old sign-ins, users', async () => {
+  test('nobody grants more rights than they have: keys without admin, old sign-ins, users', async () => {
     const { key } = await newKey(['users:write'])
     assert.equal((await byKey(key, {})).status, 201)
     for (const json of [{ role: 'admin' }, { groups: ['ops'] }])
@@ -368,7 +368,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.ok(!JSON.stringify(tables).includes(token))
   })
 
-  test('a hook decides with the identity; only true lets in, and it can refuse with a message or write', async () => {
+  test('a hook decides by the identity; only true accepts, and it can refuse with a message or write', async () => {
     const outcome = async (id: string): Promise<string> => {
       become(id, `${id}@example.com`)
       const location = new URL(await signIn(hooked, new Browser()), hooked.baseUrl)
@@ -400,7 +400,7 @@ onEachEngine('admission and invitations', (engine) => {
   })
 })
 
-test('another value of admission is a fault of the configuration', () => {
+test('another value of admission is an error of the configuration', () => {
   const { faults } = resolveLoginConfig({ admission: 'closed' as 'open' }, [])
   assert.deepEqual(faults, ["login.admission must be 'open', 'invited' or a function"])
 })

@@ -32,7 +32,7 @@ function hashOf(text: string): string {
   return hashToken(text).toString('hex')
 }
 
-/** Another signature of the same content that is as valid: of a pair (r, s), (r, n - s) verifies, too. */
+/** Another valid signature of the same content: if (r, s) verifies, so does (r, n - s). */
 function turned(token: string): string {
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n
   const at = token.lastIndexOf('.')
@@ -50,7 +50,7 @@ onEachEngine('native sign-in', (engine) => {
     const server = await startOpenIdForger()
     const published = [{ ...(await publicJwk()), kid: 'k1', alg: 'ES256', use: 'sig' }]
     Object.defineProperty(server, 'keys', { get: () => ((keyRequests += 1), published) })
-    // Even a provider that lists them must not get tokens accepted that anybody can make.
+    // Tokens that anybody can forge are rejected even if the provider lists these algorithms.
     server.metadata = { id_token_signing_alg_values_supported: ['ES256', 'HS256', 'none'] }
     return server
   })
@@ -105,7 +105,7 @@ onEachEngine('native sign-in', (engine) => {
     return { status: response.status, user: ((await response.json()) as { user: { id: string } }).user }
   }
 
-  test('an app gets tokens of the user who signs in with a browser, too', async () => {
+  test('an app gets tokens of the same user as in a browser', async () => {
     forger.sign = (claims) => signed({ ...claims, ...person, sub: 'native-1' })
     forger.userinfo = { sub: 'native-1', ...person }
     const browser = new Browser()
@@ -149,12 +149,12 @@ onEachEngine('native sign-in', (engine) => {
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     const { user } = await sessionOf(answer.body['access_token'])
     assert.equal((await rowsOf(service, 'identities', { provider_id: 'native-2' }))[0]!.user_id, user.id)
-    // Somebody who stole the token knows the hash only.
+    // A thief of the token knows only the hash.
     const stolen = claimsOf(hashOf(nonce), { sub: 'native-2', jti: 'stolen' })
     await assertRefused({ id_token: await signed(stolen), nonce: hashOf(nonce) })
   })
 
-  test('an id_token is used once, whatever its signature looks like', async () => {
+  test('an id_token works once, also with another valid signature', async () => {
     const nonce = randomUUID()
     const idToken = await signed(claimsOf(nonce))
     const once = { id_token: idToken, nonce }
@@ -180,7 +180,7 @@ onEachEngine('native sign-in', (engine) => {
     assert.ok(row.expires_at >= claims.exp! * 1000)
   })
 
-  test('a sign-in that a hook refuses leaves the id_token unused', async () => {
+  test('if a hook refuses the sign-in, the id_token remains unused', async () => {
     const nonce = randomUUID()
     const fields = { id_token: await signed(claimsOf(nonce, { sub: 'native-3' })), nonce }
     refused.push('native-3')
@@ -218,7 +218,7 @@ onEachEngine('native sign-in', (engine) => {
     ['with the SHA-256 of another nonce', () => ({ nonce: hashOf('other') }), /SHA-256/],
   ]
   for (const [what, more, why] of badClaims) {
-    test(`an id_token ${what} is refused`, async () => {
+    test(`an id_token ${what} is rejected`, async () => {
       const nonce = randomUUID()
       const said = await assertRefused({ id_token: await signed(claimsOf(nonce, more())), nonce })
       assert.match(said, why)
@@ -247,13 +247,13 @@ onEachEngine('native sign-in', (engine) => {
     ['a JWT of null', () => `e30.${Buffer.from('null').toString('base64url')}.e30`],
   ]
   for (const [what, make] of badTokens) {
-    test(`an id_token that is ${what} is refused`, async () => {
+    test(`an id_token that is ${what} is rejected`, async () => {
       const nonce = randomUUID()
       await assertRefused({ id_token: await make(claimsOf(nonce)), nonce })
     })
   }
 
-  test("a provider takes neither another provider's tokens nor those of an audience that is not its own", async () => {
+  test("a provider accepts neither another provider's tokens nor those for another audience", async () => {
     const nonce = randomUUID()
     await assertRefused({ id_token: await signed(claimsOf(nonce)), nonce }, 'invalid_grant', 'strict')
     const named = claimsOf(nonce, { iss: other.issuer })
@@ -268,7 +268,7 @@ onEachEngine('native sign-in', (engine) => {
     assert.ok(keyRequests - before <= 1, `${keyRequests - before} requests`)
   })
 
-  test('who may sign in is as for browsers', async () => {
+  test('the provider’s rules apply as in a browser', async () => {
     const nonce = randomUUID()
     const claims = claimsOf(nonce, { sub: 'native-4', email: 'eve@evil.example' })
     await assertRefused({ id_token: await signed(claims), nonce }, 'access_denied')
@@ -276,7 +276,7 @@ onEachEngine('native sign-in', (engine) => {
     await assertRefused({ id_token: await signed(unverified), nonce }, 'access_denied')
   })
 
-  test('only providers with audiences take id_tokens', async () => {
+  test('only providers with audiences accept id_tokens', async () => {
     for (const name of ['other', 'github', 'missing', 'constructor']) {
       const { status, body } = await call({ id_token: 'x.y.z', nonce: 'n' }, name)
       assert.deepEqual([status, body['error']], [404, 'invalid_request'], name)
@@ -304,7 +304,7 @@ onEachEngine('native sign-in', (engine) => {
     assert.equal((await call({ ...fields, client_id: 'backend', client_secret: secret })).status, 200)
   })
 
-  test('pages cannot call it', async () => {
+  test('pages cannot use it', async () => {
     const nonce = randomUUID()
     const headers = { origin: 'https://app.example.com' }
     const answer = await call({ id_token: await signed(claimsOf(nonce)), nonce }, 'acme', { headers })

@@ -51,7 +51,7 @@ test('Microsoft: an account of another tenant than the configured one is not adm
   assert.equal(await send('one'), 'access_denied')
 })
 
-test('Apple: the app sends the name, which is in no id_token', async () => {
+test('Apple: the app sends the name, which is not in the id_token', async () => {
   assert.equal(await send('apple', {}, { name: 'Ada Lovelace' }), 'ok')
   assert.equal((await identityOf(quirks.service, 'apple')).name, 'Ada Lovelace')
   assert.equal(await send('apple'), 'ok')
@@ -73,7 +73,7 @@ test('Google: the hosted domain applies, and the name that the app sends does no
   assert.equal((await identityOf(quirks.service, 'google')).name, 'Ada')
 })
 
-test('a verified address of a user needs an answer of the app; the id_token can be sent again with it', async () => {
+test('with a user’s verified address, the app has to decide, and can send the id_token again', async () => {
   assert.equal(await send('apple'), 'ok')
   const email = 'x@privaterelay.appleid.com'
   quirks.change('google', { claims: { sub: 'g-2', email, email_verified: true, hd: 'example.com' } })

@@ -1,4 +1,4 @@
-// `login.sameAddress: 'offer'`: the page that asks whether a new identity belongs to the user who has its address already.
+// `login.sameAddress: 'offer'`: the page that asks whether a new identity belongs to the existing user with its address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser } from '#test/harness/browser.ts'
@@ -120,7 +120,7 @@ onEachEngine('the same address at two providers', (engine) => {
     assert.equal((await whoAmI(site.service, again))!.id, id)
   })
 
-  test('"Continue as a new user", twice at once: one user, one session, and the earlier user is untouched', async () => {
+  test('"Continue as a new user", twice at once: one user, one session, and the earlier user does not change', async () => {
     const { id } = await user('ben', 'ben@example.com')
     const browser = new Browser()
     const before = await counts(site.service)
@@ -171,7 +171,7 @@ onEachEngine('the same address at two providers', (engine) => {
     }
   })
 
-  test('/oauth2/authorize goes on after the link', async () => {
+  test('/oauth2/authorize continues after the link', async () => {
     await user('dana', 'dana@example.com')
     const browser = new Browser()
     const start = await browser.follow(authorizeUrl(site.service), ({ pathname }) => pathname !== '/login')
@@ -239,7 +239,7 @@ onEachEngine('the same address at two providers', (engine) => {
     assert.equal((await rowsOf(site.service, 'identities', { user_id: id })).length, 1)
   })
 
-  test('an offer works once, and for ten minutes', async () => {
+  test('an offer works once, within ten minutes', async () => {
     const { id } = await user('hal', 'hal@example.com')
     const hal = { id: 'hal', email: 'hal@example.com' }
     const browser = new Browser()
@@ -315,7 +315,7 @@ onEachEngine('the same address at two providers', (engine) => {
     assert.equal(await whoAmI(site.service, elsewhere), undefined)
   })
 
-  test('the callback again leads to the same choice', async () => {
+  test('a repeated callback leads to the same choice', async () => {
     await user('nia', 'nia@example.com')
     const browser = new Browser()
     become({ id: 'nia-2', email: 'nia@example.com' })
@@ -366,7 +366,7 @@ onEachEngine('the same address, with RECENT_SIGN_IN_PROOF=required', (engine) =>
   })
 })
 
-test('another value of sameAddress is a fault of the configuration', () => {
+test('another value of sameAddress is an error of the configuration', () => {
   const { faults } = resolveLoginConfig({ sameAddress: 'merge' as 'offer' }, [])
   assert.deepEqual(faults, ["login.sameAddress must be 'separate' or 'offer'"])
 })

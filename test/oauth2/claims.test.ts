@@ -37,7 +37,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     return [error, text]
   }
 
-  test('they are in the id_token and at userinfo as asked, also after a refresh', async () => {
+  test('they are in the id_token and at userinfo as requested, also after a refresh', async () => {
     const request = {
       id_token: { email: null, nickname: { essential: true }, unheard_of: null },
       userinfo: { name: { essential: true }, email_verified: null },
@@ -63,7 +63,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.deepEqual(Object.keys(await toldBy(narrower.body)), ['sub', 'name', 'email_verified'])
   })
 
-  test('a token with fewer scopes than its sign-in does not tell more by the request of the sign-in', async () => {
+  test('a token with fewer scopes than its sign-in does not get the claims that the sign-in requested', async () => {
     const more = { ...asking({ userinfo: { name: null } }), scope: 'openid email' }
     const first = await tokensOf(service, new Browser(), more)
     assert.equal((await toldBy(first))['name'], 'Ann')
@@ -76,7 +76,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.deepEqual(Object.keys(await toldBy(narrower.body)), ['sub'])
   })
 
-  test('idTokenClaims: scopes has the claims of the scopes, minimal only those that are asked for', async () => {
+  test('idTokenClaims: scopes includes the claims of the scopes, minimal only requested ones', async () => {
     const scope = 'openid email profile'
     const usual = idTokenOf(await tokensOf(service, new Browser(), { scope }))
     assert.deepEqual([usual['email'], usual['name']], ['ann@example.com', 'Ann'])
@@ -103,7 +103,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.equal((await change('all')).status, 400)
   })
 
-  test('an app gets no claim of a scope that it may not ask for', async () => {
+  test('an app gets no claims of a scope that it may not request', async () => {
     const request = { id_token: { name: null, groups: null, email: null }, userinfo: { name: null } }
     const pkce = newPkce()
     const { code } = await answerOf(service, new Browser(), { client_id: 'narrow', ...asking(request) }, pkce)
@@ -118,7 +118,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.deepEqual(Object.keys(await toldBy(body)), ['sub'])
   })
 
-  test('an app that loses a scope gets no claim of it any more', async () => {
+  test('an app that loses a scope no longer gets its claims', async () => {
     const app = { name: 'Shop', redirectUris: [callback], confidential: false, firstParty: true }
     const made = await service.admin('/clients', { method: 'POST', json: app })
     const { id } = (await made.json()) as { id: string }
@@ -135,7 +135,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.deepEqual([idTokenOf(body)['aud'], idTokenOf(body)['email']], [id, undefined])
   })
 
-  test('the page of consent shows them, and an earlier consent does not cover them', async () => {
+  test('the consent page shows them, and an earlier consent does not cover them', async () => {
     const browser = new Browser()
     await tokensOf(service, browser)
     const ask = (more: Record<string, string>) =>
@@ -185,7 +185,7 @@ onEachEngine('claims that a request asks for', (engine) => {
       assert.deepEqual(Object.keys(await toldBy(await tokensOf(service, new Browser(), { claims }))), told)
   })
 
-  test('a user that the app does not name gets no code', async () => {
+  test('if another user than the requested one signs in, the app gets no code', async () => {
     const browser = new Browser()
     const { sub } = idTokenOf(await tokensOf(service, browser))
     const naming = (value: unknown) => ({ ...asking({ id_token: { sub: value } }), prompt: 'none' })
@@ -197,7 +197,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.equal((await errorOf(request, browser))[0], 'login_required', 'after the sign-in of another one')
   })
 
-  test('acr tells what was reached; an essential one that was not reached is an error', async () => {
+  test('acr is the value that was reached; if an essential one was not, the app gets an error', async () => {
     const acrOf = async (more: Record<string, string>): Promise<unknown> =>
       idTokenOf(await tokensOf(service, new Browser(), more))['acr']
     const essential = (values: string[]) => asking({ id_token: { acr: { essential: true, values } } })

@@ -62,7 +62,7 @@ onEachEngine('the hook login.claims', (engine) => {
     return token(service, { ...fields, client_id: 'spa' })
   }
 
-  test('its claims are in the id_token, the access token and at userinfo, at each issue', async () => {
+  test('its claims are in each id_token, each access token and at userinfo', async () => {
     const asked: unknown[] = []
     hook = async ({ user, client, scopes, tx }) => {
       asked.push([user.email, user.role, client, scopes])
@@ -98,7 +98,7 @@ onEachEngine('the hook login.claims', (engine) => {
     assert.equal(asked.length, count, 'there is no user')
   })
 
-  test('when it fails, the call does, the log says why, and the refresh token stays valid', async () => {
+  test('if it fails, the request fails, the log says why, and the refresh token remains valid', async () => {
     let current = await tokensOf(service, new Browser())
     const deep = (levels: number): unknown => (levels === 0 ? 1 : { in: deep(levels - 1) })
     let deepest: unknown = 1
@@ -153,7 +153,7 @@ onEachEngine('the hook login.claims', (engine) => {
     assert.equal((await service.fetch('/auth/session', { headers })).status, 200)
   })
 
-  test('its tx only reads, and ends with it', async () => {
+  test('its tx is read-only, and ends with it', async () => {
     const body = await tokensOf(service, new Browser())
     let late: ClaimsContext<Teams>['tx'] | undefined
     for (const statement of [
@@ -176,7 +176,7 @@ onEachEngine('the hook login.claims', (engine) => {
     assert.deepEqual((await toldBy(body)).claims['team'], [{ user_id: 'of all', team: 'blue' }])
   })
 
-  test('many calls of a hook that hangs stop nothing else', async () => {
+  test('many runs of a hook that hangs do not delay other requests', async () => {
     const body = await tokensOf(service, new Browser())
     hook = async ({ tx }) => {
       await (tx as unknown as ClaimsContext<Teams>['tx']).selectFrom('teams').selectAll().execute()

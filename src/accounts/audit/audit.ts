@@ -149,7 +149,7 @@ export function auditOriginOf(request: FastifyRequest, principal: Principal | un
   }
 }
 
-/** An admin who acts for a user is the actor: the entries name the user as the account that they are about. */
+/** While an admin acts for a user, the admin is the actor, and the entry's `userId` is the user. */
 function actorOf({ userId, keyId, owner, clientId, impersonator }: Principal): string | undefined {
   if (impersonator) return `user:${impersonator.userId}`
   if (userId !== undefined) return `user:${userId}`
@@ -187,7 +187,7 @@ export const auditActions = {
   'user.blocked': 'An account was blocked.',
   'user.unblocked': 'An account was unblocked.',
   'user.role_changed': 'The role of an account changed.',
-  'user.groups_changed': 'An admin changed the groups that the service gives an account.',
+  'user.groups_changed': "An admin changed an account's own groups, which are not from a provider.",
   'user.deleted': 'An account was deleted with its identities, sessions, consents and tokens.',
   'user.exported': 'The command line exported the data of an account.',
   'user.profile_changed':
@@ -195,7 +195,7 @@ export const auditActions = {
   'impersonation.started': 'An admin began to act for a user; the detail has the reason.',
   'impersonation.refused': 'An admin could not act for a user; the code says why.',
   'impersonation.ended':
-    'An admin stopped acting for a user, or had to: their own session ended. Without this entry, it ended by its time limit.',
+    'An admin stopped acting for a user, or a session ended that it needs. Without this entry, it ended at its time limit.',
   'sign_in.failed': 'A sign-in failed; the code says why.',
   'provider.checked': 'An identity provider was checked; the detail says what was found.',
   'identity.linked': 'An identity was linked to an account.',

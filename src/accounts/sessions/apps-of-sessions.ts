@@ -9,9 +9,9 @@ interface EndedSessions {
 }
 
 /**
- * Ends what apps got from browser sessions that were revoked: codes that were not exchanged, and token families without
- * `offline_access` (OpenID Connect Back-Channel Logout 1.0, section 2.7), or those of an admin who acted for the user. The apps are told. Codes come first: an exchange
- * that runs at the same time has then either created its family, which the second step finds, or finds no code.
+ * Ends what apps got from browser sessions that were revoked: codes that were not exchanged, and token families, except the user's own with
+ * `offline_access` (OpenID Connect Back-Channel Logout 1.0, section 2.7). The apps are notified. Codes come first: an exchange that runs at
+ * the same time has then either created its family, which the second step finds, or finds no code.
  */
 export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: EndedSessions): Promise<void> {
   if (sessionIds.length === 0) return

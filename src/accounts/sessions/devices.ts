@@ -23,7 +23,7 @@ export interface Device {
   createdAt: number
   lastSeenAt: number
   expiresAt: number
-  /** The admin who acts for the user there, by name if there is one, and why; null for the user's own sign-in. */
+  /** The admin who acts for the user there, and why; null for the user's own sign-in. */
   impersonation: { by: string | null; reason: string } | null
 }
 
@@ -60,7 +60,7 @@ export class Devices {
       .slice(0, longestList)
   }
 
-  /** The names of admins by their ids; e-mail addresses of admins are not for users. */
+  /** The names of admins by their ids. Users do not see admins' e-mail addresses. */
   async #namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
     if (ids.length === 0) return new Map()
     const users = this.#database.reader.selectFrom('users').select(['id', 'name'])

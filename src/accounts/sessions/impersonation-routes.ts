@@ -79,7 +79,7 @@ function stopRoute(routes: App, services: AccountServices): void {
         summary: "Stop acting for a user: the browser gets the administrator's session back",
         response: { 204: Type.Null(), 303: Type.Null() },
       },
-      // The hour may be over when the button is pressed.
+      // The session may have expired before the admin chooses Stop.
       errorHandler: (error, request, reply) => {
         const isOver = error instanceof Problem && error.code === 'not-signed-in'
         if (!isOver || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
@@ -88,7 +88,7 @@ function stopRoute(routes: App, services: AccountServices): void {
     },
     async (request, reply) => {
       if (!signedIn(request).impersonator)
-        throw new Problem('conflict', { detail: 'This session is not one in which you act for a user.' })
+        throw new Problem('conflict', { detail: 'You are not acting for a user in this session.' })
       const { userId, sessionId } = sessionOf(request)
       // The end of the session writes the entry of the audit log.
       await sessions.revoke(userId, sessionId)

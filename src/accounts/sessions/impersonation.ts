@@ -38,13 +38,13 @@ export const ImpersonationView = Type.Object({
 type Refusal = 'account-blocked' | 'account-is-admin'
 
 /**
- * Admins who act for a user: a session as that user, in the admin's browser, which ends with the admin's own session. Meanwhile the
- * browser has both tokens, and the session cookie has the one of the user, so that nothing is done as the admin by mistake.
+ * Admins who act for a user: a session as that user in the admin's browser, which ends with the admin's own session. Meanwhile, the
+ * browser has both tokens. The session cookie has the user's, so the admin does nothing as themselves by mistake.
  */
 export class Impersonations {
   readonly isOn: boolean
   readonly #parts: ImpersonationParts
-  /** The token of the admin's own session, and the hash of that of the user's, without which it has no effect. */
+  /** The token of the admin's own session, and the hash of the other session's token, without which it has no effect. */
   readonly #returnCookie: HostCookie
 
   constructor(parts: ImpersonationParts) {
@@ -54,7 +54,7 @@ export class Impersonations {
   }
 
   /**
-   * Opens a session as a user. One of the admin's session that is open already ends.
+   * Opens a session as a user. If the admin's session already has one, that ends.
    * @param own the admin's session and its token
    * @throws Problem `not-found`, `conflict` for a blocked user and for an admin
    */
@@ -90,14 +90,14 @@ export class Impersonations {
       throw new Problem('conflict', { detail: refusals[opened] })
     }
     const maxAge = Math.max(1, Math.floor((own.session.expiresAt - clock.now()) / 1000))
-    // It outlives its session, so that the browser can show that it is the one that had it; see `restore`.
+    // The cookie outlives its session: with it, the browser can still restore the admin's own session.
     sessionCookie.set(reply, opened.token, maxAge)
     this.#returnCookie.set(reply, `${own.token}.${hashText(opened.token)}`, maxAge)
     return { id: opened.id, expiresAt: endsAt }
   }
 
   /**
-   * Gives the browser the admin's own session back, after the session as a user has ended. Without that, the session cookie stays.
+   * Restores the admin's own session in the browser after the session as a user has ended. Otherwise, the session cookie does not change.
    * @returns the admin's own session and its token
    */
   async restore(reply: FastifyReply): Promise<{ session: Session; token: string } | undefined> {
@@ -114,7 +114,7 @@ export class Impersonations {
     return { session, token }
   }
 
-  /** What the banner of pages says; `undefined` unless an admin acts for a user in this browser. */
+  /** For the pages' banner; `undefined` unless an admin acts for a user in this browser. */
   async shown(request: FastifyRequest): Promise<ShownImpersonation | undefined> {
     const { sessions, sessionCookie, database } = this.#parts
     const token = sessionCookie.read(request)
@@ -128,7 +128,7 @@ export class Impersonations {
     return { user: user?.name ?? user?.email ?? session.userId, until: isoTime(session.expiresAt) }
   }
 
-  /** Who acts for the user of a call; `undefined` for the user's own. */
+  /** Who acts for a request's user; `undefined` if nobody does. */
   async describe({
     impersonator,
     kind,
@@ -150,9 +150,9 @@ export class Impersonations {
     return { by: { id: impersonator.userId, name: admin?.name ?? null }, reason: row?.reason ?? '' }
   }
 
-  /** The provider that names the user's groups, or why nobody may act for the user. @throws Problem `not-found` */
+  /** The provider whose groups apply to the user, or why nobody may act for the user. @throws Problem `not-found` */
   async #providerOf(tx: Tx, userId: string): Promise<string | { refusal: Refusal }> {
-    // Its lock: a block or a new role then comes before, or finds the new session and ends it.
+    // Lock the user: a block or a new role then either comes before, or finds the new session and ends it.
     if (!(await lockUser(tx, userId))) throw new Problem('not-found')
     const account = await this.#parts.administration.find(tx, userId)
     if (!account) throw new Problem('not-found')
@@ -173,7 +173,7 @@ export class Impersonations {
 
 const refusals: Record<Refusal, string> = {
   'account-blocked': 'The account is blocked: unblock it first.',
-  'account-is-admin': 'The account is an administrator: you can act for users only.',
+  'account-is-admin': 'The account is an administrator. You can act only for other users.',
 }
 
 function hashText(token: string): string {

@@ -31,9 +31,9 @@ interface RecentSignInParts {
 }
 
 /**
- * Requires a recent authentication before identities are linked or unlinked and before API keys and invitations of admins are created, so that a
- * stolen cookie is not enough to add or remove ways into the service. The time of the authentication at the provider counts, not that of the sign-in
- * here: a provider signs a person in without authenticating when they have a session there.
+ * Requires a recent authentication before identities are linked or unlinked, API keys or invitations with rights are created, or an admin
+ * acts for a user. A stolen cookie alone must not be enough for these. The time of the authentication at the provider counts, not that of
+ * the sign-in here: with a session there, a provider signs a person in without authenticating them.
  */
 export class RecentSignIn {
   readonly #parts: RecentSignInParts

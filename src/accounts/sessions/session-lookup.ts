@@ -152,7 +152,7 @@ export class SessionLookup<Found extends Session = Session> {
     const { generation } = this.#cache
     const found = await this.#read([...this.#leadingParameters, hashToken(token)])
     const isCurrent = this.#database.engine === 'sqlite' || this.#database.revocations.current
-    // The session of an admin who acts for the user can end by what happens to the admin, which the cache would not hear of.
+    // Changes to the admin can end the session of an admin who acts for the user, and the cache is not notified of them.
     if (found && isCurrent && found.impersonatorId === null) this.#cache.set(token, found, generation)
     return found
   }

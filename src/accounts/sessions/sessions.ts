@@ -112,7 +112,7 @@ export class Sessions {
     return { id, token, maxAge: Math.max(1, Math.floor((expiresAt - now) / 1000)) }
   }
 
-  /** Ends the user's sessions beyond the limit. Acting for a user ends none of theirs, and is no use of the account. */
+  /** Ends the user's sessions beyond the limit. Not when an admin acts for the user, which does not count as use of the account. */
   async #afterSignIn(
     tx: Tx,
     { userId, address, userAgent }: Pick<NewSession, 'userId' | 'address' | 'userAgent'>,
@@ -171,9 +171,9 @@ export class Sessions {
   }
 
   /**
-   * False for a session in which an admin acts for the user, if the admin may not do so any more: the admin's own session or role has
-   * ended, the setting is off, or the user is an admin now.
-   * @param use counts as use of the admin's own session, which must not become idle meanwhile
+   * False for a session in which an admin acts for the user, if the admin may no longer do so: the admin's own session ended or is not an
+   * admin's, the setting is off, or the user is an admin now.
+   * @param use counts as use of the admin's own session, so it does not become idle
    */
   async #mayStay(db: Queryable, session: Session, use?: 'use'): Promise<boolean> {
     const { impersonatorId, impersonatorSessionId } = session
@@ -281,7 +281,7 @@ export class Sessions {
     if (old.user_id === next.userId && adminId === null)
       await moveAppsOfSession(tx, { userId: next.userId, from: old.id, to: next.id })
     await this.#afterEnd(tx, old.user_id, [old.id])
-    // The new session replaces the one of the admin, too: the browser forgets how to come back to it.
+    // The new session replaces the admin's own, too: the browser can no longer restore it.
     if (adminId !== null && adminSessionId !== null) await this.revokeAll(tx, adminId, { id: adminSessionId })
   }
 
@@ -293,7 +293,7 @@ export class Sessions {
     await this.#endImpersonations(tx, sessionIds)
   }
 
-  /** Audits that admins stop acting for users: in these sessions, and in those that were opened from these, which end too. */
+  /** Ends the sessions that admins opened as users from these ones. Audits the end of these and of those among the given ones. */
   async #endImpersonations(tx: Tx, sessionIds: readonly string[]): Promise<void> {
     if (sessionIds.length === 0) return
     const ended = await tx
@@ -308,7 +308,7 @@ export class Sessions {
       )
       .execute()
     for (const { id, user_id: userId, impersonator_id: adminId, revoked_at: revokedAt } of ended) {
-      // Its own end comes here again.
+      // This calls this method again, for the entry below.
       if (revokedAt === null) await this.revokeAll(tx, userId, { id })
       else {
         const actor = `user:${adminId}`

@@ -29,7 +29,7 @@ export function readBearer(authorization: string): string {
   })
 }
 
-/** Whether it is of the form of an access token, unlike API keys and refresh tokens. */
+/** Whether it has the form of an access token, unlike API keys and refresh tokens. */
 export function isJwt(token: string): boolean {
   return jwt.test(token)
 }
@@ -56,7 +56,7 @@ interface AccessTokenGrant extends Omit<
   authenticatedAt: number | undefined
   /** When its family ends, in milliseconds since 1970. */
   familyEnds: number | undefined
-  /** Claims that the configuration module adds. They must not have names of those of the service. */
+  /** Claims of `login.claims`. Their names must not be those of the service's own claims. */
   own?: Readonly<Record<string, unknown>>
 }
 

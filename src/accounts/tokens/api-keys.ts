@@ -32,7 +32,7 @@ export class RefusedKey extends Error {
 
 export interface NewKey {
   name: string
-  /** At least one: those of this service, and those that applications behind a proxy need. */
+  /** At least one: of this service, or of applications behind a proxy. */
   scopes: readonly string[]
   /** Milliseconds since 1970. */
   expiresAt?: number | undefined
@@ -196,7 +196,7 @@ function principalOf(keyId: string, scopes: readonly Scope[]): Principal {
   return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
 }
 
-/** Ignores other scopes: those of applications, and those of a newer version. */
+/** Ignores the scopes of applications and of newer versions. */
 function parseScopes(scopes: string): Scope[] {
   return scopes.split(' ').filter(isScope)
 }

@@ -91,7 +91,7 @@ export class CredentialStore {
 
   /**
    * Revokes a user's least recently used credentials, so that `limit` of them remain. Returns their ids.
-   * @param impersonated whether it is about those of admins who act for the user. They count apart, so that they end none of the user's
+   * @param impersonated whether to count those of admins who act for the user, or the user's own: the former must end none of the latter
    */
   async revokeBeyondLimit(tx: Tx, selection: BeyondLimit, impersonated = false): Promise<string[]> {
     const statement = impersonated ? this.#impersonatedBeyondLimit : this.#beyondLimit

@@ -15,7 +15,7 @@ import { adminLock } from '../../storage/advisory-locks.ts'
 export interface AccessChange {
   blocked?: boolean | undefined
   role?: Role | undefined
-  /** The groups that the service itself gives; they replace those from before. */
+  /** The user's own groups, which no provider gives; they replace the previous ones. */
   groups?: readonly string[] | undefined
 }
 

@@ -42,7 +42,7 @@ export interface StoredIdentity extends ProviderIdentity {
   lastUsedAt: number
 }
 
-/** A user whose identity at this provider has the address in question. */
+/** A user with an identity at this provider that has the address. */
 export interface KnownAddress {
   userId: string
   provider: string
@@ -74,8 +74,8 @@ export class Identities {
   }
 
   /**
-   * The users with an identity of the same verified address at another provider, and these providers; 100 at most. Blocked users are left
-   * out: their state is nobody else's business. Case is ignored as the engine's `lower` does.
+   * The users who have an identity with the same verified address at another provider, and these providers; 100 at most. Blocked users
+   * are omitted, so nobody else learns of them. Case is ignored as by the engine's `lower`.
    */
   async ofAddress(db: Queryable, { provider, email }: ProviderIdentity): Promise<KnownAddress[]> {
     return (

@@ -26,7 +26,7 @@ const [shortest, usual, longest] = [60, 7 * 86_400, 30 * 86_400]
 
 const addressPart = '[^\\s@\\u0000-\\u001f\\u007f\\ud800-\\udfff]+'
 
-/** Groups of the service's own, beside those of providers. */
+/** A user's own groups, in addition to those from providers. */
 export const OwnGroups = Type.Array(Type.String({ minLength: 1, maxLength: 100, pattern: storablePattern }), {
   maxItems: 20,
   uniqueItems: true,
@@ -38,7 +38,7 @@ const Body = closedObject({
       maxLength: 320,
       pattern: `^${addressPart}@${addressPart}$`,
       description:
-        'Only an account with this verified address can use it. Without it: anyone who has the link',
+        'Only an identity with this verified address can use the invitation. Default: anyone who has the link can',
     }),
   ),
   role: Type.Optional(Type.Enum(['user', 'admin'], { description: 'Default: user' })),
@@ -108,7 +108,7 @@ function createRoute(app: App, services: AccountServices): void {
         tags,
         summary: 'Invite a person; only this response contains the link',
         description:
-          'The role `admin` and groups need the scope `admin`, and of an administrator in a browser a recent sign-in (`RECENT_SIGN_IN`). An invitation ends when its creator loses the admin role or is blocked, when the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or when the app is deleted.',
+          'The role `admin` and groups need the scope `admin`, or an administrator with a recent sign-in (`RECENT_SIGN_IN`). An invitation ends when its creator loses the admin role or is blocked, when the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or when the app is deleted.',
         body: Body,
         response: { 201: NewInvitation },
       },

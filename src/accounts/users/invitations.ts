@@ -18,7 +18,7 @@ import { storedGroups } from './user-profile.ts'
 export type InvitationRow = Omit<Selectable<InvitationsTable>, 'token_hash'>
 
 export interface NewInvitation {
-  /** Only an identity with this verified address can use it; `undefined` for anybody who has the link. */
+  /** Only an identity with this verified address can use it; `undefined`: anybody who has the link can. */
   email: string | undefined
   role: Role
   groups: readonly string[]
@@ -50,8 +50,8 @@ const columns = ['id', 'email', 'role', 'groups', 'created_at', 'created_by'] as
 const ends = ['expires_at', 'revoked_at', 'used_at', 'used_by'] as const
 
 /**
- * Invitations of new users. Each is used once, and only while whoever created it still may: a former admin, or a thief with a key that
- * was revoked, must not come back by an invitation.
+ * Invitations for new users. Each works once, and only while its creator may invite: a former admin, or a thief of a revoked key, must not
+ * get back in with an invitation.
  */
 export class Invitations extends AuditedStore {
   readonly #parts: InvitationsParts
@@ -135,8 +135,8 @@ export class Invitations extends AuditedStore {
   }
 
   /**
-   * Uses an invitation for a user who was created in this transaction, and gives them its role and groups. Of two uses at once, one
-   * finds it used.
+   * Uses an invitation for a user who was created in this transaction, and gives them its role and groups. If it is used twice at once,
+   * one use gets `invalid`.
    */
   async use(tx: Tx, hash: Uint8Array, guest: Guest): Promise<'used' | 'invalid' | 'mismatch'> {
     const { userId, identity, exclusiveRoles, origin } = guest
@@ -212,8 +212,8 @@ export class Invitations extends AuditedStore {
 }
 
 /**
- * An e-mail address for comparison: in lower case, as far as ASCII goes. Case mapping of Unicode would make one address of two, such as
- * of K and the Kelvin sign.
+ * An e-mail address for comparison, with ASCII letters in lower case. Unicode's case mapping would make different addresses equal, such
+ * as those with K and with the Kelvin sign.
  */
 function foldAddress(email: string): string {
   return email.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase())

@@ -9,7 +9,7 @@ import { lockUser, type Roles, type Users } from './users.ts'
 
 export interface IdentityChange {
   userId: string
-  /** The session that makes the change; it stays. None for a sign-in of an app. */
+  /** The session that makes the change; it does not end. None for an app's sign-in. */
   sessionId?: string | undefined
   origin: AuditOrigin
   /** The session's next token; default: a new one. */

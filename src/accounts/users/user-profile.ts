@@ -34,9 +34,9 @@ interface UserProfile {
   name: string | null
   /** Of the identity that `users.provider` names, else of the identity that was used last. */
   picture: string | null
-  /** All of one identity, chosen as for the picture: names of two accounts are not mixed. */
+  /** All from one identity, chosen as for the picture: claims of two identities are not mixed. */
   claims: ProfileClaims
-  /** `ownGroups`, and those of all identities or of those at the provider that was asked for; sorted, at most `maxGroups`. */
+  /** `ownGroups`, and those of all identities or only of those at the given provider; sorted, at most `maxGroups`. */
   groups: readonly string[]
   /** Those that an invitation or an admin gave. */
   ownGroups: readonly string[]

@@ -133,7 +133,7 @@ const User = Type.Object({
     'The source of the admin role; requests can change only `role`. Null for a user.',
   ),
   mayBeImpersonated: Type.Boolean({
-    description: 'Whether the caller may act for the user after a recent sign-in (`IMPERSONATION`)',
+    description: 'Whether the caller may act for the user, after a recent sign-in (`IMPERSONATION`)',
   }),
   blockedAt: nullable(DateTime),
   createdAt: DateTime,

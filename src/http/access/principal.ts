@@ -76,7 +76,7 @@ export interface Principal {
   /** Whose subscribers the portal is open for. */
   owner?: string
   /**
-   * The admin who acts for the user `userId`. The caller may read, and change only what routes with `whileImpersonating` change.
+   * The admin who acts for the user `userId`. The caller may read, and otherwise use only routes with `whileImpersonating`.
    * `sessionId` is the admin's own session, if the credential is a session.
    */
   impersonator?: { userId: string; sessionId?: string }
@@ -109,7 +109,7 @@ declare module 'fastify' {
     optionalBody?: boolean
     /** In demo mode it needs no credential, from this machine. */
     openInDemo?: boolean
-    /** An admin who acts for a user may call it, although it changes something. */
+    /** Available to an admin who acts for a user, although it changes something. */
     whileImpersonating?: true
   }
   interface FastifyRequest {

@@ -10,8 +10,8 @@ export interface ShownImpersonation {
 }
 
 /**
- * Puts a banner on every page while an admin acts for a user. It is added where answers are sent and not by the pages, so that no page
- * can be without it. Only browsers that got the cookie of an admin's own session are asked about.
+ * Puts a banner on every page while an admin acts for a user. It is added when answers are sent, and not by the pages, so no page can
+ * lack it. Calls `find` only for browsers with the cookie for the admin's own session.
  * @param find reads who acts for whom in the browser of a request
  */
 export function showImpersonations(
@@ -21,13 +21,13 @@ export function showImpersonations(
   const mayImpersonate = ({ headers: { cookie } }: FastifyRequest): boolean =>
     cookie?.includes('postern_impersonator=') === true
   app.addHook('onRequest', (request, _reply, done) => {
-    // Otherwise pages that are stored or compressed would come without the banner.
+    // Otherwise, cached or compressed pages would lack the banner.
     if (mayImpersonate(request))
       for (const name of ['accept-encoding', 'if-none-match', 'if-modified-since'])
         delete request.headers[name]
     done()
   })
-  // Other answers go on in the same turn, as in guardRoutes.
+  // Other answers continue synchronously, as in guardRoutes.
   app.addHook('onSend', (request, reply, payload, finish) => {
     const isPage = String(reply.getHeader('content-type') ?? '').startsWith('text/html')
     const isWhole = typeof payload === 'string' || Buffer.isBuffer(payload)
@@ -44,7 +44,7 @@ export function showImpersonations(
   })
 }
 
-/** At the beginning of the body: it is then also the first thing that screen readers find. */
+/** At the beginning of the body, where screen readers also find it first. */
 function withBanner(html: string, element: string): string {
   const at = /<body[^<>]*>|(?=<main>)/.exec(html)
   if (!at) return `${html}${element}`

@@ -131,8 +131,8 @@ export async function recordFailure(
 /**
  * The path of /login with the code, the reference ID and a hook's message.
  * @param returnTo where the next attempt leads; left out for the dashboard
- * @param offer the id of an offer whose identity still waits for the person's choice
- * @param invitation that the sign-in has: the next attempt uses it, too
+ * @param offer the id of an offer that is still open
+ * @param invitation of the sign-in: the next attempt uses it, too
  */
 export function failurePath(
   { refusals, baseUrl }: LoginServices,

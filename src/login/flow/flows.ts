@@ -42,9 +42,9 @@ export type Intent =
     }
   | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
 
-/** What a person brings to a first sign-in. */
+/** What a person chose or has for a first sign-in. */
 export interface Entry {
-  /** The person wants a new account, even if their address is that of another one. */
+  /** The person wants a new account, even if another one has the same address. */
   newUser: boolean
   /** SHA-256 of the token of an invitation. */
   invitation: Uint8Array | null
@@ -75,7 +75,7 @@ export interface Offer {
   verified: VerifiedIdentity
 }
 
-/** Names an offer in addresses and forms. It is no secret: only the browser of its flow can use it. */
+/** Identifies an offer in URLs and forms. It is not secret: only the browser of its flow can use it. */
 export function offerId({ row: { state_hash: hash } }: Pick<Offer, 'row'>): string {
   return Buffer.from(hash).toString('base64url')
 }
@@ -227,7 +227,7 @@ export class Flows {
     )
   }
 
-  /** The flow of this browser with this hash of its state, and the identity that it keeps, unless that was used or has expired. */
+  /** This browser's flow with this hash of its state, and its pending identity, unless that was used or has expired. */
   async findOffer(hash: Uint8Array, browser: BoundBrowser): Promise<Partial<Offer>> {
     const { database, clock } = this.#parts
     if (browser.hashes.length === 0) return {}
@@ -242,13 +242,13 @@ export class Flows {
     return { row, ...(verified && { verified }) }
   }
 
-  /** The offer that a sign-in at the earlier provider was started for, if it is still open. */
+  /** The offer for which a sign-in at the earlier provider was started, if it is still open. */
   async offerOf({ offer_hash: hash }: FlowsTable, browser: BoundBrowser): Promise<Offer | undefined> {
     const { row, verified } = hash === null ? {} : await this.findOffer(hash, browser)
     return row && verified && { row, verified }
   }
 
-  /** Uses up the identity that a flow keeps. @throws SignInFailure `sign-in-expired` when it was used before, or has expired */
+  /** Uses up a flow's pending identity. @throws SignInFailure `sign-in-expired` if it was used before, or has expired */
   async useOffer(tx: Tx, { state_hash: hash }: FlowsTable): Promise<void> {
     const now = this.#parts.clock.now()
     const { numUpdatedRows } = await tx
@@ -262,7 +262,7 @@ export class Flows {
       throw new SignInFailure('sign-in-expired', new Error('the choice was made before, or came too late'))
   }
 
-  /** Whether a flow was used moments ago, so that the same call again gets its outcome. */
+  /** Whether a flow was used moments ago: a repeated request then gets its outcome. */
   isRecent({ used_at: usedAt }: FlowsTable): boolean {
     return usedAt !== null && usedAt > this.#parts.clock.now() - reuseGrace
   }
@@ -294,7 +294,7 @@ export class Flows {
       const verified = JSON.parse(json) as VerifiedIdentity
       const { tokens } = verified
       if (tokens?.expiresIn === undefined) return verified
-      // It counted from the callback.
+      // `expiresIn` was relative to the callback.
       const passed = Math.ceil((this.#parts.clock.now() - (row.used_at ?? 0)) / 1000)
       return { ...verified, tokens: { ...tokens, expiresIn: Math.max(0, tokens.expiresIn - passed) } }
     } catch (error) {

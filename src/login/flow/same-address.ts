@@ -21,9 +21,9 @@ import { failurePath, recordFailure, SignInFailure } from './failures.ts'
 import { entryOf, type FlowOutcome, type Offer, offerId } from './flows.ts'
 import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from './start-route.ts'
 
-// With `login.sameAddress: 'offer'`, a new identity whose verified address is that of a user waits with its flow, sealed and bound to the
+// With `login.sameAddress: 'offer'`, a new identity with a user's verified address is stored with its flow, sealed and bound to the
 // browser. The person signs in as that user, which links it, or continues as a new user. The address alone never links anything: it only
-// decides whether the page asks.
+// decides whether the page is shown.
 
 /** The providers at which the users with the address of an offer sign in. */
 export async function earlierProviders(
@@ -69,7 +69,7 @@ ${links.join('\n')}
   )
 }
 
-/** POST /login/offer: the choice of a person. Other sites know no offer, and their forms come without the browser's cookie. */
+/** POST /login/offer: the person's choice. Other sites know no offer, and their forms are sent without the browser's cookie. */
 export async function offerRoute(app: App, parts: LoginServices): Promise<void> {
   await withForms(app, (routes) => {
     routes.post(
@@ -117,8 +117,8 @@ function expiredPath(basePath: string, row: FlowsTable | undefined): string {
 }
 
 /**
- * Starts the sign-in that links. It leads to where the first one led. The provider is asked to reauthenticate the person, as before other
- * links: an unattended browser with a session there is not enough.
+ * Starts the sign-in that links. It continues to the target of the first one. As for other links, the provider is asked to
+ * reauthenticate the person: an unattended browser with a session there is not enough.
  */
 async function signInEarlier(
   parts: LoginServices,
@@ -140,7 +140,7 @@ async function signInEarlier(
       returnTo: row.return_to,
       app,
       demands: parseDemands({ reauthenticate: 'true' }, []),
-      // A first sign-in fails in the end: it gets no offer of its own.
+      // If this is a new identity, too, the sign-in fails instead of creating another offer.
       entry: { ...entryOf(row), newUser: true },
       offer,
     },

@@ -124,8 +124,8 @@ export function startRoute(routes: App, parts: LoginServices): void {
 }
 
 /**
- * The invitation that this browser opened, with the hash of its token. One that cannot be used any more is found out at the end of the
- * sign-in: a user who exists needs none.
+ * The invitation that this browser opened, with the hash of its token. Whether it is still valid is checked at the end of the sign-in,
+ * because an existing user needs none.
  */
 async function findInvitation(
   { invitationCookie, invitations, database }: LoginServices,
@@ -214,7 +214,7 @@ export function linkRoute(routes: App, parts: LoginServices): void {
 }
 
 /**
- * Answers a form with a page that goes on elsewhere. Browsers apply the form-action policy of the form's page to redirects, and it lists
+ * Answers a form with a page that redirects. Browsers apply the form-action policy of the form's page to redirects, and it lists
  * neither providers nor apps. A page with a Refresh header starts a new navigation.
  */
 export function sendRefresh(reply: FastifyReply, label: string, url: string): FastifyReply {

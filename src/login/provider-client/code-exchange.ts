@@ -82,7 +82,7 @@ function needsMetadata(error: unknown): boolean {
   )
 }
 
-/** Whether an endpoint did not take a request, as one that has moved does. */
+/** Whether an endpoint did not accept a request, such as one that has moved. */
 export function mayHaveMoved(error: unknown): boolean {
   return chainOf(error).some(
     ({ code, message, cause }) =>

@@ -9,20 +9,20 @@ import type { ProfileDocument } from './profile.ts'
 import type { ProviderServer, ProviderServerCache } from './provider-server.ts'
 import { unverifiedClaims } from './token-response-cache.ts'
 
-/** Seconds from the issue of an id_token to its use at most: an app sends it right after the sign-in. */
+/** The maximum age of an id_token, in seconds: an app sends it right after the sign-in. */
 const longestAge = 300
-/** Seconds for which a used id_token is remembered at most. It is too old long before. */
+/** Seconds for which a used id_token is remembered at most. By then it is long too old. */
 const longestMemory = 86_400
 
 /** An id_token that an app got from a provider's SDK. */
 export type NativeIdToken = Pick<NativeSignIn, 'idToken' | 'nonce' | 'givenName'>
 
-/** Why an id_token is not accepted, for the developers of the app. */
+/** Why an id_token was rejected, for the app's developers. */
 export class IdTokenRejected extends Error {
   override readonly name = 'IdTokenRejected'
 }
 
-/** The claims of a verified id_token, and the server that its keys are of. */
+/** The claims of a verified id_token, and the server with the keys that verified it. */
 export interface VerifiedIdToken {
   claims: IDToken
   server: ProviderServer
@@ -57,7 +57,7 @@ export async function verifyIdToken(
     try {
       return await implicitAuthentication(own.configuration, response, expectedNonce)
     } finally {
-      // Also after a failure: with made-up key ids, anybody could make each request fetch the keys.
+      // Also after a failure: otherwise anybody could make each request fetch the keys, with invented key ids.
       await servers.shareKeysOf(own)
     }
   }
@@ -82,12 +82,12 @@ function audienceIn({ aud, azp }: ProfileDocument, audiences: readonly string[])
   return found
 }
 
-/** SHA-256 in hexadecimal digits, as the SDKs' documentation forms it. */
+/** SHA-256 in hexadecimal digits, as in the SDKs' documentation. */
 const digest = /^[0-9a-f]{64}$/
 
 /**
- * The nonce that the token must have: that of the app, or its SHA-256. A claim that looks like a hash is one: otherwise somebody who
- * stole the token could send the claim itself, and the hash would protect nothing.
+ * The nonce that the token must have: the app's, or its SHA-256. A claim that looks like a hash counts as one: otherwise a thief of
+ * the token could send the claim itself, and the hash would protect nothing.
  */
 function matchingNonce({ nonce: claim }: ProfileDocument, nonce: string): string {
   if (typeof claim !== 'string' || claim === '') throw new IdTokenRejected('it has no nonce')

@@ -113,7 +113,7 @@ function webAddress(value: unknown): string | null {
   return /^https?:$/.test(protocol) && href.length <= maxUrlCharacters ? href : null
 }
 
-/** The usable claims in a fixed order, so that equal ones are equal in the database. Those that exceed the size are dropped. */
+/** The usable claims in a fixed order, so that equal claims are equal in the database. Claims beyond the size limit are dropped. */
 function claimsIn(document: ProfileDocument): ProfileClaims {
   let claims: ProfileClaims = {}
   for (const name of profileClaims) {
@@ -125,7 +125,7 @@ function claimsIn(document: ProfileDocument): ProfileClaims {
   return claims
 }
 
-/** Unchanged or not at all: a truncated user name may be somebody else's. */
+/** Never truncated: a truncated user name may be somebody else's. */
 function claimValue(name: (typeof profileClaims)[number], value: unknown): string | null {
   if (name === 'profile' || name === 'website') return webAddress(value)
   // LinkedIn sends an object.

@@ -104,8 +104,8 @@ export class ProviderClient {
   }
 
   /**
-   * The identity in an id_token that an app got from the provider's SDK. There is no access token, so the claims are all that is known
-   * of the person.
+   * The identity in an id_token that an app got from the provider's SDK. There is no access token, so the profile is only what the
+   * claims contain.
    * @throws when a check fails; `providerErrorCode` gives the failure code of the error.
    */
   async nativeIdentity(

@@ -215,7 +215,7 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
 
 const longestAudience = 255
 
-/** Whom an id_token of a native app may be for. @param usable whether the provider sends id_tokens with a nonce */
+/** The audiences that a native app's id_token may have. @param usable whether the provider sends id_tokens with a nonce */
 function resolveAudiences({ settings, prefix, faults }: Resolving, usable: boolean): readonly string[] {
   const { audiences = [] } = settings
   const isAudience = (one: unknown): boolean =>

@@ -21,7 +21,7 @@ export interface ProviderBasics {
   provesAuthentication: boolean
   groups: GroupMapping
   admission: Admission
-  /** Whom an id_token that a native app sends may be for. Empty: native apps cannot send one. */
+  /** The audiences that a native app's id_token may have. Empty: no id_tokens are accepted. */
   audiences: readonly string[]
   /** Whether each sign-in updates the e-mail address and name of the user. */
   updateProfile: boolean

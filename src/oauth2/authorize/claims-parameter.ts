@@ -3,7 +3,7 @@ import type { Client } from '../clients/client.ts'
 import { AuthorizationError } from '../oauth-error.ts'
 import { claimsByScope, claimsWithin, type StoredClaims } from '../token/id-tokens.ts'
 
-/** What a request asks for by its parameter `claims` (OpenID Connect Core, section 5.5), in addition to its scopes. */
+/** What the parameter `claims` requests (OpenID Connect Core, section 5.5), in addition to the scopes. */
 export interface AskedClaims {
   /** Claims about the user. Essential ones are treated as voluntary ones: an app has to check what it gets (section 5.5.1). */
   userinfo: readonly string[]
@@ -14,14 +14,14 @@ export interface AskedClaims {
   acr: { values: readonly string[]; essential: boolean } | undefined
 }
 
-/** `acr` of a sign-in whose provider says nothing about it (section 2: no confidence in the authentication). */
+/** `acr` of a sign-in whose provider reports none (section 2: no confidence in the authentication). */
 export const noContext = '0'
 
 const nothing: AskedClaims = { userinfo: [], idToken: [], subjects: undefined, acr: undefined }
 
 /**
  * @param text of at most 4,096 characters
- * @param scope the granted scopes, separated by spaces: without `openid` there is nothing to deliver claims with
+ * @param scope the granted scopes, separated by spaces: without `openid`, there is neither an id_token nor userinfo
  * @throws AuthorizationError `invalid_request`
  */
 export function askedClaims(client: Client, text: string | undefined, scope: string): AskedClaims {
@@ -79,7 +79,7 @@ export function scopeToAllow(scope: string, { userinfo, idToken }: AskedClaims):
   return [...new Set([...scope.split(' '), ...ofClaims.map(([name]) => name)])].join(' ').trim()
 }
 
-/** As a column of a code and a token family; null if there is nothing to remember. */
+/** The column of a code and a token family; null if there is nothing to store. */
 export function claimsToStore(
   { userinfo, idToken, acr: asked }: AskedClaims,
   acrValues: readonly string[],
@@ -90,7 +90,7 @@ export function claimsToStore(
   return JSON.stringify({ userinfo, idToken, ...(acr !== undefined && { acr }) } satisfies StoredClaims)
 }
 
-/** The first of the values that the sign-in reached, otherwise what it reached instead. */
+/** The first of the values that the sign-in reached, otherwise the one that it has. */
 function reachedContext(session: Session, acrValues: readonly string[]): string {
   return acrValues.find((acr) => reached(session, acr)) ?? session.acr ?? noContext
 }

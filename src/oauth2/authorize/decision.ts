@@ -53,7 +53,10 @@ export class Decision {
     const now = clock.now()
     const askedAt = stored?.createdAt ?? now
     if (found && !session && found.createdAt >= askedAt)
-      throw new AuthorizationError('login_required', 'another person signed in than the app asks for')
+      throw new AuthorizationError(
+        'login_required',
+        'the signed-in user is not the one that the app requested',
+      )
     const accepts = asked.client.reauthenticationProof
     const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
     // Asking again would not help, and a code would claim that the user was authenticated (OpenID Connect Core, section 3.1.2.1).

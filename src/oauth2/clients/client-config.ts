@@ -45,9 +45,9 @@ export interface ClientConfig extends AppRights {
   /** The algorithm of its id_tokens. Default `ES256`. */
   idTokenAlgorithm?: SigningAlgorithm | undefined
   /**
-   * The claims about the user in its id_tokens. `scopes`: those that the scopes give. `minimal`: only those that the app asks for by the
-   * parameter `claims`; it reads the others at the userinfo endpoint (OpenID Connect Core, section 5.4). Default `scopes`, and `minimal`
-   * for apps that registered themselves.
+   * The claims about the user in its id_tokens. `scopes`: those of the granted scopes. `minimal`: only those that the app requests with
+   * the parameter `claims`; the others are at the userinfo endpoint (OpenID Connect Core, section 5.4). Default `scopes`, and `minimal` for
+   * self-registered apps.
    */
   idTokenClaims?: IdTokenClaims | undefined
   /**
@@ -104,6 +104,6 @@ export function withDefaults(settings: ClientSettings) {
 export interface OAuth2Config<DB = Record<string, Record<string, unknown>>> {
   /** The applications of the product, which sign in with this service. */
   clients?: readonly ClientConfig[]
-  /** Claims of the product's own in tokens and at the userinfo endpoint. */
+  /** Adds custom claims to tokens and the userinfo response. */
   claims?: ClaimsHook<DB>
 }

@@ -208,7 +208,7 @@ export class AuthorizationCodes {
   }
 }
 
-/** Tokens that an admin gets while acting for a user name the admin, and end with the session. */
+/** Tokens that are issued while an admin acts for a user name the admin, and end with the session. */
 function impersonationOf(session: Awaited<ReturnType<typeof lockSessionOfCode>>) {
   const adminId = session?.impersonator_id
   if (!session || typeof adminId !== 'string') return undefined

@@ -44,7 +44,7 @@ export interface Grant {
   /** What `invalid_grant` tells the app. */
   invalid: string
   exchange: (request: TokenRequest) => Promise<Granted | InvalidGrant>
-  /** Whom an exchange would give tokens, and with which scopes, without using up the credential. */
+  /** For whom an exchange would issue tokens, and with which scopes. Does not use up the credential. */
   preview?: (request: TokenRequest) => Promise<Pick<Family, 'userId' | 'scope'> | undefined>
 }
 

@@ -97,7 +97,7 @@ export const claimsByScope: Readonly<Record<string, readonly string[]>> = {
   groups: ['groups'],
 }
 
-/** The claims of scopes that the client may ask for: a request must not reach further by naming the claims one by one. */
+/** The claims of scopes that the client may request: naming claims individually must not get it more. */
 export function claimsWithin({ scopes }: Pick<Client, 'scopes'>, names: readonly string[]): string[] {
   const claims = Object.entries(claimsByScope).flatMap(([scope, ofScope]) =>
     scopes.includes(scope) ? ofScope : [],
@@ -105,15 +105,15 @@ export function claimsWithin({ scopes }: Pick<Client, 'scopes'>, names: readonly
   return claims.filter((claim) => names.includes(claim))
 }
 
-/** Of what a request asked for, the part that its tokens need. */
+/** The part of a request that its tokens need. */
 export interface StoredClaims {
   userinfo: readonly string[]
   idToken: readonly string[]
-  /** The answer to `acr_values`, or to `acr` of the parameter. */
+  /** The result of `acr_values`, or of `acr` in the parameter `claims`. */
   acr?: string
 }
 
-/** The stored claims, as far as the client may still ask for them. */
+/** The stored claims that the client may still request. */
 export function readStoredClaims(client: Client, stored: string | null): StoredClaims {
   if (stored === null) return { userinfo: [], idToken: [] }
   const { userinfo, idToken, ...acr } = JSON.parse(stored) as StoredClaims

@@ -17,13 +17,13 @@ export interface ClaimsContext<DB = AnyTables> {
   readonly client: string
   /** Those of the access token. */
   readonly scopes: readonly string[]
-  /** Reads only. It begins at its first query and ends with the hook, and never has SQLite's write lock. */
+  /** Read-only. It begins with the first query, ends with the hook, and never has SQLite's write lock. */
   readonly tx: Transaction<DB>
 }
 
 /**
- * Adds claims to the id_token, the access token and the answer of userinfo. Runs at each issue of tokens and at each call of userinfo.
- * When it fails, so does the call; a refresh token stays valid.
+ * Adds claims to the id_token, the access token and the userinfo response. Runs whenever tokens are issued, and for each userinfo
+ * request. If it fails, so does the request; a refresh token remains valid.
  */
 export type ClaimsHook<DB = AnyTables> = (
   context: ClaimsContext<DB>,
@@ -31,11 +31,11 @@ export type ClaimsHook<DB = AnyTables> = (
 
 /** Milliseconds for the hook: an app waits for it at each refresh. */
 const timeout = 2_000
-/** Claims, bytes of their JSON, and levels at most. A token is a header, and many proxies accept 8 KiB of headers. */
+/** The maximum claims, bytes of their JSON, and levels. Tokens are sent in a header, and many proxies accept 8 KiB of headers. */
 const limits = { names: 50, bytes: 4_096, depth: 10 }
 
 /**
- * Claims that the service or the standards give a meaning: RFC 7519 (4.1), OpenID Connect Core (2, 3.1.3.6, 3.3.2.11, 5.1, 5.6.2), the
+ * Claims that have a meaning here or in the standards: RFC 7519 (4.1), OpenID Connect Core (2, 3.1.3.6, 3.3.2.11, 5.1, 5.6.2), the
  * logout specifications, RFC 9068 (2.2), RFC 8693 (4), RFC 7800 (3), RFC 9396 (9), RFC 7662 (2.2). `roles` and `entitlements` of RFC
  * 9068 are free, because the service does not set them.
  */
@@ -45,7 +45,7 @@ const registered = new Set(
   profile picture website email email_verified gender birthdate zoneinfo locale phone_number phone_number_verified address
   updated_at _claim_names _claim_sources`.split(/\s+/),
 )
-/** Names with which a careless reader of a token changes the prototype of its objects. */
+/** Names with which a careless parser changes its objects' prototype. */
 const unsafe = new Set(['__proto__', 'constructor', 'prototype'])
 
 interface OwnClaimsParts {
@@ -111,7 +111,7 @@ function readingTransaction(database: Database): { tx: Tx; end: () => Promise<vo
   let isOver = false
   const tx = transactionOver(engine, async (query) => {
     rejectBeyondTransaction(engine, query.sql)
-    // The engines reject the rest, with the error of a database that is read-only for everybody.
+    // The engines also reject writes, but as if the whole database were read-only.
     if (!/^[\s(]*(?:select|with|values)\b/i.test(query.sql)) throw fault('must only read with its tx')
     if (isOver) throw new TransactionOver('rolled back')
     if (!own) return database.reader.executeQuery(query)
@@ -128,7 +128,7 @@ function readingTransaction(database: Database): { tx: Tx; end: () => Promise<vo
   }
 }
 
-/** What the hook returned, as JSON gives it back. @throws Error that names the fault, for the log */
+/** The hook's result after a round trip through JSON. @throws Error that names the fault, for the log */
 function checked(returned: unknown): Record<string, unknown> {
   if (returned === undefined) return {}
   const json = jsonOf(returned)

@@ -32,8 +32,8 @@ const Body = Type.Object({
 const perCredential = 20
 
 /**
- * POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, pages of their own origins included. POST
- * /auth/{provider}/token: native apps send the id_token that a provider's SDK gave them.
+ * POST /oauth2/token, and /auth/token: clients exchange codes and refresh tokens, also from pages of their own origins. POST
+ * /auth/{provider}/token: native apps send an id_token from a provider's SDK.
  */
 export async function tokenRoutes(app: App, parts: OAuth2Services): Promise<void> {
   await withForms(app, (routes) => {
@@ -52,7 +52,7 @@ const NativeBody = Type.Object({
   nonce: Type.Optional(
     Type.String({
       maxLength: 1_024,
-      description: 'The nonce of the id_token, or the text whose SHA-256 it is',
+      description: 'The nonce that the app created; the id_token has it, or its SHA-256',
     }),
   ),
   name: Type.Optional(Type.String({ maxLength: 200, description: 'The name that Apple gave the app' })),
@@ -63,7 +63,7 @@ const NativeBody = Type.Object({
   ),
 })
 
-/** No page may call it: an id_token that a page has got comes from a sign-in that a redirect should have made. */
+/** Not for pages: they sign in with a redirect. */
 function nativeTokenRoute(routes: App, parts: OAuth2Services): void {
   const { authentication, refreshTokens, signInNative } = parts
   const { schema, errorHandler } = clientCall('Sign in with an id_token from an SDK', NativeBody, TokenAnswer)
@@ -143,7 +143,7 @@ function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {
   )
 }
 
-/** At a refresh the hook runs first, so that the app can repeat the call when the hook fails. */
+/** At a refresh, the hook runs first: if it fails, the app can repeat the request. */
 async function exchange({ ownClaims }: OAuth2Services, grant: Grant, asked: TokenRequest) {
   const preview = ownClaims.isConfigured ? await grant.preview?.(asked) : undefined
   const own = preview && (await ownClaims.of({ ...preview, clientId: asked.client.id }))
