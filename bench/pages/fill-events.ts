@@ -77,4 +77,4 @@ export async function fillEvents(database: Database, shape: Shape): Promise<void
 const stack = `
     at stockOf (file:///app/handlers/stock.ts:41:11)
     at async file:///app/handlers/orders.ts:12:3
-    at async Worker.run (file:///app/node_modules/postern/src/receiving/attempt.ts:88:5)`
+    at async Worker.run (file:///app/node_modules/postern/src/receiving/worker/attempt.ts:88:5)`

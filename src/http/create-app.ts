@@ -145,7 +145,7 @@ function createServer(
       headersTimeout: timeouts.headers,
       connectionsCheckingInterval: timeouts.check,
       maxHeaderSize: 16 * 1024,
-      // Node's own answer would lack the headers of every answer; framing.ts checks the header.
+      // Node's own answer would lack the headers of every answer; client-errors.ts checks the header.
       requireHostHeader: false,
     },
     keepAliveTimeout: 65_000,

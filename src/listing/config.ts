@@ -23,7 +23,7 @@ export type FilterKind =
 /** Who may read a list: everyone, signed-in users, or admins. API keys with the list's scope may read all. */
 type ListAccess = 'public' | 'user' | 'admin'
 
-/** Where rows without a value come in an order. */
+/** Where nulls come in an order. */
 export type NullsPlace = 'first' | 'last'
 
 /** How a list is paged. */
@@ -74,8 +74,7 @@ export interface FilterOptions<Name extends string = string> {
   field?: Name
   description?: string
   /**
-   * For a field of the type `json`: the member that is compared, as text, with dots between names: `address.city`. With `equals`, `in`,
-   * `not`, `notIn` and `null`.
+   * For a `json` field with `equals`, `in`, `not`, `notIn` or `null`: the member to compare, as text, such as `address.city`.
    */
   member?: string
   /** For `search` on PostgreSQL: the text search configuration, such as `english`. Default `simple`. */
@@ -130,13 +129,13 @@ export interface ListOptions<Name extends string = string> {
   /** Filters by the name of their parameter. A kind alone filters by the field of the same name. */
   filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
   /**
-   * Groups of filters, by a name for the documentation: of the filters of one group that a request has, a row must pass one. Of all other
-   * filters it must pass each.
+   * Groups of filters. If a request has several filters of one group, a row must pass one of them. It must pass all other filters.
+   * Only error messages show a group's name.
    */
   or?: Readonly<Record<string, readonly string[]>>
   /**
-   * Fields that clients may sort by. With `nulls`, rows without a value come first or last in both directions, also in the default order.
-   * Without it, null is above all values on PostgreSQL, and below them on SQLite.
+   * Fields that clients may sort by. With `nulls`, nulls come first or last in both directions, also in the default order. Without it,
+   * they are above all values on PostgreSQL, and below them on SQLite.
    */
   sort?: readonly (NoInfer<Name> | { readonly field: NoInfer<Name>; readonly nulls: NullsPlace })[]
   /** The default order, descending with a leading `-`. Default: the key. */
@@ -160,8 +159,8 @@ export interface ListOptions<Name extends string = string> {
   /** Whether all rows can be exported as a stream, at the path with `.csv` or `.ndjson` appended. Default false. */
   exports?: boolean
   /**
-   * Whether a parameter that the list does not have, or a value that it cannot read, is an error. Without it, they have no effect, so
-   * that a misspelled filter selects all rows. A `limit` above the maximum is never an error. Default true.
+   * Whether unknown parameters and invalid values are errors. With `false`, most of them have no effect: a misspelled filter selects
+   * all rows. A `limit` above the maximum is never an error. Default true.
    */
   strict?: boolean
   /** Who may read it: everyone, signed-in users, or admins. API keys with the scope `lists:read` may read all. Default `admin`. */

@@ -76,7 +76,7 @@ function fieldsOf(fields: Readonly<Record<string, FieldOptions>>): Record<string
   return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, complete(name, field)]))
 }
 
-/** The filters, those of one group next to each other. */
+/** The filters, sorted by group. */
 function filtersOf({ filters = {}, or = {} }: List): Filter[] {
   const groupOf = new Map(
     Object.entries(or).flatMap(([group, names]) => names.map((name): [string, string] => [name, group])),
@@ -156,7 +156,7 @@ function validateOrder({ fields, key, sort = [], order = [key] }: List): string[
     return [
       '`key` must be the name of one field. For a key of several columns, list a view that joins them into one',
     ]
-  if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isPlacing(one)))
+  if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isSortOption(one)))
     return ["`sort` must be an array of field names, or of { field, nulls: 'first' or 'last' }"]
   if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
@@ -168,7 +168,7 @@ function validateOrder({ fields, key, sort = [], order = [key] }: List): string[
   return faults
 }
 
-function isPlacing(given: unknown): boolean {
+function isSortOption(given: unknown): boolean {
   if (typeof given !== 'object' || given === null) return false
   const { field, nulls } = given as { field?: unknown; nulls?: unknown }
   return typeof field === 'string' && (nulls === 'first' || nulls === 'last')
@@ -189,7 +189,7 @@ function validateFilters({ fields, filters = {}, or = {} }: List): string[] {
   const grouped: string[] = []
   for (const [group, parameters] of Object.entries(or)) {
     if (!areTexts(parameters) || parameters.length < 2)
-      faults.push(`\`or.${group}\` must be an array of two or more names of filters`)
+      faults.push(`\`or.${group}\` must be an array of two or more filters`)
     else grouped.push(...parameters)
   }
   for (const name of grouped.filter((one) => !Object.hasOwn(filters, one)))
@@ -213,11 +213,11 @@ function filterFault(
   if (member !== undefined) return memberFault(member, kind, type)
   if (kind === 'has') return type === 'json' ? undefined : `needs a json field, and ${field} is ${type}`
   if (type === 'json' && kind !== 'null')
-    return 'has a json field, which only the kinds `null` and `has` can filter, and others with `member`'
+    return 'has a json field: without `member`, only the kinds `null` and `has` can filter it'
   return undefined
 }
 
-/** Names of a member are part of the statement. */
+/** The names become part of the statement. */
 const memberForm = /^[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*){0,9}$/
 const memberKinds = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn', 'null'])
 
@@ -226,7 +226,7 @@ function memberFault(member: unknown, kind: Filter['kind'], type: Field['type'])
   if (!memberKinds.has(kind)) return `has \`member\`, which only ${[...memberKinds].join(', ')} can have`
   return typeof member === 'string' && memberForm.test(member)
     ? undefined
-    : 'has a `member` that is not names of letters, digits, _ and - with dots between them'
+    : 'has a `member` that is not names separated by dots, of letters, digits, _ and -'
 }
 
 function validateExpansions({ fields, expand = {} }: List): string[] {

@@ -118,7 +118,7 @@ const formula = /^[=+\-@\t\r\n＝＋－＠]/
 const formulaWithin = /([;\t\r\n])(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** One record of RFC 4180, with its line end. @param nulls the cell of a missing value */
+/** One record of RFC 4180, with its line end. @param nulls the cell of null */
 export function csvLine(values: readonly unknown[], nulls = ''): string {
   return `${values.map((value) => cell(value) || nulls).join(',')}\r\n`
 }

@@ -50,7 +50,7 @@ export interface TypeRules {
   /** Converts a value from the database to the value in a cursor. By default it is used as it is. See `storedValue`. */
   toCursor?: (value: string | number) => KeyValue
   cursor: CursorKey['type']
-  /** What a text of the query string must be, for an error; without it, any text. */
+  /** What a text of the query string must be, for an error. Default: any text. */
   form?: string
   /** Reads a text of the query string. */
   read(text: string, facts: Pick<Field, 'stored' | 'mixed'>): ValuePosition

@@ -17,7 +17,7 @@ import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
 import type { Engine } from '../storage/query-runner.ts'
 
-/** Values in one parameter at most. */
+/** Most values of one filter. */
 export const maxFilterValues = 50
 
 export const filterKinds: Record<FilterKind, KindRules> = {
@@ -110,10 +110,10 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
 }
 
-/** After all other characters, by bytes. */
+/** Sorts after all other characters, by bytes. */
 const highestCharacter = '\u{10ffff}'
 
-/** Reads a part of a text; the empty text is a part of every text. */
+/** Reads a part of a text. The empty text is part of every text. */
 function readPart(valuesOf: (text: string, field: Field) => KeyValue[]): KindRules['read'] {
   return (text, field) => {
     if (!isStorableText(text) || text.length > maxLength) return { unreadable: 'none' }
@@ -121,19 +121,22 @@ function readPart(valuesOf: (text: string, field: Field) => KeyValue[]): KindRul
   }
 }
 
-/** A column in lower case, as the index that serves `iprefix` has it. */
+/** The expression of a column in lower case, as in the index for `iprefix`. */
 export function loweredColumn(column: string, { ignoresCase }: Field, engine: Engine): string {
   if (engine === 'sqlite') return `lower(${column})`
   return `lower(${column}${ignoresCase ? '::text' : ''}) collate "C"`
 }
 
-/** Whether an array of PostgreSQL or of JSON has an element with this text. The elements of JSON are compared as texts, too. */
+/**
+ * The condition that an array, of PostgreSQL or in JSON, has an element with this text.
+ * @param text a placeholder
+ */
 function hasElement(column: string, { array }: Field, text: string, engine: Engine): string {
   if (engine === 'sqlite')
     return `exists (select 1 from json_each(case when json_valid(${column}, 9) and json_type(${column}) = 'array' then ${column} else '[]' end) where ${jsonText('type', 'value')} = ${text})`
   if (array === 'jsonb') return `(${column} @> jsonb_build_array(${text}::text))`
   if (array === undefined) return `(${column}::jsonb @> jsonb_build_array(${text}::text))`
-  // An index of arrays serves its own type only. A text that is no value of another type would be an error there.
+  // An index on an array needs its exact type. Elements of other types are compared as text: casting the text to them could fail.
   return isTextArray(array) ? `${column} @> array[${text}]::${array}` : `${text} = any(${column}::text[])`
 }
 
@@ -147,7 +150,7 @@ function jsonText(type: string, value: string): string {
   return `case ${type} when 'true' then 'true' when 'false' then 'false' else cast(${value} as text) end`
 }
 
-/** The expression of a member of a field of JSON, as text; null without it. */
+/** The expression of a member of JSON, as text; null if it is missing. */
 export function memberColumn(column: string, member: string, engine: Engine): string {
   const names = member.split('.')
   if (engine === 'postgres') return `(${column} #>> '{${names.join(',')}}')`
@@ -164,12 +167,13 @@ export function comparedField(
   return member === undefined ? fieldOf(list, field) : { type: 'text', column, description, nullable: true }
 }
 
-/** The fewest characters of which a trigram index has an entry. */
+/** The fewest characters that a trigram index finds. */
 const trigram = 3
 
 /**
- * A part of a text. On PostgreSQL it is a pattern, which a trigram index serves. On SQLite it is a text, and a phrase to find it
- * by in an FTS5 table, where it has the characters for one.
+ * A part of a text. On PostgreSQL it is a pattern, which a trigram index serves. On SQLite it is the text, and a phrase that finds it
+ * in an FTS5 table, unless it is too short for that.
+ * @param folded whether it ignores case
  */
 function substring(folded: boolean): KindRules {
   const rules: KindRules = {
@@ -187,7 +191,7 @@ function substring(folded: boolean): KindRules {
           ? `instr(lower(${column}), lower(${value()})) > 0`
           : `instr(${column}, ${value()}) > 0`
       if (filter.index === undefined || variant === 'short') return found
-      // The phrase ignores case and accents as its tokenizer does, so it finds all of the rows, and others.
+      // Depending on its tokenizer, the FTS5 table ignores case and accents: it finds all of the rows, and others.
       return `${found} and ${quote('rowid')} in (select rowid from ${quoteTable(filter.index)} where ${column} match ${plain()})`
     },
   }
@@ -203,14 +207,14 @@ function substring(folded: boolean): KindRules {
 
 const everyRow = { values: [], variant: 'every' }
 
-/** Turns the effect of `equals` or `in` into that of the opposite filter, which rows without a value pass, too. */
+/** Turns the effect of `equals` or `in` into that of `not` or `notIn`, which null passes, too. */
 function complement(effect: FilterEffect | Unreadable): FilterEffect | Unreadable {
   if (effect === 'none') return everyRow
   if (effect === 'all' || !('unreadable' in effect)) return effect
   return { ...effect, unreadable: effect.unreadable === 'none' ? 'all' : effect.unreadable }
 }
 
-/** @param condition of the filter that is turned around */
+/** @param condition the condition to negate */
 function opposite(condition: KindRules['sql']): KindRules['sql'] {
   return (parts) =>
     parts.applied.variant === everyRow.variant ? '1 = 1' : `(${condition(parts)}) is not true`
@@ -393,7 +397,7 @@ function effectOf(
   throw unreadable(filter.parameter, effect.value ?? text, allowedValues(filter, field))
 }
 
-/** What the values of a filter must be, for an error. */
+/** What a filter's value must be, for an error. */
 function allowedValues({ kind }: Filter, { type, values }: Field): string {
   if (kind === 'null' || kind === 'positiveWhenTrue' || type === 'boolean') return '`true` or `false`'
   if (values) return `one of ${values.join(', ')}`
@@ -401,11 +405,12 @@ function allowedValues({ kind }: Filter, { type, values }: Field): string {
   return fieldTypes[type].form ?? 'a text without the character U+0000'
 }
 
-/** Filters by a part of a text. */
+/** The kinds that find part of a text, and that a special index serves. */
 export const partKinds: ReadonlySet<FilterKind> = new Set(['contains', 'icontains', 'iprefix'])
 
-/** Words and characters of a search at most; further ones are ignored. The same characters of another part of a text. */
+/** Most words of a search; further ones are ignored. */
 const maxWords = 20
+/** Most characters of a search, whose rest is ignored, and of a part of a text, which is unreadable if longer. */
 const maxLength = 500
 
 /**

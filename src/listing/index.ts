@@ -85,10 +85,12 @@ async function checkDeclared(
   const paths = new Set(declared.map(({ path }) => path))
   for (const declaration of declared) checked.push(await checkList(database, declaration))
   const faults = checked.flatMap(({ list, faults }) => [
-    ...(isTaken(list.path) ? [`listing.lists: ${list.path}: the service has a call with this path`] : []),
+    ...(isTaken(list.path)
+      ? [`listing.lists: ${list.path}: the service has an endpoint with this path`]
+      : []),
     ...(list.one && isTaken(`${list.path}/:key`)
       ? [
-          `listing.lists: ${list.path}: \`one\` is not possible, because the service has a call with the path ${list.path}/{…}`,
+          `listing.lists: ${list.path}: \`one\` is not possible: the service has an endpoint with the path ${list.path}/{…}`,
         ]
       : []),
     ...(list.summaries && (isTaken(`${list.path}/summary`) || paths.has(`${list.path}/summary`))

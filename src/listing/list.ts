@@ -37,7 +37,7 @@ export interface Filter extends FilterOptions {
   parameter: string
   field: string
   description: string
-  /** Of the filters of one group, a row must pass one. They stand next to each other in the list. */
+  /** A row must pass one of a group's filters. They are adjacent in the list. */
   group?: string
   /** For lists of the service: replaces those of the kind, which then only describes the parameter. */
   rules?: KindRules
@@ -55,11 +55,11 @@ export interface AppliedFilter {
 /** The effect of a parameter: a condition with these values, or `all` or `none` when all rows or no row can pass. */
 export type FilterEffect = { values: readonly KeyValue[]; variant?: string } | 'all' | 'none'
 
-/** A text that a filter cannot read. */
+/** The result for a text that a filter cannot read. */
 export interface Unreadable {
   /** Its effect in a list that is not strict. */
   unreadable: FilterEffect
-  /** Which of several values; without it, the whole text. */
+  /** The unreadable one of several values. Default: the whole text. */
   value?: string
 }
 
@@ -104,7 +104,7 @@ export interface ListDeclaration extends Required<
   filters: readonly Filter[]
   expand: readonly Expansion[]
   sort: readonly string[]
-  /** By field: where rows without a value come. */
+  /** By field: where its nulls come. */
   nulls: Readonly<Record<string, NullsPlace>>
   limit: { default: number; max: number }
   /** Whether triggers maintain the total and the row positions of the default order (counts/). */
@@ -138,16 +138,16 @@ export interface SortKey {
   name: string
   field: Field
   descending: boolean
-  /** Where rows without a value come; without it, where the engine has them. */
+  /** Where its nulls come. Default: as on the engine. */
   nulls?: NullsPlace
 }
 
-/** Whether rows without a value come after all others. */
+/** Whether nulls come after all values. */
 export function nullsComeAfter({ nulls, descending }: SortKey, engine: Engine): boolean {
   return nulls === undefined ? (engine === 'postgres') !== descending : nulls === 'last'
 }
 
-/** Whether rows without a value are at the other end than in an index of the engine, whose declaration does not place them. */
+/** Whether nulls are at the other end than in an index without `nulls first` or `nulls last`. */
 export function isOpposed(key: SortKey, engine: Engine): boolean {
   const { nulls: _, ...natural } = key
   return key.field.nullable === true && nullsComeAfter(key, engine) !== nullsComeAfter(natural, engine)

@@ -33,7 +33,7 @@ function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonl
   return [...keys, sortKeyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
 }
 
-/** The order as field names, descending with a leading `-`, and where nulls come. Cursors are bound to it. */
+/** The order as field names, descending with a leading `-`, with the place of nulls. Cursors are bound to it. */
 export function writeOrder(order: readonly SortKey[]): string[] {
   return order.map(
     ({ name, descending, nulls }) => `${descending ? '-' : ''}${name}${nulls ? ` nulls ${nulls}` : ''}`,

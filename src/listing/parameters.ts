@@ -6,17 +6,17 @@ import { countModesOf, shownFields, type ListDeclaration } from './list.ts'
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>
 
-/** Most parameters that are read of one query string. */
+/** Most parameters that are read from one query string. */
 const mostParameters = 100
-/** Characters of a value in an error. */
+/** Most characters of a name or value in an error. */
 const longestShown = 60
 
 /**
- * Returns the function that reads the query string of a declared list. The values of a repeated filter of the kinds `in` and `notIn` are joined:
- * each `status=a,b` may list values, and each `status[]=a,b` is one value. Of another repeated parameter the first one counts.
- * A strict list refuses what would otherwise have no effect: a misspelled filter would select all rows.
- * @param known the names of all parameters that the call has
- * @param check checks those that are no filters, in strict lists
+ * Returns the function that reads the query string of a declared list. A repeated filter of the kinds `in` and `notIn` has the values
+ * of all its parameters: `status=a,b` has two values, `status[]=a,b` one. Of other repeated parameters, the first one counts.
+ * A strict list rejects what would otherwise have no effect: a misspelled filter would select all rows.
+ * @param known the names of all parameters of the endpoint
+ * @param check checks the parameters that are not filters, in strict lists
  */
 export function parametersOf(
   list: ListDeclaration,
@@ -50,45 +50,51 @@ export function parametersOf(
   }
 }
 
-/** Parameters of CSV only. */
+/** The parameters of CSV, with their descriptions. */
 export const csvParameters = {
-  bom: 'In CSV, `1` begins the text with a byte order mark, by which Excel recognizes UTF-8.',
-  null: 'In CSV, the text of a cell without a value: up to 20 letters, digits, and \\ ( ) < > _ . -. Default: the empty cell.',
+  bom: 'In CSV, `1` adds a byte order mark, from which Excel recognizes UTF-8.',
+  null: 'In CSV, the text of a null cell: up to 20 letters, digits, spaces, and \\ ( ) < > _ . -. Default: an empty cell.',
 } as const
 
-/** @throws Problem `invalid-parameter` for a mark of null that could be taken for something else, in every list */
-function checkCsv({ bom = '1', null: mark = '' }: Parameters): void {
+/**
+ * In every list, strict or not.
+ * @throws Problem `invalid-parameter`, also for a text of null that could change the CSV or be a formula
+ */
+function checkCsv({ bom = '1', null: nullText = '' }: Parameters): void {
   if (bom !== '1') throw unreadable('bom', bom, '`1`')
-  if (!/^(?:[\w\\(<][\w\\<>() .-]{0,19})?$/.test(mark))
-    throw unreadable('null', mark, 'a mark of up to 20 letters, digits, and \\ ( ) < > _ . -')
+  if (!/^(?:[\w\\(<][\w\\<>() .-]{0,19})?$/.test(nullText))
+    throw unreadable('null', nullText, 'a text of up to 20 letters, digits, spaces, and \\ ( ) < > _ . -')
 }
 
-/** Checks the parameters that are no filters. @throws Problem `invalid-parameter` */
+/** Checks the parameters that are not filters. @throws Problem `invalid-parameter` */
 function checkChoices(list: ListDeclaration, parameters: Parameters): void {
   for (const name of ['limit', 'page'])
     if (parameters[name] !== undefined && readWholeNumber(parameters[name]) === undefined)
       throw unreadable(name, parameters[name], 'a whole number from 1 on')
-  checkNames(parameters, 'count', countModesOf(list), (text) => text)
+  checkNames(parameters, 'count', countModesOf(list))
   checkNames(parameters, 'sort', list.sort, (text) => text.replace(/^-/, ''))
-  checkNames(parameters, 'fields', shownFields(list.fields), (text) => text)
+  checkNames(parameters, 'fields', shownFields(list.fields))
   checkNames(
     parameters,
     'expand',
     list.expand.map(({ name }) => name),
-    (text) => text,
   )
 }
 
-/** @param nameOf what of a part between commas must be one of `allowed` */
+/** @param nameOf returns the name in one of the comma-separated parts */
 function checkNames(
   parameters: Parameters,
   parameter: string,
   allowed: readonly string[],
-  nameOf: (part: string) => string,
+  nameOf = (part: string): string => part,
 ): void {
+  const text = parameters[parameter]
   // Forms send the empty text for a field that nobody filled in.
-  const parts = (parameters[parameter] || undefined)?.split(',').map((part) => part.trim())
-  const wrong = parts?.find((part) => !allowed.includes(nameOf(part)))
+  if (text === undefined || text === '') return
+  const wrong = text
+    .split(',')
+    .map((part) => part.trim())
+    .find((part) => !allowed.includes(nameOf(part)))
   if (wrong !== undefined) throw unreadable(parameter, wrong, `one of ${allowed.join(', ')}`)
 }
 

@@ -50,7 +50,7 @@ export interface QueryShape {
  * The statement of a page. Its values are those of the filters, in order, then the key values or the offset.
  *
  * A page after a key is an index seek, never `a > ? or (a = ? and b > ?)`: both engines run that as a filter over all rows from
- * the first one on. Where the rows after a key lie in several ranges (ranges.ts), each range is sought with a limit of its own,
+ * the first one on. Where the rows after a key lie in several ranges (rangesAfter), each range is sought with a limit of its own,
  * and their few rows are merged.
  */
 export function planPage(shape: QueryShape, engine: Engine): Plan {

@@ -85,9 +85,9 @@ function scopesOf({ choices }: ListDeclaration, next: CursorScope): CursorScopes
 }
 
 /**
- * Returns the function that reads requests for one row. The row is found by a filter of its key, after the conditions of `where`: a row
- * that the caller may not see is as absent as one that does not exist.
- * @param known the names of all parameters that the call has
+ * Returns the function that reads requests for one row. The conditions of `where` apply besides the key: a row that the caller may not
+ * see is as absent as one that does not exist.
+ * @param known the names of all parameters of the endpoint
  */
 export function rowQueriesOf(
   list: ListDeclaration,
@@ -95,7 +95,7 @@ export function rowQueriesOf(
 ): (request: { key: string; url: string; caller: Principal | undefined }) => Query {
   const readParameters = parametersOf(list, known)
   const filters: Filter[] = [{ parameter: 'key', field: list.key, kind: 'equals', description: '' }]
-  // A text that is no key is the key of no row.
+  // A text that cannot be a key matches no row: 404, not 400.
   const ofRow: ListDeclaration = { ...list, name: `${list.name} by key`, filters, strict: false }
   return ({ key, url, caller }) => readQuery(ofRow, { ...readParameters(rawQuery(url)), key }, caller)
 }
@@ -146,7 +146,7 @@ const maxCachedUrl = 1_000
 
 /**
  * Returns the function that reads requests of one list. Queries are cached: reading one takes longer than reading its page.
- * @param known the names of all parameters that the call has
+ * @param known the names of all parameters of the endpoint
  */
 export function queriesOf(
   list: ListDeclaration,

@@ -211,7 +211,7 @@ export const Summary = closedObject({
   hasMore: Type.Boolean({ description: `Whether there are more than ${mostGroups} groups.` }),
 })
 
-/** The parameters that select what an item shows. */
+/** The parameters that select an item's fields and expansions. */
 export function itemParameters(list: ListDeclaration): Record<string, TSchema> {
   const fields = Type.String({
     description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`,
@@ -251,7 +251,7 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
 function groupText({ filters }: ListDeclaration, { group }: Filter): string {
   if (group === undefined) return ''
   const names = filters.filter((other) => other.group === group).map(({ parameter }) => parameter)
-  return `Of the filters ${names.join(', ')} that a request has, an item must pass one.`
+  return `An item must pass one of the filters ${names.join(', ')} that the request has.`
 }
 
 /** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
@@ -298,13 +298,13 @@ export function effectOf(
   return effects[kind]
 }
 
-/** Filters by values that an enum lists. */
+/** The kinds whose values must be among those of an enum. */
 const valueKinds = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn'])
 
 function valuesText({ kind }: Filter, { values }: Field): string {
   const form =
     kind === 'in' || kind === 'notIn'
-      ? `Comma-separated or repeated, at most ${maxFilterValues}; a comma within a value is written \`\\,\`, or the value stands in double quotes.`
+      ? `Comma-separated or repeated, at most ${maxFilterValues}; write a comma within a value as \`\\,\`, or quote the value.`
       : ''
   return values && valueKinds.has(kind) ? `${form} Values: ${values.join(', ')}.`.trim() : form
 }

@@ -10,9 +10,9 @@ import {
 } from './list.ts'
 
 /**
- * A TypeScript module that exports the interface `Lists`: for each path the types of rows, expansions, filters and sorts, as
- * `createListClient` of `postern-client/api` reads them.
- * @param lists with `nullable` of all fields known; a field without it may be null
+ * A TypeScript module that exports the interface `Lists` for `createListClient` of `postern-client/api`: the types of rows, expansions,
+ * filters and sorts of each path.
+ * @param lists the lists; a field whose `nullable` is unknown may be null
  */
 export function typesOfLists(lists: readonly ListDeclaration[]): string {
   const entries = lists.map((list) => `${comment(list.summary, '  ')}  '${list.path}': ${listType(list)}\n`)
@@ -73,7 +73,7 @@ function expansionType({ fields, many }: Expansion): string {
   return `{ data: ${objectType(shownTypes(fields), '      ')}[]; hasMore: boolean }`
 }
 
-/** Per type: of a value in a row, and of one that a filter takes. A number would lose digits of a `bigint`. */
+/** The TypeScript types of a value in a row, and of a filter's value. A number would lose digits of a `bigint`. */
 const valueTypes: Record<FieldType, { shown: string; taken: string }> = {
   text: { shown: 'string', taken: 'string' },
   enum: { shown: 'string', taken: 'string' },

@@ -19,7 +19,7 @@ export function coerced(schema: TSchema & { description?: string; default?: unkn
 /** The items per page of most lists. */
 const usualLimits = { default: 20, max: 100 }
 
-/** The parameter that readLimit reads. @param strict whether the list refuses what is no number */
+/** The parameter that readLimit reads. @param strict whether the list rejects invalid numbers */
 export function limitParameter({ default: fallback, max } = usualLimits, strict = false) {
   const others = strict
     ? `A number above ${max} becomes ${max}.`
@@ -50,7 +50,7 @@ export function readPageRequest(
   return { limit: readLimit(limit, limits), cursor }
 }
 
-/** The parameter that readPage reads. @param strict whether the list refuses what is no number */
+/** The parameter that readPage reads. @param strict whether the list rejects invalid numbers */
 export function pageParameter(strict = false) {
   const others = 'A fraction is cut off. A number below 1, or a text that is not a number, becomes 1.'
   return Type.Optional(

@@ -362,7 +362,7 @@ onEachEngine('lists against their tables', (engine) => {
         assert.match(error.message, /\/a: there is no table or view nowhere/)
         assert.match(error.message, /\/b: orders has no column x/)
         for (const path of ['/products', '/users', '/healthz'])
-          assert.ok(error.message.includes(`${path}: the service has a call with this path`))
+          assert.ok(error.message.includes(`${path}: the service has an endpoint with this path`))
         for (const name of ['users', 'products', 'posts'])
           assert.ok(error.message.includes(`/my-${name}: the service has a list with the name ${name}`))
         return true

@@ -258,7 +258,7 @@ onEachEngine('a declared list', (engine) => {
     assert.match(described['state']!, /equals the value\. Values: new, done, odd\.$/)
     assert.match(
       described['small']!,
-      /one of the values\. Comma-separated or repeated, at most 50; a comma within a value is written `\\,`, or the value stands in double quotes\.$/,
+      /one of the values\. Comma-separated or repeated, at most 50; write a comma within a value as `\\,`, or quote the value\.$/,
     )
     assert.equal(described['whose'] ?? '', '', 'a hidden field is not named')
   })

@@ -112,7 +112,7 @@ onEachEngine('one row of a list', (engine) => {
     await createTables(url, ['create table people (login text primary key, name text not null)'])
     await assert.rejects(
       startTestService(engine, { databaseUrl: url, config: { listing: { lists: [taken] } } }),
-      /\/auth: `one` is not possible, because the service has a call with the path \/auth\/\{…\}/,
+      /\/auth: `one` is not possible: the service has an endpoint with the path \/auth\/\{…\}/,
     )
   })
 })

@@ -283,7 +283,7 @@ function missingSearchIndexes(
   })
 }
 
-/** Indexes for filters by parts of texts and of JSON, each with all of the filters that it serves. */
+/** The missing indexes for filters by parts of texts, members of JSON and elements of arrays, each with all filters that it serves. */
 function missingPartIndexes(
   list: ListDeclaration,
   { definitions, kind }: Table,
@@ -306,7 +306,7 @@ function missingPartIndexes(
   return [...advised].map(([statement, queries]) => ({ queries, statement }))
 }
 
-/** The statement that creates the index of the column in lower case, or of its trigrams; `undefined` if there is one. */
+/** The statement that creates the index on the column in lower case, or on its trigrams; `undefined` if it exists. */
 function missingPartIndex(
   list: ListDeclaration,
   { kind, field: name, index }: Filter,
@@ -333,7 +333,7 @@ function missingPartIndex(
     : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
 }
 
-/** The same for a member of JSON, or for the elements of an array. Only a table of its own serves the elements on SQLite. */
+/** The same for a member of JSON or the elements of an array. No index of SQLite serves the elements. */
 function missingJsonIndex(
   list: ListDeclaration,
   { kind, member, field: name }: Filter,
@@ -407,7 +407,7 @@ export function knownFields(
   return Object.fromEntries(known)
 }
 
-/** What a type of PostgreSQL changes about the filters of its columns. */
+/** What a PostgreSQL type changes about filters. */
 function factsOfColumn(
   column: TableColumn | undefined,
 ): Pick<Field, 'stored' | 'ignoresCase' | 'operators' | 'array'> {

@@ -146,7 +146,7 @@ interface DeclaredQueries {
 /** The queries that a declaration allows. The reverse of a sort is not among them: it reads the same index backward. */
 export function declaredQueries(list: ListDeclaration): DeclaredQueries {
   const byDefault = defaultOrder(list)
-  // The reverse of an order with nulls at a fixed end is another index.
+  // With nulls at a fixed end, each direction needs an index of its own.
   const names = list.sort.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
   const sorts = names.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
   const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: byDefault }))

@@ -38,7 +38,7 @@ const stateOf = ({ url }: FastifyRequest): string | undefined =>
 /** Callbacks with one state in a minute. A sign-in comes back once; many callbacks with one state are guesses of the browser's cookie. */
 const perState = { max: 30, value: stateOf }
 
-/** GET /auth/{provider}/callback: finishes a sign-in. The checks are in callback.ts. */
+/** GET /auth/{provider}/callback: finishes a sign-in. */
 export function callbackRoute(routes: App, parts: LoginServices): void {
   routes.get(
     '/auth/:provider/callback',

@@ -137,7 +137,7 @@ export class ProviderServerCache {
     const client = await import('openid-client')
     const { provider, clock, timeout } = this.#parts
     const configuration = new client.Configuration(
-      // response-issuer.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
+      // provider-client.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
       // id_token is verified with.
       { ...metadata, authorization_response_iss_parameter_supported: false },
       clientId,

@@ -43,7 +43,7 @@ const requested = { email: null, email_verified: null, preferred_username: null,
 
 /**
  * OpenID Connect. The `scope` of its token response is an array, and errors have a `message` instead of `error`;
- * normalize-token-response.ts handles both.
+ * token-response-cache.ts handles both.
  */
 const twitch: Preset = {
   label: 'Twitch',

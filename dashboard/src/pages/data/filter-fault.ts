@@ -14,7 +14,7 @@ const anyText = new Set<ListFilter['operator']>([
   'positiveWhenTrue',
 ])
 
-/** What is wrong with the value of a filter: the service ignores a filter that it cannot read. */
+/** What is wrong with a filter's value. A list that is not strict would ignore the filter. */
 export function filterFault(filter: ListFilter, value: string): string | undefined {
   const isList = filter.operator === 'in' || filter.operator === 'notIn'
   const parts = isList ? value.split(',') : [value]

@@ -10,7 +10,7 @@ export interface ListType {
   one: boolean
 }
 
-/** An interface whose members are the types of lists by path. */
+/** The types of lists by path. */
 export type ListTypes<L> = { [Path in keyof L]: ListType }
 
 export type PathIn<L> = keyof L & string
@@ -20,7 +20,7 @@ type OnePathIn<L extends ListTypes<L>> = {
   [Path in PathIn<L>]: L[Path]['one'] extends true ? Path : never
 }[PathIn<L>]
 
-/** What a row shows: `fields`, by default all, and no expansion that `expand` does not name. */
+/** What a row contains: `fields` (default: all), and the expansions in `expand`. */
 interface Shown<F, E> {
   fields?: readonly F[] | undefined
   expand?: readonly E[] | undefined
@@ -28,7 +28,7 @@ interface Shown<F, E> {
 
 type Sort<S extends string> = S | `-${S}`
 
-/** The filters and the order of a list. An array of a filter is one of its values; an empty one is an error. */
+/** Filters, order and fields. A filter with an array keeps rows with one of the values; an empty array is an error. */
 export type ListParameters<L extends ListType, F = FieldIn<L>, E = ExpansionIn<L>> = L['filters'] &
   Shown<F, E> & {
     /** Descending with a leading `-`. */
@@ -69,16 +69,16 @@ interface Pages {
   keyset: { nextCursor: string | number | null }
 }
 
-/** A page; where a list has several kinds, one of them. */
+/** A page. Of a list with several kinds of pages, it is any of them. */
 export type ListPage<L extends ListType, Row> = { data: Row[] } & Pages[L['pages']]
 
 interface Options {
   signal?: AbortSignal | undefined
 }
 
-/** The declared lists of the service, typed by the interface that `postern types` writes. */
+/** Reads declared lists, typed by the interface that `postern types` writes. */
 export interface ListClient<L extends ListTypes<L>> {
-  /** All rows, page after page, fetched as they are read. */
+  /** All rows. Pages are fetched as you read. */
   list: <P extends PathIn<L>, F extends FieldIn<L[P]> = FieldIn<L[P]>, E extends ExpansionIn<L[P]> = never>(
     path: P,
     parameters?: ListParameters<L[P], F, E>,
@@ -119,7 +119,7 @@ export function createListClient<L extends ListTypes<L>>(options: ClientOptions)
 
 const names = new Set(['sort', 'fields', 'expand'])
 
-/** The query of the parameters, as texts. @throws TypeError for a filter by none of its values: without the parameter, it would select all rows. */
+/** The query of the parameters, as texts. @throws TypeError for an empty array: without the filter, the request would return all rows. */
 export function queryOf(parameters: object = {}): Record<string, unknown> {
   const entries = Object.entries(parameters).flatMap(([name, value]: [string, unknown]) => {
     if (!Array.isArray(value)) return [[name, textOf(value)]]
