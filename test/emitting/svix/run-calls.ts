@@ -76,6 +76,8 @@ export async function runCalls(target: Target): Promise<Answer[]> {
   const answers: Answer[] = []
   for (const call of readCalls()) {
     const { status, body } = await answerOf(target, call, values)
+    // Lists are in the order of creation, to the millisecond.
+    if (call.method !== 'GET') await sleep(2)
     for (const [name, path] of call.saves) {
       const value = at(body, path)
       values.set(name, typeof value === 'string' ? value : 'none')
