@@ -263,7 +263,7 @@ create index invoices_by_amount on invoices (amount, id);
 const test = `import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestKit, type TestKit } from 'postern/testing'
-import config from './init/postern.config.ts'
+import config from './postern.config.ts'
 
 let kit: TestKit
 before(async () => {
