@@ -78,7 +78,7 @@ export class GuardedHost {
   }
 
   /**
-   * The rules of which each must hold for a request: one, unless applications may read its path or method in several ways.
+   * The rules for a request, all of which must hold. There is one, unless applications may read its path or method in several ways.
    * @param methods as `methodsOf` returns them
    */
   rulesFor(path: string, methods: readonly string[]): readonly Rule[] {

@@ -285,7 +285,7 @@ function range(operator: '>=' | '>' | '<=' | '<', passing: 'above' | 'below'): K
   }
 }
 
-/** A text as a value of a field; `undefined` if it is none. */
+/** The value of a field that a text stands for; `undefined` if the text is not a value of the field. */
 export function readValue(text: string, field: Field): ValuePosition {
   if (field.values && !field.values.includes(text)) return undefined
   return fieldTypes[field.type].read(text, field)

@@ -151,7 +151,7 @@ function conditionOn(field: string, declared: Field, condition: ConditionValue):
   return values.length === 0 ? undefined : { filter: filter('in'), ...oneOf(values) }
 }
 
-/** Types whose values the database would convert: a text that is none would be an error there. */
+/** Types whose values the database would convert. A text that it cannot convert would be an error there. */
 const converted: ReadonlySet<Field['type']> = new Set([
   'integer',
   'bigint',

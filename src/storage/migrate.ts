@@ -160,10 +160,10 @@ function checksumOf(statements: string): string {
 
 /** Milliseconds for one migration, and to wait for a concurrent one. */
 const longestMigration = 24 * 3_600_000
-/** Milliseconds of a wait for a concurrent one before it is told: most have nothing to do. */
+/** Milliseconds to wait for a concurrent migration before the log says so: most have nothing to do. */
 const waitToldAfter = 5_000
 
-/** How a wait for the migration of another process is told. */
+/** How the wait for the migration of another process is reported. */
 export interface MigrationOptions {
   /** Called once, when another process has kept this one waiting for five seconds. Only on PostgreSQL. */
   readonly onWait?: () => void

@@ -105,7 +105,7 @@ onEachEngine('filters by JSON', (engine) => {
   })
 })
 
-test('members that cannot be are refused', () => {
+test('invalid members of JSON stop the start', () => {
   const fault = (filter: object) => {
     try {
       readLists({ lists: [{ ...things, filters: { x: filter } } as never] })

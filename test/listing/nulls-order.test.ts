@@ -147,7 +147,7 @@ onEachEngine('the place of nulls', (engine) => {
   })
 })
 
-test('a place that is none is refused', () => {
+test('another place of nulls than first and last stops the start', () => {
   const wrong = { ...lists[0]!, sort: [{ field: 'a', nulls: 'middle' }] }
   assert.throws(() => readLists({ lists: [wrong as never] }), /nulls: 'first' or 'last'/)
 })

@@ -261,7 +261,7 @@ onEachEngine('operators of filters', (engine) => {
   })
 })
 
-test('groups of filters that cannot be are refused', () => {
+test('invalid groups of filters stop the start', () => {
   const faults = (or: Record<string, string[]>) => {
     try {
       readLists({ lists: [list({ ...things, or })] })

@@ -210,7 +210,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     assert.equal(await acrOf({}), 'c1 c2')
     assert.equal(await acrOf({ acr_values: 'c3 c2' }), 'c2')
     assert.equal(await acrOf(essential(['c2'])), 'c2')
-    assert.equal((await errorOf(essential(['c1 c2'])))[0], undefined, 'a value with a space is none')
+    assert.equal((await errorOf(essential(['c1 c2'])))[0], undefined, 'a value with a space is not an acr')
     assert.equal((await errorOf(essential(['c3'])))[0], 'unmet_authentication_requirements')
   })
 })

@@ -218,7 +218,7 @@ export class ClaimPasses {
     this.#parts = parts
   }
 
-  /** Whether the last pass left no due event, and nothing since then tells of one. */
+  /** Whether the last pass left no due event, and no signal of a new one has come since. */
   get isCaughtUp(): boolean {
     return this.#due === 'none'
   }

@@ -55,7 +55,7 @@ export function wrongUses(client: Client): void {
   client.list('/orders', { id: [1] })
   // @ts-expect-error: the list does not sort by it
   client.list('/orders', { sort: '-status' })
-  // @ts-expect-error: of several, one is none
+  // @ts-expect-error: the list does not sort by one of them
   client.list('/orders', { sort: ['total', 'status'] })
   // @ts-expect-error: no such field
   client.list('/orders', { fields: ['id', 'totl'] })
