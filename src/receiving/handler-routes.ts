@@ -27,7 +27,8 @@ const Handler = closedObject({
   forwardTo: nullable(Type.String(), 'The address that events are posted to, without its query'),
   slots: Type.Integer({ description: 'Events that it handles at once' }),
   slotsOf: Type.Enum(['all processes', 'source and process'], {
-    description: 'What the slots are counted for: a declared concurrency holds for all processes together',
+    description:
+      'Whether the slots are shared by all processes, as with a declared concurrency, or each source in each process has its own',
   }),
   timeoutSeconds: Type.Number(),
   ordered: Type.Boolean({ description: 'Whether it declares an order key' }),

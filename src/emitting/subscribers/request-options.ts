@@ -99,7 +99,7 @@ const ourPrefixes = ['content-', 'webhook-', 'svix-', 'proxy-', 'sec-', ':']
 
 /**
  * Validates the custom headers of a subscriber and converts names to lowercase. The value `[redacted]` selects the stored value in
- * `before`, so that a client can send back what it read. Without a stored value it is refused.
+ * `before`, so that a client can send back what it read. If there is no stored value, it is an error.
  * @throws Problem `invalid-body`
  */
 export function readCustomHeaders(
