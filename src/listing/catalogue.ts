@@ -4,7 +4,7 @@ import type { Principal } from '../http/access/principal.ts'
 import type { App } from '../http/app.ts'
 import { exportFormats, type ExportFormat } from './export.ts'
 import { fieldTypes } from './field-types.ts'
-import { filterKinds } from './filters.ts'
+import { comparedField, filterKinds } from './filters.ts'
 import { fieldOf, shownFields, type Field, type ListDeclaration } from './list.ts'
 import { listAccess } from './routes.ts'
 import { effectOf } from './schema.ts'
@@ -154,7 +154,7 @@ function viewFilter(
   list: ListDeclaration,
   filter: ListDeclaration['filters'][number],
 ): Static<typeof FilterView> {
-  const field = fieldOf(list, filter.field)
+  const field = comparedField(list, filter)
   return {
     parameter: filter.parameter,
     operator: filter.kind,

@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../config/environment.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } from './config.ts'
-import type { Expansion, Field, Filter, ListDeclaration } from './list.ts'
+import { type Expansion, type Field, type Filter, type ListDeclaration, takenBy } from './list.ts'
 import { fieldTypes } from './field-types.ts'
-import { filterKinds, partKinds } from './filters.ts'
+import { filterKinds } from './filters.ts'
 import { validateSummaries } from './summaries.ts'
 import { keysetTypes } from './pages/page.ts'
 
@@ -113,8 +113,6 @@ const countModes: readonly string[] = ['exact', 'estimate', 'none']
 const largestPage = 1_000
 /** Rows of another table in one item. */
 const mostExpanded = 100
-/** Filters that only work on text fields. */
-const textFilters = new Set<Filter['kind']>(['prefix', 'search', ...partKinds])
 
 /** Validates what the types of a declaration cannot express. Returns one sentence for each fault. */
 function validateList(options: List): string[] {
@@ -209,7 +207,7 @@ function filterFault(
   if (!Object.hasOwn(fields, field)) return `names ${field}, which is not a field`
   const { type } = fields[field]!
   if (kind === 'flag' && type !== 'boolean') return `needs a boolean field, and ${field} is ${type}`
-  if (textFilters.has(kind) && type !== 'text') return `needs a text field, and ${field} is ${type}`
+  if (takenBy[kind] === 'text' && type !== 'text') return `needs a text field, and ${field} is ${type}`
   if (member !== undefined) return memberFault(member, kind, type)
   if (kind === 'has') return type === 'json' ? undefined : `needs a json field, and ${field} is ${type}`
   if (type === 'json' && kind !== 'null')

@@ -12,6 +12,7 @@ import {
   type Filter,
   type KindRules,
   type ListDeclaration,
+  takenBy,
 } from './list.ts'
 import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
@@ -68,7 +69,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     },
   },
   iprefix: {
-    read: readPart((text) => [text, text + highestCharacter]),
+    read: (text) => readPart(text, [text, text + highestCharacter]),
     // The database lowers both sides, because SQLite lowers ASCII letters only.
     sql({ column, value, engine, list, applied }) {
       const low = loweredColumn(column, fieldOf(list, applied.filter.field), engine)
@@ -114,11 +115,9 @@ export const filterKinds: Record<FilterKind, KindRules> = {
 const highestCharacter = '\u{10ffff}'
 
 /** Reads a part of a text. The empty text is part of every text. */
-function readPart(valuesOf: (text: string, field: Field) => KeyValue[]): KindRules['read'] {
-  return (text, field) => {
-    if (!isStorableText(text) || text.length > maxLength) return { unreadable: 'none' }
-    return text === '' ? 'all' : { values: valuesOf(text, field) }
-  }
+function readPart(text: string, values: readonly KeyValue[], variant = ''): FilterEffect | Unreadable {
+  if (!isStorableText(text) || text.length > maxLength) return { unreadable: 'none' }
+  return text === '' ? 'all' : { values, variant }
 }
 
 /** The expression of a column in lower case, as in the index for `iprefix`. */
@@ -163,8 +162,9 @@ export function comparedField(
   list: Pick<ListDeclaration, 'name' | 'fields'>,
   { field, member }: Filter,
 ): Field {
-  const { column, description } = fieldOf(list, field)
-  return member === undefined ? fieldOf(list, field) : { type: 'text', column, description, nullable: true }
+  const declared = fieldOf(list, field)
+  const { column, description, hidden = false } = declared
+  return member === undefined ? declared : { type: 'text', column, description, hidden, nullable: true }
 }
 
 /** The fewest characters that a trigram index finds. */
@@ -176,12 +176,13 @@ const trigram = 3
  * @param folded whether it ignores case
  */
 function substring(folded: boolean): KindRules {
-  const rules: KindRules = {
-    read: readPart((text, { mixed }) =>
-      mixed
+  return {
+    read(text, { mixed }) {
+      const values = mixed
         ? [text, `"${text.replaceAll('"', '""')}"`]
-        : [`%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`],
-    ),
+        : [`%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`]
+      return readPart(text, values, Array.from(text).length < trigram ? 'short' : '')
+    },
     sql({ column, value, plain, engine, list, applied: { filter, variant } }) {
       const { ignoresCase } = fieldOf(list, filter.field)
       if (engine === 'postgres')
@@ -193,14 +194,6 @@ function substring(folded: boolean): KindRules {
       if (filter.index === undefined || variant === 'short') return found
       // Depending on its tokenizer, the FTS5 table ignores case and accents: it finds all of the rows, and others.
       return `${found} and ${quote('rowid')} in (select rowid from ${quoteTable(filter.index)} where ${column} match ${plain()})`
-    },
-  }
-  return {
-    ...rules,
-    read(text, field, parameter) {
-      const effect = rules.read(text, field, parameter)
-      const isShort = typeof effect === 'object' && 'values' in effect && Array.from(text).length < trigram
-      return isShort ? { ...effect, variant: 'short' } : effect
     },
   }
 }
@@ -399,7 +392,7 @@ function effectOf(
 
 /** What a filter's value must be, for an error. */
 function allowedValues({ kind }: Filter, { type, values }: Field): string {
-  if (kind === 'null' || kind === 'positiveWhenTrue' || type === 'boolean') return '`true` or `false`'
+  if (takenBy[kind] === 'boolean' || type === 'boolean') return '`true` or `false`'
   if (values) return `one of ${values.join(', ')}`
   if (partKinds.has(kind)) return `a text of at most ${maxLength} characters without U+0000`
   return fieldTypes[type].form ?? 'a text without the character U+0000'

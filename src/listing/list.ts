@@ -6,6 +6,7 @@ import type { TimeForm } from './stored-times.ts'
 import type {
   ExpandOptions,
   FieldOptions,
+  FilterKind,
   FilterOptions,
   ListOptions,
   NullsPlace,
@@ -41,6 +42,27 @@ export interface Filter extends FilterOptions {
   group?: string
   /** For lists of the service: replaces those of the kind, which then only describes the parameter. */
   rules?: KindRules
+}
+
+/** What each kind takes: one value of the field or several, an element of its array, any text, or `true` and `false`. */
+export const takenBy: Record<FilterKind, 'value' | 'values' | 'element' | 'text' | 'boolean'> = {
+  equals: 'value',
+  in: 'values',
+  not: 'value',
+  notIn: 'values',
+  atLeast: 'value',
+  atMost: 'value',
+  above: 'value',
+  below: 'value',
+  has: 'element',
+  prefix: 'text',
+  iprefix: 'text',
+  contains: 'text',
+  icontains: 'text',
+  search: 'text',
+  flag: 'boolean',
+  null: 'boolean',
+  positiveWhenTrue: 'boolean',
 }
 
 /** A filter with its values in one query. */

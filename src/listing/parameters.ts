@@ -1,7 +1,7 @@
 import { Problem } from '../errors.ts'
 import { readPairs } from '../http/requests/parameters.ts'
 import { readWholeNumber } from '../paging/parameters.ts'
-import { countModesOf, shownFields, type ListDeclaration } from './list.ts'
+import { countModesOf, shownFields, takenBy, type ListDeclaration } from './list.ts'
 
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>
@@ -25,7 +25,7 @@ export function parametersOf(
 ): (query: string) => Parameters {
   const listed = new Set(
     list.choices
-      ? list.filters.filter(({ kind }) => kind === 'in' || kind === 'notIn').map(({ parameter }) => parameter)
+      ? list.filters.filter(({ kind }) => takenBy[kind] === 'values').map(({ parameter }) => parameter)
       : [],
   )
   const names = new Set(known)

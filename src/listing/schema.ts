@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
 import { csvParameters } from './parameters.ts'
-import { comparedField, maxFilterValues, partKinds } from './filters.ts'
+import { comparedField, maxFilterValues } from './filters.ts'
 import {
   countModesOf,
   type Expansion,
@@ -10,6 +10,7 @@ import {
   type Filter,
   type ListDeclaration,
   shownFields,
+  takenBy,
 } from './list.ts'
 import { mostGroups, summaryChoices } from './summaries.ts'
 import { closedObject } from '../http/schemas/schemas.ts'
@@ -234,8 +235,7 @@ function cursorText({ pages, choices, key }: ListDeclaration): string {
 }
 
 function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
-  const { kind, field: name, member } = filter
-  const field = member === undefined ? fieldOf(list, name) : comparedField(list, filter)
+  const field = comparedField(list, filter)
   const description = [
     filter.description || effectOf(list, filter, field),
     valuesText(filter, field),
@@ -243,8 +243,10 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   ]
     .filter((text) => text !== '')
     .join(' ')
-  if (kind === 'flag' || kind === 'null') return coerced(Type.Boolean({ description }))
-  if (ofTexts.has(kind) || shownAsText.has(field.type)) return Type.String({ description })
+  const takes = takenBy[filter.kind]
+  // The lists of the specification take any text for it.
+  if (takes === 'boolean' && filter.kind !== 'positiveWhenTrue') return coerced(Type.Boolean({ description }))
+  if (takes !== 'value' || shownAsText.has(field.type)) return Type.String({ description })
   return coerced(fieldSchemas[field.type](description))
 }
 
@@ -254,16 +256,7 @@ function groupText({ filters }: ListDeclaration, { group }: Filter): string {
   return `An item must pass one of the filters ${names.join(', ')} that the request has.`
 }
 
-/** Filters that accept any text, and types whose values no schema distinguishes from other texts. */
-const ofTexts = new Set<Filter['kind']>([
-  'in',
-  'notIn',
-  'has',
-  'positiveWhenTrue',
-  'prefix',
-  'search',
-  ...partKinds,
-])
+/** Types whose values no schema distinguishes from other texts. */
 const shownAsText = new Set<Field['type']>(['text', 'enum', 'numeric', 'timestamp', 'timeText'])
 
 /** The description of a filter whose declaration has none. The name of a hidden field is not shown. */
@@ -298,13 +291,10 @@ export function effectOf(
   return effects[kind]
 }
 
-/** The kinds whose values must be among those of an enum. */
-const valueKinds = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn'])
-
 function valuesText({ kind }: Filter, { values }: Field): string {
   const form =
-    kind === 'in' || kind === 'notIn'
+    takenBy[kind] === 'values'
       ? `Comma-separated or repeated, at most ${maxFilterValues}; write a comma within a value as \`\\,\`, or quote the value.`
       : ''
-  return values && valueKinds.has(kind) ? `${form} Values: ${values.join(', ')}.`.trim() : form
+  return values && takenBy[kind].startsWith('value') ? `${form} Values: ${values.join(', ')}.`.trim() : form
 }

@@ -3,10 +3,10 @@ import { comparedField } from './filters.ts'
 import {
   type Expansion,
   type Field,
-  fieldOf,
   type Filter,
   type ListDeclaration,
   shownFields,
+  takenBy,
 } from './list.ts'
 
 /**
@@ -92,17 +92,13 @@ const valueTypes: Record<FieldType, { shown: string; taken: string }> = {
   json: { shown: 'unknown', taken: 'string | number | boolean' },
 }
 
-const ofTexts = new Set<Filter['kind']>(['prefix', 'iprefix', 'contains', 'icontains', 'search'])
-const ofBooleans = new Set<Filter['kind']>(['flag', 'null', 'positiveWhenTrue'])
-const ofEqualValues = new Set<Filter['kind']>(['equals', 'in', 'not', 'notIn'])
-
 function filterType(list: ListDeclaration, filter: Filter): string {
-  const { kind, member } = filter
-  if (ofBooleans.has(kind)) return 'boolean'
-  if (ofTexts.has(kind)) return 'string'
-  const { type, values } = member === undefined ? fieldOf(list, filter.field) : comparedField(list, filter)
-  const taken = values && ofEqualValues.has(kind) ? union(values) : valueTypes[type].taken
-  return kind === 'in' || kind === 'notIn' ? `readonly (${taken})[]` : taken
+  const takes = takenBy[filter.kind]
+  if (takes === 'boolean') return 'boolean'
+  if (takes === 'text') return 'string'
+  const { type, values } = comparedField(list, filter)
+  const taken = values ? union(values) : valueTypes[type].taken
+  return takes === 'values' ? `readonly (${taken})[]` : taken
 }
 
 function union(values: readonly string[]): string {

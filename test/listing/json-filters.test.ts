@@ -82,6 +82,17 @@ onEachEngine('filters by JSON', (engine) => {
     assert.deepEqual(await ids("city=' or 1=1--"), [])
   })
 
+  test('GET /lists describes a member as the text that it is compared as', async () => {
+    interface Described {
+      path: string
+      filters: { parameter: string; type: string }[]
+    }
+    const { data } = (await (await opened.service.admin('/lists')).json()) as { data: Described[] }
+    const { filters } = data.find(({ path }) => path === '/documents')!
+    const typeOf = (name: string) => filters.find(({ parameter }) => parameter === name)!.type
+    assert.deepEqual(['size', 'homeless', 'element'].map(typeOf), ['text', 'text', 'json'])
+  })
+
   test('elements of arrays', async () => {
     assert.deepEqual(await ids('element=Bern'), [4])
     assert.deepEqual(await ids('tag=a,b'), [0, 1, 2, 3, 4, 5, 6, 7])

@@ -1,13 +1,14 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
-import { type Expansion, type Field, type Filter, type ListDeclaration, sortKeyOf } from '../list.ts'
+import type { Expansion, Field, Filter, ListDeclaration } from '../list.ts'
 import { indexName } from '../names.ts'
 import {
-  missingIndex,
+  missingFilterIndexes,
   type MissingIndex,
   missingIndexes,
   type MissingIndexes,
+  missingManyIndex,
   validateRowAccess,
 } from './index-advice.ts'
 import { missingConfigurations } from './inspect.postgres.ts'
@@ -16,7 +17,7 @@ import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-t
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
 import type { FieldType } from '../field-types.ts'
-import { isTextArray, loweredColumn, memberColumn, partKinds } from '../filters.ts'
+import { partKinds } from '../filters.ts'
 
 /** A declared list, checked against the database. */
 export interface CheckedList {
@@ -65,12 +66,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
   return {
     list,
     faults,
-    missing: [
-      ...advice.missing,
-      ...missingSearchIndexes(list, table, engine),
-      ...missingPartIndexes(list, table, engine),
-      ...expansions.missing,
-    ],
+    missing: [...advice.missing, ...missingFilterIndexes(list, table, engine), ...expansions.missing],
     missingForPairs: advice.forPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
@@ -204,18 +200,6 @@ function validateExpansion(
   return faults
 }
 
-/** Without an index on the key and the order, each item of a page would read the whole other table. */
-function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
-  const { name, table, key, many } = expansion
-  if (!many || other.kind === 'view') return []
-  const wanted = {
-    query: `expand=${name}`,
-    equal: [key],
-    order: many.order.map((text) => sortKeyOf(expansion, text)),
-  }
-  return missingIndex(table, wanted, other.indexes, engine)
-}
-
 /** Checks what filters of a list need besides its table: text search configurations, or FTS5 tables. */
 async function validateSearch(database: Database, list: ListDeclaration, table: Table): Promise<string[]> {
   const needsTable = ({ kind, index }: Filter): boolean =>
@@ -265,109 +249,6 @@ async function validateConfigurations(
     filters.flatMap(({ configuration }) => configuration ?? []),
   )
   return missing.map((name) => `there is no text search configuration ${name}: \\dF in psql lists them`)
-}
-
-function missingSearchIndexes(
-  list: ListDeclaration,
-  { definitions, kind }: Table,
-  engine: Engine,
-): MissingIndex[] {
-  if (engine !== 'postgres' || kind === 'view') return []
-  return searchFilters(list).flatMap(({ field, parameter, configuration = 'simple' }) => {
-    const { column } = list.fields[field]!
-    const exists = definitions.some(
-      (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
-    )
-    const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
-    return exists ? [] : [{ queries: [`${parameter}=…`], statement }]
-  })
-}
-
-/** The missing indexes for filters by parts of texts, members of JSON and elements of arrays, each with all filters that it serves. */
-function missingPartIndexes(
-  list: ListDeclaration,
-  { definitions, kind }: Table,
-  engine: Engine,
-): MissingIndex[] {
-  if (kind === 'view') return []
-  const known = definitions.map(withoutQuotes)
-  const advised = new Map<string, string[]>()
-  for (const filter of list.filters) {
-    const { kind, member } = filter
-    const statement =
-      kind === 'has' || member !== undefined
-        ? missingJsonIndex(list, filter, known, engine)
-        : partKinds.has(kind)
-          ? missingPartIndex(list, filter, known, engine)
-          : undefined
-    if (statement === undefined) continue
-    advised.set(statement, [...(advised.get(statement) ?? []), `${filter.parameter}=…`])
-  }
-  return [...advised].map(([statement, queries]) => ({ queries, statement }))
-}
-
-/** The statement that creates the index on the column in lower case, or on its trigrams; `undefined` if it exists. */
-function missingPartIndex(
-  list: ListDeclaration,
-  { kind, field: name, index }: Filter,
-  known: readonly string[],
-  engine: Engine,
-): string | undefined {
-  const field = list.fields[name]!
-  const column = quote(field.column)
-  const create = (what: string, on: string): string =>
-    `${engine === 'postgres' ? 'create index concurrently' : 'create index'} ${quote(indexName(list.table, `${what}_${field.column}`))} on ${quoteTable(list.table)} ${on};`
-  if (kind === 'iprefix') {
-    const [expression, collation = ''] = loweredColumn(column, field, engine).split(/(?= collate )/)
-    const [inner] = withoutQuotes(expression!).split('::')
-    const exists = known.some((text) =>
-      text.replaceAll(/[()]|::text/g, '').includes(inner!.replaceAll(/[()]/g, '')),
-    )
-    return exists ? undefined : create('lower', `((${expression!})${collation})`)
-  }
-  if (engine === 'sqlite') return index === undefined ? trigramTable(list, field.column) : undefined
-  const exists = known.some((text) => text.includes('trgm_ops') && text.includes(withoutQuotes(field.column)))
-  const expression = field.ignoresCase ? `(${column}::text)` : column
-  return exists
-    ? undefined
-    : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
-}
-
-/** The same for a member of JSON or the elements of an array. No index of SQLite serves the elements. */
-function missingJsonIndex(
-  list: ListDeclaration,
-  { kind, member, field: name }: Filter,
-  known: readonly string[],
-  engine: Engine,
-): string | undefined {
-  const { column, array } = list.fields[name]!
-  const on = `on ${quoteTable(list.table)}`
-  const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
-  if (member !== undefined) {
-    if (kind !== 'equals' && kind !== 'in') return undefined
-    const expression = memberColumn(quote(column), member, engine)
-    const written = withoutQuotes(expression).replaceAll(/::[\w[\]]+|[()]/g, '')
-    const exists = known.some((text) => text.replaceAll(/::[\w[\]]+|[()]/g, '').includes(written))
-    const index = quote(indexName(list.table, `${column}_${member.replaceAll('.', '_')}`))
-    return exists ? undefined : `${how} ${index} ${on} (${expression});`
-  }
-  if (engine === 'sqlite' || array === undefined || !(array === 'jsonb' || isTextArray(array)))
-    return undefined
-  const exists = known.some((text) => text.includes('usinggin') && text.includes(`(${withoutQuotes(column)}`))
-  const index = quote(indexName(list.table, `elements_${column}`))
-  return exists ? undefined : `${how} ${index} ${on} using gin (${quote(column)});`
-}
-
-function withoutQuotes(text: string): string {
-  return text.toLowerCase().replaceAll(/["\s]/g, '')
-}
-
-function trigramTable({ table }: ListDeclaration, column: string): string {
-  return `create virtual table ${quote(`${table}_${column}_trigrams`)} using fts5(${quote(column)}, content=${quote(table)}, tokenize='trigram'); with triggers that update it (https://sqlite.org/fts5.html#external_content_tables), and its name as \`index\` of the filter`
-}
-
-function searchFilters({ filters }: ListDeclaration): Filter[] {
-  return filters.filter(({ kind }) => kind === 'search')
 }
 
 /** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */

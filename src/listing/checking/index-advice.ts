@@ -1,4 +1,13 @@
-import { fieldOf, type Filter, isOpposed, type ListDeclaration, type SortKey } from '../list.ts'
+import {
+  type Expansion,
+  fieldOf,
+  type Filter,
+  isOpposed,
+  type ListDeclaration,
+  type SortKey,
+  sortKeyOf,
+} from '../list.ts'
+import { isTextArray, loweredColumn, memberColumn, partKinds } from '../filters.ts'
 import { areConditions } from '../items.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -62,7 +71,7 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
 }
 
 /** Advises the index of one query when it is missing. */
-export function missingIndex(
+function missingIndex(
   table: string,
   wanted: WantedIndex,
   indexes: readonly Index[],
@@ -189,4 +198,115 @@ export function rowAccessColumns(list: ListDeclaration): string[] {
   return Object.entries(conditions).flatMap(([name, value]) =>
     typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],
   )
+}
+
+/** Without an index on the key and the order, each item of a page would read the whole other table. */
+export function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
+  const { name, table, key, many } = expansion
+  if (!many || other.kind === 'view') return []
+  const wanted = {
+    query: `expand=${name}`,
+    equal: [key],
+    order: many.order.map((text) => sortKeyOf(expansion, text)),
+  }
+  return missingIndex(table, wanted, other.indexes, engine)
+}
+
+/** The missing indexes of a kind that a filter's operator needs. */
+export function missingFilterIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndex[] {
+  if (table.kind === 'view') return []
+  return [
+    ...(engine === 'postgres' ? missingSearchIndexes(list, table) : []),
+    ...missingPartIndexes(list, table, engine),
+  ]
+}
+
+function missingSearchIndexes(list: ListDeclaration, { definitions }: Table): MissingIndex[] {
+  const filters = list.filters.filter(({ kind }) => kind === 'search')
+  return filters.flatMap(({ field, parameter, configuration = 'simple' }) => {
+    const { column } = list.fields[field]!
+    const exists = definitions.some(
+      (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
+    )
+    const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
+    return exists ? [] : [{ queries: [`${parameter}=…`], statement }]
+  })
+}
+
+/** The missing indexes for filters by parts of texts, members of JSON and elements of arrays, each with all filters that it serves. */
+function missingPartIndexes(list: ListDeclaration, { definitions }: Table, engine: Engine): MissingIndex[] {
+  const known = definitions.map(withoutQuotes)
+  const advised = new Map<string, string[]>()
+  for (const filter of list.filters) {
+    const { kind, member } = filter
+    const statement =
+      kind === 'has' || member !== undefined
+        ? missingJsonIndex(list, filter, known, engine)
+        : partKinds.has(kind)
+          ? missingPartIndex(list, filter, known, engine)
+          : undefined
+    if (statement === undefined) continue
+    advised.set(statement, [...(advised.get(statement) ?? []), `${filter.parameter}=…`])
+  }
+  return [...advised].map(([statement, queries]) => ({ queries, statement }))
+}
+
+/** The statement that creates the index on the column in lower case, or on its trigrams; `undefined` if it exists. */
+function missingPartIndex(
+  list: ListDeclaration,
+  { kind, field: name, index }: Filter,
+  known: readonly string[],
+  engine: Engine,
+): string | undefined {
+  const field = list.fields[name]!
+  const column = quote(field.column)
+  const create = (what: string, on: string): string =>
+    `${engine === 'postgres' ? 'create index concurrently' : 'create index'} ${quote(indexName(list.table, `${what}_${field.column}`))} on ${quoteTable(list.table)} ${on};`
+  if (kind === 'iprefix') {
+    const [expression, collation = ''] = loweredColumn(column, field, engine).split(/(?= collate )/)
+    const [inner] = withoutQuotes(expression!).split('::')
+    const exists = known.some((text) =>
+      text.replaceAll(/[()]|::text/g, '').includes(inner!.replaceAll(/[()]/g, '')),
+    )
+    return exists ? undefined : create('lower', `((${expression!})${collation})`)
+  }
+  if (engine === 'sqlite') return index === undefined ? trigramTable(list, field.column) : undefined
+  const exists = known.some((text) => text.includes('trgm_ops') && text.includes(withoutQuotes(field.column)))
+  const expression = field.ignoresCase ? `(${column}::text)` : column
+  return exists
+    ? undefined
+    : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
+}
+
+/** The same for a member of JSON or the elements of an array. No index of SQLite serves the elements. */
+function missingJsonIndex(
+  list: ListDeclaration,
+  { kind, member, field: name }: Filter,
+  known: readonly string[],
+  engine: Engine,
+): string | undefined {
+  const { column, array } = list.fields[name]!
+  const on = `on ${quoteTable(list.table)}`
+  const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
+  if (member !== undefined) {
+    if (kind !== 'equals' && kind !== 'in') return undefined
+    const expression = memberColumn(quote(column), member, engine)
+    const written = withoutQuotes(expression).replaceAll(/::[\w[\]]+|[()]/g, '')
+    const exists = known.some((text) => text.replaceAll(/::[\w[\]]+|[()]/g, '').includes(written))
+    const index = quote(indexName(list.table, `${column}_${member.replaceAll('.', '_')}`))
+    return exists ? undefined : `${how} ${index} ${on} (${expression});`
+  }
+  if (engine === 'sqlite' || array === undefined || !(array === 'jsonb' || isTextArray(array)))
+    return undefined
+  const exists = known.some((text) => text.includes('usinggin') && text.includes(`(${withoutQuotes(column)}`))
+  const index = quote(indexName(list.table, `elements_${column}`))
+  return exists ? undefined : `${how} ${index} ${on} using gin (${quote(column)});`
+}
+
+function withoutQuotes(text: string): string {
+  return text.toLowerCase().replaceAll(/["\s]/g, '')
+}
+
+function trigramTable({ table }: ListDeclaration, column: string): string {
+  return `create virtual table ${quote(`${table}_${column}_trigrams`)} using fts5(${quote(column)}, content=${quote(table)}, tokenize='trigram'); with triggers that update it (https://sqlite.org/fts5.html#external_content_tables), and its name as \`index\` of the filter`
 }
