@@ -90,10 +90,10 @@ export interface FilterOptions<Name extends string = string> {
 /** One or more rows of another table, shown within the item when the parameter `expand` names them. */
 export interface ExpandOptions<Name extends string = string> {
   table: string
-  /** The field of this list whose value is looked up. */
-  from: Name
-  /** The column of the other table to look it up in. Default `id`. It must be unique, except with `many`. */
-  key?: string
+  /** The fields of this list whose values are looked up. If one of them is null, no row is found. */
+  from: Name | readonly Name[]
+  /** The columns of the other table to look them up in, in the same order. Default `id`. They must be unique, except with `many`. */
+  key?: string | readonly string[]
   fields: Readonly<Record<string, FieldOptions>>
   /**
    * Shows several rows, as `{data, hasMore}`: the first `limit` (default 20, at most 100) whose `key` equals the field. `order`
@@ -124,8 +124,8 @@ export interface ListOptions<Name extends string = string> {
   name?: string
   summary?: string
   fields: Readonly<Record<Name, FieldOptions>>
-  /** The unique field that breaks ties. */
-  key: NoInfer<Name>
+  /** The unique field that breaks ties, or the fields, up to 8, that are unique together: `['tenant', 'id']`. */
+  key: NoInfer<Name> | readonly NoInfer<Name>[]
   /** Filters by the name of their parameter. A kind alone filters by the field of the same name. */
   filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
   /**

@@ -31,7 +31,8 @@ function repeated(values: readonly string[]): Set<string> {
 
 /** Fills in the defaults. @param options without faults */
 export function completeList(options: List): ListDeclaration {
-  const { path, table, name = path, summary = `Rows of ${table}`, key, access = 'admin' } = options
+  const { path, table, name = path, summary = `Rows of ${table}`, access = 'admin' } = options
+  const key = keyNames(options.key)!
   return {
     name,
     path,
@@ -44,7 +45,7 @@ export function completeList(options: List): ListDeclaration {
     nulls: Object.fromEntries(
       (options.sort ?? []).flatMap((one) => (typeof one === 'string' ? [] : [[one.field, one.nulls]])),
     ),
-    order: options.order ?? [key],
+    order: options.order ?? key,
     pages: options.pages ?? ['cursor'],
     limit: pageLimit(options.limit ?? {}),
     count: options.count ?? 'exact',
@@ -65,6 +66,16 @@ export function completeList(options: List): ListDeclaration {
 
 function sortNames({ sort = [] }: Pick<List, 'sort'>): string[] {
   return sort.map((one) => (typeof one === 'string' ? one : one.field))
+}
+
+/** Most fields of a key. */
+const mostKeyFields = 8
+
+/** The fields or columns of a key; `undefined` unless they are 1 to 8 different texts. */
+function keyNames(given: unknown): readonly string[] | undefined {
+  const names = typeof given === 'string' ? [given] : given
+  const isKey = areTexts(names) && names.length > 0 && names.length <= mostKeyFields && !hasRepeats(names)
+  return isKey ? names : undefined
 }
 
 function fieldsOf(fields: Readonly<Record<string, FieldOptions>>): Record<string, Field> {
@@ -97,8 +108,9 @@ function filterOf(
 }
 
 function expansionOf(name: string, options: ExpandOptions): Expansion {
-  const { table, from, key = 'id', fields, many, description = '' } = options
-  const expansion = { name, table, from, key, fields: fieldsOf(fields), description }
+  const { table, key = 'id', fields, many, description = '' } = options
+  const columns = { from: keyNames(options.from)!, key: keyNames(key)! }
+  const expansion = { name, table, ...columns, fields: fieldsOf(fields), description }
   return many ? { ...expansion, many: { limit: 20, ...many } } : expansion
 }
 
@@ -149,20 +161,21 @@ function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[
   })
 }
 
-function validateOrder({ fields, key, sort = [], order = [key] }: List): string[] {
-  if (typeof key !== 'string')
-    return [
-      '`key` must be the name of one field. For a key of several columns, list a view that joins them into one',
-    ]
+function validateOrder({ fields, key: given, sort = [], order = [] }: List): string[] {
+  const key = keyNames(given)
+  if (!key)
+    return [`\`key\` must be the name of a field, or an array of 1 to ${mostKeyFields} different names`]
   if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isSortOption(one)))
     return ["`sort` must be an array of field names, or of { field, nulls: 'first' or 'last' }"]
   if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
-    ...validateSortField(fields, key, 'key'),
+    ...key.flatMap((name) => validateSortField(fields, name, 'key')),
     ...sortNames({ sort }).flatMap((name) => validateSortField(fields, name, 'sort')),
     ...order.flatMap((name) => validateSortField(fields, name.replace(/^-/, ''), 'order')),
   ]
-  if (Object.hasOwn(fields, key) && fields[key]!.nullable) faults.push(`the key ${key} must not be nullable`)
+  for (const name of key)
+    if (Object.hasOwn(fields, name) && fields[name]!.nullable)
+      faults.push(`the key ${name} must not be nullable`)
   return faults
 }
 
@@ -238,11 +251,15 @@ function validateExpansions({ fields, expand = {} }: List): string[] {
 function expansionFault(
   fields: List['fields'],
   name: string,
-  { from, table, fields: expanded }: ExpandOptions,
+  { from: given, key = 'id', table, fields: expanded }: ExpandOptions,
 ): string | undefined {
   if (!isName(name)) return 'has an invalid name: use up to 63 letters, digits and _'
   if (Object.hasOwn(fields, name)) return 'has the name of a field'
-  if (!Object.hasOwn(fields, from)) return `starts from ${from}, which is not a field`
+  const [from, columns] = [keyNames(given), keyNames(key)]
+  if (!from || columns?.length !== from.length)
+    return `needs as many columns in \`key\` as fields in \`from\`: 1 to ${mostKeyFields} different ones`
+  const unknown = from.find((one) => !Object.hasOwn(fields, one))
+  if (unknown !== undefined) return `starts from ${unknown}, which is not a field`
   if (typeof table !== 'string') return 'needs a `table`'
   return typeof expanded === 'object' ? undefined : 'needs `fields`'
 }
@@ -271,15 +288,16 @@ function validatePages(options: List): string[] {
   return pages.includes('keyset') ? [...faults, ...validateKeyset(options, pages)] : faults
 }
 
-function validateKeyset({ fields, key, sort = [], order = [key] }: List, pages: readonly string[]): string[] {
-  if (typeof key !== 'string' || !areTexts(order) || !Array.isArray(sort)) return []
+function validateKeyset({ fields, key: given, sort = [], order }: List, pages: readonly string[]): string[] {
+  const key = keyNames(given)
+  if (!key || (order !== undefined && !areTexts(order)) || !Array.isArray(sort)) return []
   const faults: string[] = []
-  if (sort.length > 0 || order.length !== 1 || order[0]!.replace(/^-/, '') !== key)
+  const ordered = order?.map((name) => name.replace(/^-/, ''))
+  if (sort.length > 0 || (ordered && ordered.join() !== key.join()))
     faults.push('pages by keyset need the order of the key alone: their cursor is the key')
   if (pages.includes('cursor'))
     faults.push('`pages` cannot have both cursor and keyset: they share the parameter `cursor`')
-  const type = Object.hasOwn(fields, key) ? fields[key]!.type : undefined
-  if (type && !keysetTypes.includes(type))
+  if (key.some((name) => Object.hasOwn(fields, name) && !keysetTypes.includes(fields[name]!.type)))
     faults.push(`pages by keyset need a key of the type ${keysetTypes.join(', ')}`)
   return faults
 }

@@ -21,6 +21,12 @@ import type { ListReader, Row } from './standby-reader.ts'
 /** Values in one statement in which each value has a seek of its own. */
 const seeksPerStatement = 128
 
+/** An expansion, and where a row has its `from`. */
+interface Part {
+  expansion: Expansion
+  positions: readonly number[]
+}
+
 /** The value of an expansion in an item. */
 type Expanded = Item | null | { data: Item[]; hasMore: boolean }
 
@@ -44,42 +50,40 @@ export class Presentation {
     if (expand.length === 0) return present
     const parts = await Promise.all(
       expand.map(async (expansion) => {
-        const position = columns.indexOf(expansion.from)
+        const positions = expansion.from.map((name) => columns.indexOf(name))
         // Null refers to no row; its text `null` may be the key of one.
-        const keys = new Map(rows.map((row) => [nameOf(row[position]!), row[position]!]))
-        keys.delete(nameOf(null))
-        return { expansion, position, others: await this.#read(list, expansion, [...keys.values()]) }
+        const referring = new Map(rows.map((row) => [keyName(row, positions), row]))
+        referring.delete(nameOf(null))
+        const others = await this.#read(list, { expansion, positions }, [...referring.values()])
+        return { expansion, positions, others }
       }),
     )
     return (row) => {
       const item = present(row)
-      for (const { expansion, position, others } of parts) {
-        item[expansion.name] = others.get(nameOf(row[position]!)) ?? emptyValue(expansion)
+      for (const { expansion, positions, others } of parts) {
+        item[expansion.name] = others.get(keyName(row, positions)) ?? emptyValue(expansion)
       }
       return item
     }
   }
 
-  /** Returns the values of the expansion by the name of their key. */
-  #read(
-    list: ListDeclaration,
-    expansion: Expansion,
-    keys: readonly KeyValue[],
-  ): Promise<ReadonlyMap<string, Expanded>> {
-    return expansion.many || expansion.loose
-      ? this.#readEach(list, expansion, keys)
-      : this.#readOne(list, expansion, keys)
+  /**
+   * Returns the values of the expansion by the name of their key.
+   * @param rows one for each key
+   */
+  #read(list: ListDeclaration, part: Part, rows: readonly Row[]): Promise<ReadonlyMap<string, Expanded>> {
+    return seeksEach(part.expansion) ? this.#readEach(list, part, rows) : this.#readOne(list, part, rows)
   }
 
   async #readOne(
     list: ListDeclaration,
-    expansion: Expansion,
-    keys: readonly KeyValue[],
+    { expansion, positions }: Part,
+    rows: readonly Row[],
   ): Promise<ReadonlyMap<string, Expanded>> {
-    if (keys.length === 0) return new Map()
-    const { values, variant } = oneOf(keys)
-    const from = fieldOf(list, expansion.from)
-    const plan = this.#plan(expansion, variant, () => planOne(expansion, from, values.length, this.#engine))
+    if (rows.length === 0) return new Map()
+    const { values, variant } = oneOf(rows.map((row) => row[positions[0]!]!))
+    const from = fieldOf(list, expansion.from[0]!)
+    const plan = this.#plan(expansion, variant, () => planOne(expansion, [from], values.length, this.#engine))
     const found = await this.#reader.read(
       plan,
       values.map((value) => comparable(from, value)),
@@ -90,21 +94,25 @@ export class Presentation {
 
   async #readEach(
     list: ListDeclaration,
-    expansion: Expansion,
-    keys: readonly KeyValue[],
+    { expansion, positions }: Part,
+    rows: readonly Row[],
   ): Promise<ReadonlyMap<string, Expanded>> {
-    const from = fieldOf(list, expansion.from)
+    const from = expansion.from.map((name) => fieldOf(list, name))
     const present = presenter(expansion.fields)
     const { many } = expansion
     const items = new Map<string, Item[]>()
-    for (let first = 0; first < keys.length; first += seeksPerStatement) {
-      const some = keys.slice(first, first + seeksPerStatement)
+    for (let first = 0; first < rows.length; first += seeksPerStatement) {
+      const some = rows.slice(first, first + seeksPerStatement)
       const size = 2 ** Math.ceil(Math.log2(some.length))
       const plan = this.#plan(expansion, String(size), () => planEach(expansion, from, size, this.#engine))
       // The rest is null, which equals no key.
-      const values = Array.from({ length: size }, (_, index) => comparable(from, some[index] ?? null))
+      const values = Array.from({ length: size * from.length }, (_, index) => {
+        const part = index % from.length
+        const row = some[(index - part) / from.length]
+        return comparable(from[part]!, row?.[positions[part]!] ?? null)
+      })
       for (const [index, ...row] of await this.#reader.read(plan, values)) {
-        const name = nameOf(some[Number(index)]!)
+        const name = keyName(some[Number(index)]!, positions)
         const others = items.get(name)
         if (others) others.push(present(row))
         else items.set(name, [present(row)])
@@ -135,19 +143,30 @@ function nameOf(key: KeyValue): string {
   return typeof key === 'object' ? `blob ${Buffer.from(key).toString('hex')}` : `= ${key}`
 }
 
+/** Names the key of a row at these positions; like null if one of its values is null. */
+function keyName(row: Row, positions: readonly number[]): string {
+  if (positions.length === 1) return nameOf(row[positions[0]!]!)
+  const names = positions.map((position) => nameOf(row[position]!))
+  return names.includes(nameOf(null)) ? nameOf(null) : JSON.stringify(names)
+}
+
 function emptyValue({ many }: Expansion): Expanded {
   return many ? { data: [], hasMore: false } : null
 }
 
-/** The rows whose key is one of `count` values. The first column is the key. */
-export function planOne(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
+/** Whether each value has a seek of its own (planEach). */
+export function seeksEach({ many, loose, key }: Expansion): boolean {
+  return many !== undefined || loose === true || key.length > 1
+}
+
+/** The rows whose key, of one column, is one of `count` values. The first column is the key. */
+export function planOne(expansion: Expansion, from: readonly Field[], count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
-  const placeholders = Array.from({ length: count }, (_, index) =>
-    statement.stored(index, keyField(expansion, from)),
-  )
+  const key = keyField(expansion, from, 0)
+  const placeholders = Array.from({ length: count }, (_, index) => statement.stored(index, key))
   return statement.plan(
-    `select ${[readColumn(keyField(expansion, from), engine), ...shownColumns(expansion, engine)].join(', ')} from ${quoteTable(expansion.table)}` +
-      ` where ${quote(expansion.key)} in (${placeholders.join(', ')})`,
+    `select ${[readColumn(key, engine), ...shownColumns(expansion, engine)].join(', ')} from ${quoteTable(expansion.table)}` +
+      ` where ${quote(key.column)} in (${placeholders.join(', ')})`,
   )
 }
 
@@ -156,17 +175,23 @@ export function planOne(expansion: Expansion, from: Field, count: number, engine
  * value: the key may be written differently. Each value has a seek with a limit of its own, so that a value with thousands of rows
  * costs no more than the others.
  */
-export function planEach(expansion: Expansion, from: Field, count: number, engine: Engine): Plan {
+export function planEach(expansion: Expansion, from: readonly Field[], count: number, engine: Engine): Plan {
   const statement = new Statement(engine)
   const columns = shownColumns(expansion, engine).map(
     (column, index) => `${column} as ${internalName(`c${index}`)}`,
   )
+  const equalsKey = (seek: number): string =>
+    from
+      .map((_, part) => {
+        const key = keyField(expansion, from, part)
+        return comparison(key, '=', statement.stored(seek * from.length + part, key))
+      })
+      .join(' and ')
   const seeks = Array.from(
     { length: count },
     (_, index) =>
       `select * from (select ${[`${index} as ${internalName('index')}`, ...columns].join(', ')} from ${quoteTable(expansion.table)}` +
-      ` where ${comparison(keyField(expansion, from), '=', statement.stored(index, keyField(expansion, from)))}` +
-      `${limitOf(expansion)}) as ${internalName(`of${index}`)}`,
+      ` where ${equalsKey(index)}${limitOf(expansion)}) as ${internalName(`of${index}`)}`,
   )
   return statement.plan(seeks.join(' union all '))
 }
@@ -184,5 +209,9 @@ function shownColumns({ fields }: Expansion, engine: Engine): string[] {
   return shownFields(fields).map((name) => readColumn(fields[name]!, engine))
 }
 
-/** The key of the other table, which has the type of the list's field and the operators of its column. */
-const keyField = ({ key, operators }: Expansion, from: Field): Field => ({ ...from, column: key, operators })
+/** A column of the other table's key, which has the type of the list's field and the operators of its column. */
+const keyField = ({ key, operators }: Expansion, from: readonly Field[], part: number): Field => ({
+  ...from[part]!,
+  column: key[part]!,
+  operators: operators?.[part],
+})

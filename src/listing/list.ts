@@ -108,21 +108,24 @@ export interface KindRules {
 export interface Expansion extends Omit<ExpandOptions, 'many'> {
   /** The name in the item and in the parameter `expand`. */
   name: string
-  key: string
+  from: readonly string[]
+  /** As many columns as `from` has fields. */
+  key: readonly string[]
   fields: Readonly<Record<string, Field>>
   many?: Required<ExpandOptions>['many'] & { limit: number }
-  /** Whether the column compares different texts as equal: `2.0` and `2.00`, `ada` and `Ada`. */
+  /** Whether a column of the key compares different texts as equal: `2.0` and `2.00`, `ada` and `Ada`. */
   loose?: boolean
-  /** As in Field, of the key. */
-  operators?: string | undefined
+  /** As in Field, of each column of the key. */
+  operators?: readonly (string | undefined)[]
   description: string
 }
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'summaries'>
+  Omit<ListOptions, 'key' | 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'summaries'>
 > {
   fields: Readonly<Record<string, Field>>
+  key: readonly string[]
   filters: readonly Filter[]
   expand: readonly Expansion[]
   sort: readonly string[]
@@ -204,6 +207,28 @@ export function comparison(
 ): string {
   const qualified = operators === undefined ? operator : `operator(${operators}.${operator})`
   return `${quote(column)} ${qualified} ${value}`
+}
+
+/** The values of a key of several fields as one text: joined by commas, with `\,` for a comma and `\\` for a backslash. */
+export function joinKey(values: readonly string[]): string {
+  return values.map((value) => value.replaceAll(/[\\,]/g, String.raw`\$&`)).join(',')
+}
+
+/** The parts of such a text. Before any other character, a backslash is itself. */
+export function splitKey(text: string): string[] {
+  const parts = ['']
+  for (const [piece] of text.matchAll(/\\[\\,]|,|\\|[^\\,]+/g)) {
+    if (piece === ',') parts.push('')
+    else parts[parts.length - 1] += piece.length === 2 && piece.startsWith('\\') ? piece[1]! : piece
+  }
+  return parts
+}
+
+/** The key of a list for descriptions, such as `id`, or `tenant,id` with how to write it. */
+export function keyText({ key }: Pick<ListDeclaration, 'key'>): string {
+  return key.length === 1
+    ? key[0]!
+    : `${key.join(',')} (its values joined by commas; write a comma within a value as \`\\,\` and a backslash as \`\\\\\`)`
 }
 
 /** The fields that are not hidden. Returns the same array each time. */

@@ -2,8 +2,8 @@ import { sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
  * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
- * dropped, and a repeated field counts once, where it comes first. Without a field, the list's default order is used. The unique
- * key is always last, so that every order is total. It has the direction of the key before it, so that one index serves an order
+ * dropped, and a repeated field counts once, where it comes first. Without a field, the list's default order is used. The rest of
+ * the unique key is always last, so that every order is total. It has the direction of the key before it, so that one index serves an order
  * and its reverse.
  */
 export function readOrder(list: ListDeclaration, sort: string | undefined): readonly SortKey[] {
@@ -27,10 +27,12 @@ export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
 const defaultOrders = new WeakMap<ListDeclaration, readonly SortKey[]>()
 
 function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonly SortKey[] {
-  const unique = keys.findIndex(({ name }) => name === list.key)
+  const missing = list.key.filter((part) => !keys.some(({ name }) => name === part))
   // Keys after the unique one break no ties.
-  if (unique >= 0) return keys.slice(0, unique + 1)
-  return [...keys, sortKeyOf(list, keys.at(-1)?.descending ? `-${list.key}` : list.key)]
+  if (missing.length === 0)
+    return keys.slice(0, keys.findLastIndex(({ name }) => list.key.includes(name)) + 1)
+  const sign = keys.at(-1)?.descending ? '-' : ''
+  return [...keys, ...missing.map((part) => sortKeyOf(list, `${sign}${part}`))]
 }
 
 /** The order as field names, descending with a leading `-`, with the place of nulls. Cursors are bound to it. */

@@ -1,13 +1,15 @@
 import type { CursorScope, CursorKey, KeyValue } from '../paging/cursor.ts'
 import { readLimit } from '../paging/parameters.ts'
 import { fieldTypes } from './field-types.ts'
-import { readFilters } from './filters.ts'
+import { filterKinds, readFilters } from './filters.ts'
 import { parametersOf, type Parameters } from './parameters.ts'
 import { rawQuery } from '../http/requests/parameters.ts'
 import {
   shownFields,
+  splitKey,
   type Expansion,
   type Filter,
+  type KindRules,
   type ListDeclaration,
   type SortKey,
   type AppliedFilter,
@@ -94,10 +96,24 @@ export function rowQueriesOf(
   known: readonly string[],
 ): (request: { key: string; url: string; caller: Principal | undefined }) => Query {
   const readParameters = parametersOf(list, known)
-  const filters: Filter[] = [{ parameter: 'key', field: list.key, kind: 'equals', description: '' }]
+  const filters = list.key.map((_, index) => partFilter(list.key, index))
   // A text that cannot be a key matches no row: 404, not 400.
   const ofRow: ListDeclaration = { ...list, name: `${list.name} by key`, filters, strict: false }
   return ({ key, url, caller }) => readQuery(ofRow, { ...readParameters(rawQuery(url)), key }, caller)
+}
+
+/** Compares one field of a key with its part of the text. */
+function partFilter(key: readonly string[], index: number): Filter {
+  const filter: Filter = { parameter: 'key', field: key[index]!, kind: 'equals', description: '' }
+  if (key.length === 1) return filter
+  const rules: KindRules = {
+    ...filterKinds.equals,
+    read(text, field, parameter) {
+      const parts = splitKey(text)
+      return parts.length === key.length ? filterKinds.equals.read(parts[index]!, field, parameter) : 'none'
+    },
+  }
+  return { ...filter, rules }
 }
 
 function shapeOf(
@@ -114,7 +130,7 @@ function neededColumns(
   order: readonly SortKey[],
   expand: readonly Expansion[],
 ): string[] {
-  return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.map(({ from }) => from)])]
+  return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.flatMap(({ from }) => from)])]
 }
 
 /** The requested fields that the list shows; all fields if the request names none of them. */

@@ -18,7 +18,7 @@ import type { Sends } from '../http/responses/response-headers.ts'
 import type { Presentation } from './expansion.ts'
 import { acceptedFormat, type ExportFormat, exportFormats, exportRows, formatPage } from './export.ts'
 import { csvParameters } from './parameters.ts'
-import type { ListDeclaration } from './list.ts'
+import { keyText, type ListDeclaration } from './list.ts'
 import type { Pages } from './pages/pages.ts'
 import { queriesOf, type Query, rowQueriesOf } from './query.ts'
 import type { Engine } from '../storage/query-runner.ts'
@@ -101,8 +101,8 @@ function rowRoute(
   const { path, access, openInDemo } = list
   const schema = {
     tags: ['lists'],
-    summary: `${list.summary}: one, by its ${list.key}`,
-    params: Type.Object({ key: Type.String({ description: `The ${list.key}` }) }),
+    summary: `${list.summary}: one, by its ${list.key.join(' and ')}`,
+    params: Type.Object({ key: Type.String({ description: `The ${keyText(list)}` }) }),
     querystring: Type.Object(itemParameters(list)),
     response: { 200: itemSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
   }
@@ -114,7 +114,8 @@ function rowRoute(
     const query = queries({ key: params.key, url, caller })
     const answer = async (): Promise<Answer> => {
       const [row] = query.empty ? [] : await pages.rowsAfter(query, undefined, 1, closedSignal(reply))
-      if (!row) throw new Problem('not-found', { detail: `There is no row with this ${list.key}.` })
+      if (!row)
+        throw new Problem('not-found', { detail: `There is no row with this ${list.key.join(' and ')}.` })
       const item = (await presentation.of(query, [row]))(row)
       return { body: JSON.stringify(revision ? (await revision())(item) : item) }
     }

@@ -8,6 +8,7 @@ import {
   type Field,
   fieldOf,
   type Filter,
+  keyText,
   type ListDeclaration,
   shownFields,
   takenBy,
@@ -131,9 +132,9 @@ function pageInfoSchema({ choices }: ListDeclaration): TSchema {
 
 function keysetSchema(list: ListDeclaration): TSchema {
   const description = "The last item's key; null on the last page."
-  return Type.Union([fieldSchemas[fieldOf(list, list.key).type](description), Type.Null()], {
-    description,
-  })
+  const [name, ...others] = list.key
+  const type = others.length > 0 ? 'text' : fieldOf(list, name!).type
+  return Type.Union([fieldSchemas[type](description), Type.Null()], { description })
 }
 
 /** The parameters of a list for the OpenAPI document. Every text is accepted (see `coerced`). */
@@ -226,8 +227,10 @@ export function itemParameters(list: ListDeclaration): Record<string, TSchema> {
   }
 }
 
-function cursorText({ pages, choices, key }: ListDeclaration): string {
-  if (pages.includes('keyset')) return `Returns the items after this ${key}. Omit it for the first page.`
+function cursorText(list: ListDeclaration): string {
+  const { pages, choices } = list
+  if (pages.includes('keyset'))
+    return `Returns the items after this ${keyText(list)}. Omit it for the first page.`
   const cursor = choices
     ? 'The nextCursor or previousCursor of another page'
     : 'The nextCursor of the previous page'

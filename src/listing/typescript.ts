@@ -36,6 +36,7 @@ function listType(list: ListDeclaration): string {
     filters: objectType(filters, '    '),
     sorts: union(list.sort),
     pages: union(list.pages),
+    key: keyType(list),
     one: String(list.one),
   }
   const lines = Object.entries(members).map(([name, type]) => `    ${name}: ${type}\n`)
@@ -90,6 +91,15 @@ const valueTypes: Record<FieldType, { shown: string; taken: string }> = {
   timeText: { shown: 'string', taken: 'string | Date' },
   date: { shown: 'string', taken: 'string' },
   json: { shown: 'unknown', taken: 'string | number | boolean' },
+}
+
+/** The type of a row's key: of several fields, their values in order. */
+function keyType(list: ListDeclaration): string {
+  const types = list.key.map((name) => {
+    const { type, values } = list.fields[name]!
+    return values ? union(values) : valueTypes[type].taken
+  })
+  return types.length === 1 ? types[0]! : `readonly [${types.join(', ')}]`
 }
 
 function filterType(list: ListDeclaration, filter: Filter): string {

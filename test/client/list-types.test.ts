@@ -102,8 +102,8 @@ onEachEngine('types of lists', (engine) => {
       item: { name: 'Mug' },
       lines: { data: [{ position: 1 }, { position: 2 }], hasMore: false },
     })
-    assert.deepEqual(await client.one('/orders', 2, { fields: ['id'] }), { id: '2' })
-    await assert.rejects(client.one('/orders', 9), NotFoundError)
+    assert.deepEqual(await client.one('/orders', '2', { fields: ['id'] }), { id: '2' })
+    await assert.rejects(client.one('/orders', 9n), NotFoundError)
   })
 })
 

@@ -18,6 +18,7 @@ interface Lists {
     filters: { rank?: readonly number[] | undefined }
     sorts: 'rank'
     pages: 'cursor'
+    key: number
     one: false
   }
 }

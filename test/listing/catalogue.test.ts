@@ -7,7 +7,7 @@ import { createTables, measurements } from './declared.ts'
 
 interface Described {
   path: string
-  key: string
+  key: string[]
   fields: { name: string; type: string; nullable: boolean; values?: string[] }[]
   filters: { parameter: string; operator: string; field: string | null; type: string }[]
   sorts: string[]
@@ -84,7 +84,13 @@ onEachEngine('GET /lists', (engine) => {
     assert.doesNotMatch(JSON.stringify(rest) + JSON.stringify(filters), /owner/)
     assert.deepEqual(
       { key: rest.key, order: rest.order, pages: rest.pages, exports: rest.exports, access: rest.access },
-      { key: 'id', order: ['-at'], pages: ['offset', 'cursor'], exports: ['ndjson', 'csv'], access: 'admin' },
+      {
+        key: ['id'],
+        order: ['-at'],
+        pages: ['offset', 'cursor'],
+        exports: ['ndjson', 'csv'],
+        access: 'admin',
+      },
     )
     assert.deepEqual(rest.sorts, measurements.sort)
     assert.deepEqual(

@@ -55,10 +55,10 @@ export async function checkList(database: Database, declaration: ListDeclaration
   const counts = faults.length === 0 ? await checkCounts(database, readable, table) : noCounts
   faults.push(...counts.faults)
   const nullKeys = faults.length === 0 && hasNullKeys(database, readable, table)
-  const key = { ...fields[declaration.key]!, ...(nullKeys && { nullable: true }) }
+  const key = declaration.key.map((name) => [name, { ...fields[name]!, ...(nullKeys && { nullable: true }) }])
   const list = {
     ...readable,
-    fields: { ...fields, [declaration.key]: key },
+    fields: { ...fields, ...(Object.fromEntries(key) as typeof fields) },
     maintainCounts: counts.exist,
   }
   const advice =
@@ -102,13 +102,15 @@ async function checkCounts(
 
 /**
  * Whether a table has rows whose key is null. SQLite accepts them in a primary key that is not declared `not null`
- * (https://sqlite.org/lang_createtable.html#the_primary_key); it finds them by the index of the key.
+ * (https://sqlite.org/lang_createtable.html#the_primary_key); it finds them by the index of the key, which it reads whole for columns
+ * that are not the first.
  */
 function hasNullKeys(database: Database, { table: name, fields, key }: ListDeclaration, { kind }: Table) {
   if (database.engine !== 'sqlite' || kind === 'view') return false
-  const column = quote(fields[key]!.column)
-  const row = database.readConnection.get(`select 1 from ${quoteTable(name)} where ${column} is null limit 1`)
-  return row !== undefined
+  const isNull = key.map((part) => `${quote(fields[part]!.column)} is null`).join(' or ')
+  return (
+    database.readConnection.get(`select 1 from ${quoteTable(name)} where ${isNull} limit 1`) !== undefined
+  )
 }
 
 /** Rows whose values decide about the form. */
@@ -175,7 +177,9 @@ async function checkExpansions(database: Database, list: ListDeclaration): Promi
       continue
     }
     const fields = knownFields(expansion.fields, other, engine)
-    const { loose = false, operators } = other.columns.get(key) ?? {}
+    const columns = key.map((column) => other.columns.get(column))
+    const loose = columns.some((column) => column?.loose)
+    const operators = columns.map((column) => column?.operators)
     checked.expand.push({ ...expansion, fields, loose, operators })
     checked.faults.push(...validateExpansion(expansion, other, list, engine))
     checked.missing.push(...missingManyIndex(expansion, other, engine))
@@ -189,14 +193,14 @@ function validateExpansion(
   list: ListDeclaration,
   engine: Engine,
 ): string[] {
-  const { type } = list.fields[from]!
-  const keyField = { [`${name}'s key`]: { column: key, type, description: '' } }
-  const faults = [
-    ...validateColumns(table, other, fields, engine),
-    ...validateColumns(table, other, keyField, engine),
-  ]
+  const keyFields = key.map((column, index) => ({
+    [`${name}'s key`]: { column, type: list.fields[from[index]!]!.type, description: '' },
+  }))
+  const faults = [fields, ...keyFields].flatMap((some) => validateColumns(table, other, some, engine))
   if (other.kind === 'table' && !many && !isUnique(other.indexes, key))
-    faults.push(`${table}.${key} is not unique, and ${name} is expanded by it: ${createUnique(table, key)}`)
+    faults.push(
+      `${columnsText(table, key)} is not unique, and ${name} is expanded by it: ${createUnique(table, key)}`,
+    )
   return faults
 }
 
@@ -338,23 +342,29 @@ function validateKey(
   { table, key, fields }: ListDeclaration,
   { kind, materialized, columns, indexes }: Table,
 ): string[] {
-  const { column } = fields[key]!
-  const found = columns.get(column)
-  if (kind === 'view' || !found) return []
+  const parts = key.map((name) => fields[name]!.column)
+  if (kind === 'view' || !parts.every((column) => columns.has(column))) return []
+  const nullable = materialized ? [] : parts.filter((column) => columns.get(column)!.nullable)
   return [
-    ...(isUnique(indexes, column)
+    ...(isUnique(indexes, parts)
       ? []
-      : [`${table}.${column} is the key and is not unique: ${createUnique(table, column)}`]),
-    ...(found.nullable && !materialized ? [`${table}.${column} is the key and may be null`] : []),
+      : [`${columnsText(table, parts)} is the key and is not unique: ${createUnique(table, parts)}`]),
+    ...nullable.map((column) => `${table}.${column} is the key and may be null`),
   ]
 }
 
-function isUnique(indexes: Table['indexes'], column: string): boolean {
+/** Whether a unique index has exactly these columns, in any order. */
+function isUnique(indexes: Table['indexes'], key: readonly string[]): boolean {
   return indexes.some(
-    ({ unique, columns }) => unique && columns.length === 1 && columns[0]!.column === column,
+    ({ unique, columns }) =>
+      unique && columns.length === key.length && columns.every(({ column }) => key.includes(column)),
   )
 }
 
-function createUnique(table: string, column: string): string {
-  return `create unique index ${quote(indexName(table, `${column}_key`))} on ${quoteTable(table)} (${quote(column)});`
+function columnsText(table: string, columns: readonly string[]): string {
+  return columns.length === 1 ? `${table}.${columns[0]}` : `${table} (${columns.join(', ')})`
+}
+
+function createUnique(table: string, columns: readonly string[]): string {
+  return `create unique index ${quote(indexName(table, `${columns.join('_')}_key`))} on ${quoteTable(table)} (${columns.map(quote).join(', ')});`
 }

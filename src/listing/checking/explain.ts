@@ -1,5 +1,5 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
-import { planEach, planOne } from '../expansion.ts'
+import { planEach, planOne, seeksEach } from '../expansion.ts'
 import { fieldOf, type ListDeclaration, type AppliedFilter } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, rowAccessColumns, type DeclaredQuery } from './index-advice.ts'
@@ -28,8 +28,8 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
     ordered: isOrdered(query),
   }))
   for (const expansion of list.expand) {
-    const from = fieldOf(list, expansion.from)
-    const plan = (expansion.many || expansion.loose ? planEach : planOne)(expansion, from, 1, engine)
+    const from = expansion.from.map((name) => fieldOf(list, name))
+    const plan = (seeksEach(expansion) ? planEach : planOne)(expansion, from, 1, engine)
     planned.push({ query: `expand=${expansion.name}`, plan, ordered: false })
   }
   return database.engine === 'sqlite'

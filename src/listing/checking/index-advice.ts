@@ -206,7 +206,7 @@ export function missingManyIndex(expansion: Expansion, other: Table, engine: Eng
   if (!many || other.kind === 'view') return []
   const wanted = {
     query: `expand=${name}`,
-    equal: [key],
+    equal: key,
     order: many.order.map((text) => sortKeyOf(expansion, text)),
   }
   return missingIndex(table, wanted, other.indexes, engine)

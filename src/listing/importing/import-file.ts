@@ -27,7 +27,7 @@ interface ImportedItem {
 
 /** Imports into a table whose rows can also be written over HTTP, by the same rules. Without ids, a second run would import all again. */
 function itemImport({ list, New }: WritableList) {
-  const schema = Type.Object({ ...New.properties, [list.key]: idField })
+  const schema = Type.Object({ ...New.properties, [list.key[0]!]: idField })
   const check = createCheck(schema)
   const target: ImportTarget<ImportedItem> = {
     read(fields, now) {

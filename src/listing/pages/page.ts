@@ -1,6 +1,6 @@
 import { storedValue, fieldTypes, type FieldType } from '../field-types.ts'
 import { type KeyValue, readValue, writeValue } from '../../paging/cursor.ts'
-import type { SortKey, Field } from '../list.ts'
+import { joinKey, splitKey, type SortKey, type Field } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { Row, ListReader } from '../standby-reader.ts'
 import type { PageStyle } from '../config.ts'
@@ -109,16 +109,15 @@ export class KeysetPager {
   /** @throws Problem `invalid-cursor` for a cursor that is not a value of the key. */
   async read(query: Query): Promise<KeysetPage> {
     const { limit, order, parameters } = query
-    const { field } = order[0]!
     const cursor = parameters['cursor']
-    const key = cursor === undefined ? undefined : [readKeysetCursor(field, cursor)]
+    const key = cursor === undefined ? undefined : readKeysetCursor(order, cursor)
     const page = { style: 'keyset', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null }
     const values = [...query.values, ...(key ?? [])]
     const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values)
     const rows = found.slice(0, limit)
     const nextCursor =
-      found.length > limit ? showKeysetCursor(field, keyOf(query, order, rows.at(-1)!)[0]!) : null
+      found.length > limit ? showKeysetCursor(order, keyOf(query, order, rows.at(-1)!)) : null
     return { ...page, rows, nextCursor }
   }
 }
@@ -130,13 +129,22 @@ export class KeysetPager {
 const escape = '\u0000'
 
 /** Reads a key from an unsigned cursor. @throws Problem `invalid-cursor` for a text that is not a key. */
-function readKeysetCursor(field: Field, cursor: string): KeyValue {
-  const key = cursor.startsWith(escape) ? readEscaped(field, cursor.slice(1)) : readPlain(field, cursor)
-  if (key !== undefined) return key
+function readKeysetCursor(order: readonly SortKey[], cursor: string): KeyValue[] {
+  const parts = order.length === 1 ? [cursor] : splitKey(cursor)
+  const key = order.map(({ field }, index) => readPart(field, parts[index] ?? ''))
+  if (parts.length === key.length && areKnown(key)) return key
   throw new Problem('invalid-cursor', {
     parameter: 'cursor',
     detail: 'The parameter `cursor` is not the key of an item.',
   })
+}
+
+function areKnown(key: readonly (KeyValue | undefined)[]): key is KeyValue[] {
+  return !key.includes(undefined)
+}
+
+function readPart(field: Field, text: string): KeyValue | undefined {
+  return text.startsWith(escape) ? readEscaped(field, text.slice(1)) : readPlain(field, text)
 }
 
 /** Only the text that showKeysetCursor writes is accepted: `1e3` is not the key 1000. */
@@ -158,7 +166,12 @@ function readEscaped({ type, mixed }: Field, json: string): KeyValue | undefined
   }
 }
 
-function showKeysetCursor(field: Field, key: KeyValue): string | number {
+function showKeysetCursor(order: readonly SortKey[], key: readonly KeyValue[]): string | number {
+  if (order.length === 1) return showPart(order[0]!.field, key[0]!)
+  return joinKey(order.map(({ field }, index) => String(showPart(field, key[index]!))))
+}
+
+function showPart(field: Field, key: KeyValue): string | number {
   const { type } = field
   if (type === 'text' && key === '') return escape
   const plain = type === 'integer' ? key : String(key)

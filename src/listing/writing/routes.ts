@@ -165,7 +165,8 @@ function writable(
   noun: string,
   lengths: Readonly<Record<string, number>>,
 ): WritableList {
-  const { [list.key]: _key, createdAt: _time, ...written } = list.fields
+  const [key] = list.key as [string]
+  const { [key]: _key, createdAt: _time, ...written } = list.fields
   const fields = Object.fromEntries(
     Object.entries(written).map(([name, { type, description }]) => [
       name,
@@ -175,7 +176,7 @@ function writable(
   return {
     list,
     noun,
-    New: closedObject({ [list.key]: Type.Optional(idField), ...fields, createdAt: Type.Optional(time) }),
+    New: closedObject({ [key]: Type.Optional(idField), ...fields, createdAt: Type.Optional(time) }),
     Change: Type.Partial(Type.Object({ ...fields, createdAt: time }), { additionalProperties: false }),
   }
 }

@@ -36,6 +36,7 @@ export interface Lists {
     }
     sorts: "total" | "placedAt"
     pages: "cursor" | "offset"
+    key: string | bigint
     one: true
   }
   /** Rows of items */
@@ -48,6 +49,7 @@ export interface Lists {
     filters: {}
     sorts: never
     pages: "keyset"
+    key: string
     one: false
   }
 }

@@ -1,4 +1,5 @@
 import { seldomChanges } from '../../api/refresh.ts'
+import { keyText } from 'postern-client/api'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { RowOf } from '../../api/answers.ts'
 import { api } from '../../api/client.ts'
@@ -18,6 +19,10 @@ interface RowsPage {
   pageInfo?: { hasNextPage: boolean; nextCursor: string | null }
   nextCursor?: string | number | null
 }
+
+/** The key of a row as one text. */
+export const keyOfRow = ({ key }: ListDescription, row: Row): string =>
+  keyText(key.length === 1 ? row[key[0]!] : key.map((name) => row[name]))
 
 /** The lists that this person may read. */
 export function useLists() {
@@ -47,7 +52,7 @@ export function useCursorRows(list: ListDescription, search: ListSearch) {
         pageInfo: { nextCursor: next === null || next === undefined ? null : String(next) },
       }
     },
-    idOf: (row) => row[list.key],
+    idOf: (row) => keyOfRow(list, row),
     refresh: false,
     moves: true,
   })

@@ -3,7 +3,7 @@ import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { Button, Dialog, Fact, Facts, ProblemNotice, toast, useConfirm } from '../../ui/index.ts'
 import { valueOf } from './cells.tsx'
-import type { ListDescription, Row } from './lists.ts'
+import { keyOfRow, type ListDescription, type Row } from './lists.ts'
 import { pathOf, RowForm } from './row-form.tsx'
 
 /** All fields of a row, and what can be done with it. */
@@ -21,7 +21,7 @@ export function RowDrawer({ list, row, onClose }: { list: ListDescription; row: 
   })
   const askAndRemove = async (): Promise<void> => {
     const sure = await confirm({
-      title: `Delete ${String(row[list.key])}?`,
+      title: `Delete ${keyOfRow(list, row)}?`,
       consequence: `The row is removed from ${list.path}. This cannot be undone.`,
       action: 'Delete',
     })
@@ -29,7 +29,7 @@ export function RowDrawer({ list, row, onClose }: { list: ListDescription; row: 
   }
   if (editing) return <RowForm list={list} row={row} onClose={() => setEditing(false)} />
   return (
-    <Dialog open onClose={onClose} place="drawer" title={String(row[list.key])} description={list.path}>
+    <Dialog open onClose={onClose} place="drawer" title={keyOfRow(list, row)} description={list.path}>
       {remove.error && <ProblemNotice error={remove.error} />}
       {list.writes && (
         <div className="mb-4 flex gap-2">

@@ -3,7 +3,7 @@ import { useState, type FormEvent } from 'react'
 import { api } from '../../api/client.ts'
 import { Button, Dialog, DialogActions, Form, toast } from '../../ui/index.ts'
 import { bodyOf, faultsOf, fieldsOf, formValue, type FormValue } from './form-schema.ts'
-import type { ListDescription, Row } from './lists.ts'
+import { keyOfRow, type ListDescription, type Row } from './lists.ts'
 import { RowInput } from './row-input.tsx'
 
 /** Creates a row, or changes `row`. The fields are those of the schema that the service checks. */
@@ -32,7 +32,7 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
     if (Object.keys(found).length === 0) save.mutate(bodyOf(fields, values, row))
   }
   return (
-    <Dialog open onClose={onClose} title={row ? `Edit ${String(row[list.key])}` : `Add row to ${list.path}`}>
+    <Dialog open onClose={onClose} title={row ? `Edit ${keyOfRow(list, row)}` : `Add row to ${list.path}`}>
       <Form problem={save.error} faults={faults} onSubmit={submit} noValidate className="flex flex-col gap-4">
         {fields.map((field) => (
           <RowInput
@@ -54,5 +54,5 @@ export function RowForm({ list, row, onClose }: { list: ListDescription; row?: R
 }
 
 /** The path of one row. */
-export const pathOf = ({ path, key }: ListDescription, row: Row): string =>
-  `${path}/${encodeURIComponent(String(row[key]))}`
+export const pathOf = (list: ListDescription, row: Row): string =>
+  `${list.path}/${encodeURIComponent(keyOfRow(list, row))}`

@@ -13,6 +13,7 @@ import { isNumber, isTime } from './field-types.ts'
 import { filtersOf, type ListSearch } from './list-search.ts'
 import {
   directionOf,
+  keyOfRow,
   useCursorRows,
   useNumberedRows,
   type ListDescription,
@@ -81,7 +82,7 @@ function Rows({
   loadingMore?: boolean
   endless?: boolean
 }) {
-  const keyOf = (row: Row): string => String(row[list.key])
+  const keyOf = (row: Row): string => keyOfRow(list, row)
   const opened = search.row === undefined ? undefined : rows.find((row) => keyOf(row) === String(search.row))
   const filtered = Object.keys(filtersOf(search)).length > 0
   return (
@@ -107,8 +108,8 @@ function Rows({
 }
 
 /** Numbers and times have narrow columns, so that the texts get the rest. */
-function widthOf(field: ListField, key: string): { width?: string } {
-  if (field.name === key) return { width: '10rem' }
+function widthOf(field: ListField, isKey: boolean): { width?: string } {
+  if (isKey) return { width: '10rem' }
   if (isNumber(field.type) || field.type === 'boolean') return { width: '7rem' }
   if (field.type === 'timeText') return { width: '13rem' }
   return isTime(field.type) ? { width: '11rem' } : {}
@@ -120,24 +121,26 @@ function columnsOf({ list, search, onChange }: RowsProps): Column<Row>[] {
     const { page: _page, ...rest } = search
     onChange({ ...rest, sort: direction === 'asc' ? `-${field}` : field })
   }
-  // The key is first: it opens the row.
-  const fields = list.fields.toSorted((a, b) => Number(b.name === list.key) - Number(a.name === list.key))
+  // The key is first. Its last field, in which its rows differ most, opens the row.
+  const place = ({ name }: ListField): number =>
+    list.key.includes(name) ? list.key.indexOf(name) : list.key.length
+  const fields = list.fields.toSorted((a, b) => place(a) - place(b))
   const columns = fields.map<Column<Row>>((field) => ({
     key: field.name,
     header: field.name,
-    ...widthOf(field, list.key),
+    ...widthOf(field, list.key.includes(field.name)),
     ...(isNumber(field.type) && { align: 'right' as const }),
     ...(list.sorts.includes(field.name) && {
       sort: { direction: directionOf(list, search, field.name), onSort: () => sortBy(field.name) },
     }),
     cell: (row) =>
-      field.name === list.key ? (
+      field.name === list.key.at(-1) ? (
         <LinkButton
           className="min-h-6 max-w-full truncate font-mono text-sm"
-          title={String(row[list.key])}
-          onClick={() => onChange({ ...search, row: String(row[list.key]) })}
+          title={keyOfRow(list, row)}
+          onClick={() => onChange({ ...search, row: keyOfRow(list, row) })}
         >
-          {String(row[list.key])}
+          {String(row[field.name])}
         </LinkButton>
       ) : (
         cellOf(field, row[field.name])

@@ -1,6 +1,7 @@
 export { createClient, type Client, type ClientOptions } from './client.ts'
 export {
   createListClient,
+  keyText,
   type ListClient,
   type ListPage,
   type ListParameters,

@@ -7,8 +7,12 @@ export interface ListType {
   filters: object
   sorts: string
   pages: 'cursor' | 'offset' | 'keyset'
+  /** The key of a row; of several fields, their values in order. */
+  key: KeyPart | readonly KeyPart[]
   one: boolean
 }
+
+type KeyPart = string | number | bigint | boolean | Date
 
 /** The types of lists by path. */
 export type ListTypes<L> = { [Path in keyof L]: ListType }
@@ -93,7 +97,7 @@ export interface ListClient<L extends ListTypes<L>> {
   /** One row by its key, of a list with `one: true`. @throws NotFoundError */
   one: <P extends OnePathIn<L>, F extends FieldIn<L[P]> = FieldIn<L[P]>, E extends ExpansionIn<L[P]> = never>(
     path: P,
-    key: string | number,
+    key: L[P]['key'],
     parameters?: Shown<F, E>,
     options?: Options,
   ) => Promise<ListRow<L[P], F, E>>
@@ -111,10 +115,16 @@ export function createListClient<L extends ListTypes<L>>(options: ClientOptions)
   const client = {
     list: (path: string, parameters?: object, more?: Options) => list(path, call(parameters, more)),
     page: (path: string, parameters?: object, more?: Options) => request('GET', path, call(parameters, more)),
-    one: (path: string, key: string | number, parameters?: object, more?: Options) =>
-      request('GET', `${path}/{key}`, { params: { key }, ...call(parameters, more) }),
+    one: (path: string, key: ListType['key'], parameters?: object, more?: Options) =>
+      request('GET', `${path}/{key}`, { params: { key: keyText(key) }, ...call(parameters, more) }),
   }
   return client as unknown as ListClient<L>
+}
+
+/** The key of a row as one text, as in the path of the row. */
+export function keyText(key: unknown): string {
+  if (!Array.isArray(key)) return String(textOf(key))
+  return key.map((part) => String(textOf(part)).replaceAll(/[\\,]/g, String.raw`\$&`)).join(',')
 }
 
 const names = new Set(['sort', 'fields', 'expand'])

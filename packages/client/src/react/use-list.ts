@@ -2,6 +2,7 @@
 import { useInfiniteQuery, type UseInfiniteQueryResult } from '@tanstack/react-query'
 import { nextPage, type NextPage, type Page } from '../api/client.ts'
 import {
+  keyText,
   queryOf,
   type ExpansionIn,
   type FieldIn,
@@ -14,10 +15,10 @@ import {
 
 export interface UseListOptions<F> {
   /**
-   * The field that identifies a row. With it, a row that a write moves behind rows that are shown already is not shown a second time: it
+   * The field that identifies a row, or the fields. With it, a row that a write moves behind rows that are shown already is not shown a second time: it
    * stays where it is, with its new values.
    */
-  key?: F
+  key?: F | readonly F[]
   /** Default true. */
   enabled?: boolean
   /** Milliseconds until the shown pages are read again on the occasions of TanStack Query. Default: never, only by `refetch`. */
@@ -52,9 +53,14 @@ export function useList<
   })
 }
 
-function rowsOf<Row extends object>(pages: readonly { data: Row[] }[], key: string | undefined): Row[] {
+function rowsOf<Row extends object>(
+  pages: readonly { data: Row[] }[],
+  key: string | readonly string[] | undefined,
+): Row[] {
   const rows = pages.flatMap(({ data }) => data)
   if (key === undefined) return rows
+  const idOf = (row: Record<string, unknown>): string =>
+    keyText(typeof key === 'string' ? row[key] : key.map((name) => row[name]))
   // A Map leaves a key where it was first, and has its last value.
-  return [...new Map(rows.map((row) => [(row as Record<string, unknown>)[key], row])).values()]
+  return [...new Map(rows.map((row) => [idOf(row as Record<string, unknown>), row])).values()]
 }
