@@ -1,10 +1,8 @@
 import { fstatSync, writeFileSync } from 'node:fs'
 import { entryLine, AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
-import { Problem } from '../errors.ts'
-import { readTimeParameter } from '../paging/parameters.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
-import { relativeTime, timeForms } from './relative-time.ts'
+import { readTimeOption } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
@@ -91,13 +89,9 @@ function stopped(error: unknown): void {
 function readStart({ since, after }: AuditExportOptions): AuditStart {
   if (after !== undefined && !/^\d{1,15}$/.test(after))
     throw new UsageFailure(`--after takes the seq of an entry, not ${after}`)
-  try {
-    const time = since === undefined ? undefined : readTimeParameter(relativeTime(since) ?? since, 'since')
-    return { after: Number(after ?? 0), since: time }
-  } catch (error) {
-    if (error instanceof Problem)
-      throw new UsageFailure(`--since takes ${timeForms} such as 2026-01-31T08:30:00Z`)
-    throw error
+  return {
+    after: Number(after ?? 0),
+    since: since === undefined ? undefined : readTimeOption(since, 'since'),
   }
 }
 

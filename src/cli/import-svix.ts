@@ -1,6 +1,7 @@
 import { Problem } from '../errors.ts'
 import { InvalidRecord } from '../listing/importing/target.ts'
 import { printable } from '../telemetry/printable.ts'
+import { readTimeOption } from './relative-time.ts'
 import { exitCodes, UsageFailure } from './command-failure.ts'
 import { interruptible, recordCommand, withDatabase } from './database.ts'
 import { print } from './output.ts'
@@ -13,9 +14,11 @@ export interface SvixImportOptions {
   from: string
   iterator?: string
   dryRun?: boolean
+  /** Also imports the messages since this time. */
+  messagesSince?: string
 }
 
-const kinds = ['eventTypes', 'applications', 'endpoints'] as const
+const kinds = ['eventTypes', 'applications', 'endpoints', 'messages'] as const
 type Kind = (typeof kinds)[number]
 type Counts = Record<Outcome | 'skipped', number>
 /** Where an interrupted import continues: the iterator of a page of applications, or null for the first page. */
@@ -25,12 +28,18 @@ type Position = string | null
 const limit = '50'
 
 /**
- * Imports from a running Svix server: event types, then each application with its endpoints. Ctrl-C stops it after the current
- * application. Exit codes: 0 if everything was imported, 3 if entries were skipped, 130 after Ctrl-C.
+ * Imports from a running Svix server: event types, then each application with its endpoints and, if asked to, its messages. Ctrl-C
+ * stops it after the current application, or page of messages. Exit codes: 0 if everything was imported, 3 if entries were skipped, 130 after Ctrl-C.
  */
-export async function importSvix({ from, iterator, dryRun = false }: SvixImportOptions): Promise<void> {
+export async function importSvix({
+  from,
+  iterator,
+  dryRun = false,
+  messagesSince,
+}: SvixImportOptions): Promise<void> {
   const token = process.env['SVIX_AUTH_TOKEN']
   if (!token) throw new UsageFailure('set SVIX_AUTH_TOKEN to an API token of the Svix environment')
+  const since = messagesSince === undefined ? undefined : readTimeOption(messagesSince, 'messages-since')
   const settings = readSettings()
   await interruptible(({ signal }) =>
     withDatabase(settings, async (database) => {
@@ -39,7 +48,7 @@ export async function importSvix({ from, iterator, dryRun = false }: SvixImportO
       const detail = { kind: 'svix', from: new URL(from).origin }
       if (!dryRun) await recordCommand(database, { action: 'import.started', detail })
       const progress = showProgress(0, 'applications', false)
-      const run = new SvixImport(source, target, progress, signal)
+      const run = new SvixImport(source, target, progress, signal, since)
       const end = await run.all(iterator).finally(() => progress.stop())
       await target.close()
       if (!dryRun)
@@ -65,12 +74,21 @@ class SvixImport {
   readonly #target: SvixTarget
   readonly #progress: Progress
   readonly #signal: AbortSignal
+  readonly #since: number | undefined
 
-  constructor(source: SvixSource, target: SvixTarget, progress: Progress, signal: AbortSignal) {
+  /** @param since also imports the messages since this time, in milliseconds since 1970 */
+  constructor(
+    source: SvixSource,
+    target: SvixTarget,
+    progress: Progress,
+    signal: AbortSignal,
+    since: number | undefined,
+  ) {
     this.#source = source
     this.#target = target
     this.#progress = progress
     this.#signal = signal
+    this.#since = since
   }
 
   /** @returns where to continue, if the signal stopped the import */
@@ -90,6 +108,8 @@ class SvixImport {
       for (const application of items) {
         if (this.#signal.aborted) return at ?? null
         await this.#application(application)
+        // Messages of this one may be missing.
+        if (this.#signal.aborted && this.#since !== undefined) return at ?? null
         this.#progress.update(++done)
       }
     }
@@ -111,6 +131,21 @@ class SvixImport {
         this.paused += 1
         this.#progress.say(printable(`${about} is paused: ${toDo.join(', and ')}`))
       }
+    }
+    if (this.#since !== undefined) await this.#messages(id, owner, this.#since)
+  }
+
+  async #messages(application: string, owner: string, since: number): Promise<void> {
+    const counts = this.counts.messages
+    for await (const items of this.#source.messages(application, since)) {
+      const skippedBefore = counts.skipped
+      const created = await this.#target.messages(owner, items, ({ id }, problem) => {
+        counts.skipped += 1
+        this.#progress.say(printable(`message ${id} was skipped: ${problem.message}`))
+      })
+      counts.created += created
+      counts.unchanged += items.length - created - (counts.skipped - skippedBefore)
+      if (this.#signal.aborted) return
     }
   }
 
@@ -140,10 +175,12 @@ class SvixImport {
   }
 
   summary(dryRun: boolean, end: Position | undefined): string {
-    const lines = kinds.map((kind) => {
-      const counts = Object.entries(this.counts[kind]).filter(([, number]) => number > 0)
-      return `${kind === 'eventTypes' ? 'event types' : kind}: ${counts.map(([outcome, number]) => `${number} ${outcome}`).join(', ') || 'none'}`
-    })
+    const lines = kinds
+      .filter((kind) => kind !== 'messages' || this.#since !== undefined)
+      .map((kind) => {
+        const counts = Object.entries(this.counts[kind]).filter(([, number]) => number > 0)
+        return `${kind === 'eventTypes' ? 'event types' : kind}: ${counts.map(([outcome, number]) => `${number} ${outcome}`).join(', ') || 'none'}`
+      })
     if (this.paused > 0) lines.push(`paused until you complete them: ${this.paused}`)
     if (dryRun) lines.push('dry run: nothing was written')
     if (end !== undefined)

@@ -179,6 +179,10 @@ function importCommands(imports: Command): void {
     )
     .requiredOption('--from <url>', 'the URL of the Svix server; the API token is read from SVIX_AUTH_TOKEN')
     .option('--iterator <iterator>', 'continue an interrupted import at this page of applications')
+    .option(
+      '--messages-since <time>',
+      'also import messages since this time (30d or a date); they are not sent',
+    )
     .option('--dry-run', 'read and check everything, and write nothing')
     .addHelpText(
       'after',

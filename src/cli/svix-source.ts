@@ -1,4 +1,5 @@
 import type { EventTypeBody } from '../emitting/svix/event-types.ts'
+import { isoTime } from '../runtime/iso-time.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CommandFailure } from './command-failure.ts'
 import { serviceClient, Unavailable, type ServiceClient } from './service-client.ts'
@@ -39,8 +40,29 @@ export interface SvixSecrets {
   sensitive: string[]
 }
 
+export interface SvixMessage {
+  id: string
+  eventId?: string | null
+  eventType: string
+  payload: object
+  channels?: string[] | null
+  tags?: string[] | null
+  timestamp: string
+  /** For a message that Svix sends later. */
+  deliverAt?: string | null
+}
+
+interface Page<Item> {
+  data: Item[]
+  iterator: string | null
+  done: boolean
+}
+
 /** Seconds before each retry, while the server is unavailable or limits the rate. */
 const pauses = [1, 2, 5, 10, 30]
+
+/** Milliseconds: Svix's server looks no further for the first message after a time. */
+const longestQuery = 90 * 86_400_000
 
 /** Reads a running Svix server. */
 export class SvixSource {
@@ -62,14 +84,35 @@ export class SvixSource {
   ): AsyncGenerator<{ items: Item[]; at: string | undefined }> {
     for (let at = iterator; ;) {
       const asked = new URLSearchParams({ ...query, ...(at !== undefined && { iterator: at }) })
-      const page = await this.#get<{ data: Item[]; iterator: string | null; done: boolean }>(
-        `${path}?${asked.toString()}`,
-      )
-      if (!Array.isArray(page.data)) throw this.#isNoSvix(path)
+      const page = await this.#page<Item>(path, asked)
       yield { items: page.data, at }
       if (page.done || page.iterator === null || page.iterator === at) return
       at = page.iterator
     }
+  }
+
+  /** The pages of an application's messages since a time, the oldest first. */
+  async *messages(application: string, since: number): AsyncGenerator<SvixMessage[]> {
+    const path = `/api/v1/app/${application}/msg`
+    const query = { limit: '250', with_content: 'true' }
+    for (let from: Record<string, string> = { after: isoTime(since) }; ;) {
+      const page = await this.#page<SvixMessage>(path, new URLSearchParams({ ...query, ...from }))
+      if (page.data.length === 0) {
+        since += longestQuery
+        if (!from['after'] || since > Date.now()) return
+        from = { after: isoTime(since) }
+        continue
+      }
+      yield page.data.toReversed()
+      // Svix's iterators with a hyphen go back in a list whose newest entry is the first.
+      from = { iterator: `-${page.data[0]!.id}` }
+    }
+  }
+
+  async #page<Item>(path: string, query: URLSearchParams): Promise<Page<Item>> {
+    const page = await this.#get<Page<Item>>(`${path}?${query.toString()}`)
+    if (!Array.isArray(page.data)) throw this.#isNoSvix(path)
+    return page
   }
 
   async secretsOf(application: string, endpoint: string): Promise<SvixSecrets> {

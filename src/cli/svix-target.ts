@@ -8,7 +8,10 @@ import { readSymmetricKey } from '../emitting/attempt/signature.ts'
 import { openHeaders } from '../emitting/dispatch/endpoints.ts'
 import { builtInTypes } from '../emitting/events/built-in-types.ts'
 import { EventCatalogue } from '../emitting/events/event-catalogue.ts'
-import { eventTypePattern } from '../emitting/events/event.ts'
+import { recordPast } from '../emitting/events/emitter.ts'
+import { eventTypePattern, type NewEvent, prepareEvent } from '../emitting/events/event.ts'
+import { Problem } from '../errors.ts'
+import { messageIdOf } from '../emitting/svix/ids.ts'
 import { StoredEventTypes } from '../emitting/events/stored-event-types.ts'
 import { readCustomHeaders } from '../emitting/subscribers/request-options.ts'
 import { readDestinations } from '../emitting/subscribers/destinations.ts'
@@ -22,10 +25,10 @@ import { Sandbox } from '../emitting/transformations/sandbox.ts'
 import { createCheck, InvalidRecord } from '../listing/importing/target.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { systemClock as clock } from '../runtime/clock.ts'
-import type { Database } from '../storage/database.ts'
+import type { Database, Tx } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { CommandFailure } from './command-failure.ts'
-import type { SvixApplication, SvixEndpoint, SvixEventType, SvixSecrets } from './svix-source.ts'
+import type { SvixApplication, SvixEndpoint, SvixEventType, SvixMessage, SvixSecrets } from './svix-source.ts'
 
 export type Outcome = 'created' | 'updated' | 'unchanged'
 
@@ -38,6 +41,7 @@ const isEventType = new RegExp(eventTypePattern)
  * throws its Problem, or InvalidRecord.
  */
 export class SvixTarget {
+  readonly #database: Database
   readonly #isDryRun: boolean
   readonly #keyring: Keyring
   readonly #egress: ReturnType<typeof openEgress>
@@ -67,6 +71,7 @@ export class SvixTarget {
       throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
     const record = createRecordAudit(clock)
     const keyring = new Keyring(masterSecrets)
+    this.#database = database
     this.#isDryRun = isDryRun
     this.#keyring = keyring
     this.#egress = openEgress(configuration)
@@ -159,6 +164,52 @@ export class SvixTarget {
       await this.#subscribers.change(before.id, all, 'all', origin)
     }
     return [before ? 'updated' : 'created', toDo]
+  }
+
+  /**
+   * Records messages that Svix has sent. They are not sent again.
+   * @returns the number of new ones. Others were imported before, or are sent by Svix later; those with a fault go to `skip`
+   */
+  async messages(
+    owner: string,
+    given: readonly SvixMessage[],
+    skip: (message: SvixMessage, problem: Problem) => void,
+  ): Promise<number> {
+    const now = clock.now()
+    return this.#database.transaction(async (tx) => {
+      let created = 0
+      for (const message of given.filter(({ deliverAt }) => !(deliverAt && Date.parse(deliverAt) > now)))
+        try {
+          const [event, at] = [eventOf(owner, message), Date.parse(message.timestamp)]
+          const isNew = this.#isDryRun
+            ? !(await isKnown(tx, prepareEvent(event, at).eventId))
+            : await recordPast(this.#database.engine, tx, event, at)
+          if (isNew) created += 1
+        } catch (error) {
+          if (!(error instanceof Problem)) throw error
+          skip(message, error)
+        }
+      return created
+    })
+  }
+}
+
+async function isKnown(tx: Tx, id: string): Promise<boolean> {
+  const found = tx.selectFrom('idempotency_keys').select('event').where('event_id', '=', id)
+  return (await found.executeTakeFirst()) !== undefined
+}
+
+/** The event of a message. Its id is the one by which Postern's Svix API recognizes the message if it is created again. */
+function eventOf(owner: string, given: SvixMessage): NewEvent {
+  const { id, eventId, eventType, payload, channels, tags } = given
+  return {
+    id: eventId ? messageIdOf('eventId', owner, eventId) : id,
+    uid: eventId || undefined,
+    type: eventType,
+    data: payload,
+    audience: owner,
+    channels: channels?.length ? channels : undefined,
+    tags: tags?.length ? tags : undefined,
   }
 }
 

@@ -222,6 +222,61 @@ for (const engine of engines)
       assert.equal((await subscribersOf('app_many_155')).length, 1)
     })
 
+    test('messages are imported in their order and not sent, and a repeated eventId is not sent again', async () => {
+      const began = Date.now() - 150 * 86_400_000
+      const message = (number: number, more: object = {}) => ({
+        id: `msg_${String(number).padStart(27, '0')}`,
+        eventType: 'order.sent',
+        payload: { order: number },
+        timestamp: new Date(began + number * 60_000).toISOString(),
+        ...more,
+      })
+      svix.eventTypes = [{ name: 'order.sent', description: '', updatedAt: long }]
+      svix.applications = [
+        application('app_sent', [endpoint('ep_sent')], {
+          messages: [
+            ...Array.from({ length: 260 }, (_, number) => message(number)),
+            message(900, { eventId: 'order-900', channels: ['eu'], tags: ['new'] }),
+            message(901, { eventType: 'no type' }),
+            message(902, { deliverAt: '2999-01-01T00:00:00Z' }),
+          ],
+        }),
+      ]
+      const before = receiver.calls.length
+      assert.match(
+        (await run('--dry-run', '--messages-since', '200d')).stdout,
+        /^messages: 261 created, 1 unchanged, 1 skipped$/m,
+      )
+      const first = await run('--messages-since', '200d')
+      assert.equal(first.code, 3, first.stderr)
+      assert.match(first.stderr, /^message msg_0+901 was skipped: The event's type must/m)
+      assert.match(first.stdout, /^messages: 261 created, 1 unchanged, 1 skipped$/m)
+      assert.match((await run('--messages-since', '200d')).stdout, /^messages: 262 unchanged, 1 skipped$/m)
+
+      const path = '/api/v1/app/app_sent/msg'
+      const page = (await (await service.admin(`${path}?limit=3&before=2999-01-01T00:00:00Z`)).json()) as {
+        data: { payload: unknown; timestamp: string }[]
+      }
+      assert.deepEqual(
+        page.data.map(({ payload }) => payload),
+        [{ order: 900 }, { order: 259 }, { order: 258 }],
+      )
+      assert.partialDeepStrictEqual(page.data[0], {
+        eventId: 'order-900',
+        channels: ['eu'],
+        tags: ['new'],
+        timestamp: message(900).timestamp,
+      })
+      const create = (json: object) => service.admin(path, { method: 'POST', json })
+      assert.equal((await create({ eventType: 'order.sent', eventId: 'order-900', payload: {} })).status, 409)
+      assert.equal(
+        (await create({ eventType: 'order.sent', eventId: 'order-1000', payload: {} })).status,
+        202,
+      )
+      await receiver.waitFor(before + 1)
+      assert.equal(receiver.calls.length, before + 1)
+    })
+
     test('a wrong token, a server that is not Svix, and an unavailable server are reported', async () => {
       const wrong = await postern(folder, args(), { ...env(), SVIX_AUTH_TOKEN: 'wrong' })
       assert.equal(wrong.code, 1)

@@ -17,11 +17,17 @@ export interface SvixEndpoint extends Entity {
   sensitive?: string[]
 }
 
+export interface SvixMessage {
+  id: string
+  timestamp: string
+  [field: string]: unknown
+}
+
 export interface SvixServer {
   url: string
   token: string
   eventTypes: { name: string; updatedAt: string; [field: string]: unknown }[]
-  applications: (Entity & { endpoints: SvixEndpoint[] })[]
+  applications: (Entity & { endpoints: SvixEndpoint[]; messages?: SvixMessage[] })[]
   /** Paths that were requested. */
   requests: string[]
   /** Called before each answer. */
@@ -64,10 +70,13 @@ function answerOf({ eventTypes, applications }: SvixServer, path: string, query:
   if (path === '/api/v1/event-type') return page(eventTypes, 'name', query)
   if (path === '/api/v1/app')
     return page(
-      applications.map(({ endpoints: _endpoints, ...shown }) => shown),
+      applications.map(({ endpoints: _endpoints, messages: _messages, ...shown }) => shown),
       'id',
       query,
     )
+  const [, sender] = /^\/api\/v1\/app\/([^/]+)\/msg$/.exec(path) ?? []
+  if (sender !== undefined)
+    return messagesOf(applications.find(({ id }) => id === sender)?.messages ?? [], query)
   const [, app, endpoint, part] =
     /^\/api\/v1\/app\/([^/]+)\/endpoint(?:\/([^/]+)\/(secret|headers))?$/.exec(path) ?? []
   const endpoints = applications.find(({ id, uid }) => id === app || uid === app)?.endpoints
@@ -84,6 +93,25 @@ function answerOf({ eventTypes, applications }: SvixServer, path: string, query:
   if (!found) return undefined
   const { key, headers = {}, sensitive = [] } = found
   return part === 'secret' ? { key } : { headers, sensitive }
+}
+
+/** The page above an iterator with a hyphen, or the oldest page after a time, within 90 days of it. The newest message is the first. */
+function messagesOf(messages: readonly SvixMessage[], query: URLSearchParams) {
+  const above = query.get('iterator')?.replace(/^-/, '') ?? ''
+  const after = Date.parse(query.get('after') ?? '1970-01-01')
+  const before = query.has('after') ? after + 90 * 86_400_000 : Number.POSITIVE_INFINITY
+  const rest = messages
+    .filter(
+      ({ id, timestamp }) => id > above && Date.parse(timestamp) > after && Date.parse(timestamp) < before,
+    )
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const data = rest.slice(0, Number(query.get('limit'))).toReversed()
+  return {
+    data,
+    iterator: data.at(-1)?.id ?? null,
+    prevIterator: data.length > 0 ? `-${data[0]!.id}` : null,
+    done: rest.length <= data.length,
+  }
 }
 
 function page<T extends Record<string, unknown>>(all: readonly T[], key: string, query: URLSearchParams) {

@@ -377,6 +377,18 @@ async function recordEvents(
   })
 }
 
+/**
+ * Records an event of the past, which is sent to nobody.
+ * @returns whether it is new; a known id, with any content, is not recorded again
+ * @throws Problem `invalid-body`
+ */
+export async function recordPast(engine: Engine, tx: Tx, event: NewEvent, at: number): Promise<boolean> {
+  const prepared = [prepareEvent(event, at)]
+  const logged = newOf(prepared, await recordEvents(engine, tx, prepared, { now: at }))
+  await insertOptions(tx, logged)
+  return logged.length > 0
+}
+
 /** The numbers of the new events, and the rows of those that were recorded before. */
 interface Inserted {
   ids: Map<string, number>
