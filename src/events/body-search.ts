@@ -5,7 +5,7 @@ import { boundsOf, run } from './search.ts'
 import { columns, type EventRow, readStoredHeaders } from './store.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { readLimit, limitParameter, readText } from '../paging/parameters.ts'
 import { isoTimeOrNull } from '../runtime/iso-time.ts'
 import { presentEvent, readEventCursor } from './present.ts'
@@ -108,16 +108,11 @@ const description = `Reads the bodies of the newest 10,000 events, 64 MB at most
 export function bodySearchRoute(app: App, database: Database, log: EventLog): void {
   app.get(
     '/events/search',
-    {
-      config: {
-        access: { scope: 'events:read' },
-        openInDemo: true,
-        quiet: true,
-        rateLimit: { max: searchesPerMinute },
-      },
-      schema: {
-        tags: ['events'],
-        summary: 'Search the bodies of events, newest first',
+    route(
+      { scope: 'events:read' },
+      ['events'],
+      'Search the bodies of events, newest first',
+      {
         description,
         querystring: Type.Object({
           ...bodyQuerySchema,
@@ -129,7 +124,8 @@ export function bodySearchRoute(app: App, database: Database, log: EventLog): vo
           200: { description: 'Lines of JSON', content: { [mediaType]: { schema: Type.String() } } },
         },
       },
-    },
+      { openInDemo: true, quiet: true, rateLimit: { max: searchesPerMinute } },
+    ),
     async (request, reply) => {
       const query = readBodyQuery(request.query)
       if (query.path === undefined && query.text === undefined)

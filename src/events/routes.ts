@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { cacheRules, sendTagged, taggedSends } from '../http/caching/tagged-answer.ts'
 import { readLimit, limitParameter } from '../paging/parameters.ts'
 import type { Database, Queryable } from '../storage/database.ts'
@@ -83,15 +83,13 @@ function logRoute(app: App, database: Database, log: EventLog): void {
 function detailRoute(app: App, database: Database): void {
   app.get(
     '/events/:id',
-    {
-      config: { access: { scope: 'events:read' }, openInDemo: true, quiet: true },
-      schema: {
-        tags,
-        summary: 'One event with payload, verification, timeline and resulting deliveries',
-        params: IdParams,
-        response: { 200: EventDetail },
-      },
-    },
+    route(
+      { scope: 'events:read' },
+      tags,
+      'One event with payload, verification, timeline and resulting deliveries',
+      { params: IdParams, response: { 200: EventDetail } },
+      { openInDemo: true, quiet: true },
+    ),
     async ({ params }, reply) => {
       const text = await describeEvent(database, readEventNumber(params.id))
       // Sent as bytes, because a serializer would parse the payload.

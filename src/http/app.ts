@@ -1,11 +1,14 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox'
 import type {
   FastifyBaseLogger,
+  FastifyContextConfig,
   FastifyInstance,
+  FastifySchema,
   RawReplyDefaultExpression,
   RawRequestDefaultExpression,
   RawServerDefault,
 } from 'fastify'
+import type { Access } from './access/principal.ts'
 
 /** The Fastify application on which every module declares its routes. */
 export type App = FastifyInstance<
@@ -15,3 +18,12 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   TypeBoxTypeProvider
 >
+
+/** The options of a route: who may call it, its entry in the API reference, the schemas of a call, and its other settings. */
+export const route = <S extends FastifySchema>(
+  access: Access,
+  tags: readonly string[],
+  summary: string,
+  schemas: S,
+  config: Omit<FastifyContextConfig, 'access'> = {},
+) => ({ config: { access, ...config }, schema: { tags, summary, ...schemas } })

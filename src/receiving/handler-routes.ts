@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { closedObject, DateTime, EmptyBody, IdParams, listSchema, nullable } from '../http/schemas/schemas.ts'
 import type { ReceivingRouteParts } from './routes.ts'
 import { readSubjectNames } from '../accounts/audit/audit-log.ts'
@@ -78,14 +78,13 @@ export function handlerRoutes(app: App, parts: ReceivingRouteParts): void {
 function listRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers',
-    {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: {
-        tags,
-        summary: 'Handlers, with backlog and recent activity',
-        response: { 200: listSchema(Handler) },
-      },
-    },
+    route(
+      { scope: 'webhooks:read' },
+      tags,
+      'Handlers, with backlog and recent activity',
+      { response: { 200: listSchema(Handler) } },
+      { quiet: true },
+    ),
     async () => ({ data: await describeHandlers(parts) }),
   )
 }
@@ -93,10 +92,13 @@ function listRoute(app: App, parts: ReceivingRouteParts): void {
 function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers/:id',
-    {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: { tags, summary: 'One handler', params: IdParams, response: { 200: Handler } },
-    },
+    route(
+      { scope: 'webhooks:read' },
+      tags,
+      'One handler',
+      { params: IdParams, response: { 200: Handler } },
+      { quiet: true },
+    ),
     async ({ params: { id } }) => describeOne(parts, id),
   )
 }

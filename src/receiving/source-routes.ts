@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { closedObject, DateTime, listSchema, nullable } from '../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
 import { type Activities, readActivity, slots } from './activity.ts'
@@ -98,14 +98,13 @@ export function sourceRoutes(app: App, parts: ReceivingRouteParts): void {
 function listRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/sources',
-    {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: {
-        tags,
-        summary: 'Webhook sources, with their activity of the last 24 hours',
-        response: { 200: listSchema(Source) },
-      },
-    },
+    route(
+      { scope: 'webhooks:read' },
+      tags,
+      'Webhook sources, with their activity of the last 24 hours',
+      { response: { 200: listSchema(Source) } },
+      { quiet: true },
+    ),
     async () => {
       const { database, clock, sources } = parts
       const activities = await readActivity(database.readerAside, 'source', { since: clock.now() - day })
@@ -119,10 +118,13 @@ function listRoute(app: App, parts: ReceivingRouteParts): void {
 function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/sources/:name',
-    {
-      config: { access: { scope: 'webhooks:read' }, quiet: true },
-      schema: { tags, summary: 'One webhook source', params: Name, response: { 200: SourceDetail } },
-    },
+    route(
+      { scope: 'webhooks:read' },
+      tags,
+      'One webhook source',
+      { params: Name, response: { 200: SourceDetail } },
+      { quiet: true },
+    ),
     async ({ params: { name } }) => {
       const scheme = find(parts, name)
       const { database, clock } = parts

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import {
   deliveryStatuses,
@@ -227,25 +227,20 @@ const querystring = Type.Object({
 export function deliverySearchRoute(app: App, { deliveryLog }: EmittingRouteParts): void {
   app.get(
     '/deliveries',
-    {
-      config: { access: adminArea.access.read },
-      schema: {
-        tags,
-        summary: 'The deliveries of all subscribers, newest first',
-        description:
-          'Each page examines a bounded number of deliveries. If few of them match all filters, it has fewer items than `limit`; follow `nextCursor` to search on. With `eventType` the order is that of the events.',
-        querystring: Type.Object({
-          ...querystring.properties,
-          subscriber: optionalText('The id of a subscriber'),
-          owner: optionalText('The owner of the subscribers; empty: subscribers without an owner'),
-          eventId: optionalText('The id that is sent as `webhook-id`'),
-          response: optionalText(
-            `The response to the newest attempt: ${responseClasses.join(', ')}; none: no response came`,
-          ),
-        }),
-        response: { 200: pageSchema(OwnedDeliveryView) },
-      },
-    },
+    route(adminArea.access.read, tags, 'The deliveries of all subscribers, newest first', {
+      description:
+        'Each page examines a bounded number of deliveries. If few of them match all filters, it has fewer items than `limit`; follow `nextCursor` to search on. With `eventType` the order is that of the events.',
+      querystring: Type.Object({
+        ...querystring.properties,
+        subscriber: optionalText('The id of a subscriber'),
+        owner: optionalText('The owner of the subscribers; empty: subscribers without an owner'),
+        eventId: optionalText('The id that is sent as `webhook-id`'),
+        response: optionalText(
+          `The response to the newest attempt: ${responseClasses.join(', ')}; none: no response came`,
+        ),
+      }),
+      response: { 200: pageSchema(OwnedDeliveryView) },
+    }),
     async ({ query }) => {
       const page = await deliveryLog.search({
         filter: readDeliverySearch(query),
@@ -266,16 +261,11 @@ export function deliveryRoutes(app: App, parts: EmittingRouteParts, area: Area):
 function logRoute(app: App, { deliveryLog, subscribers, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/deliveries`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: "A subscriber's delivery log, newest first",
-        params: IdParams,
-        querystring,
-        response: { 200: pageSchema(DeliveryView) },
-      },
-    },
+    route(area.access.read, tags, "A subscriber's delivery log, newest first", {
+      params: IdParams,
+      querystring,
+      response: { 200: pageSchema(DeliveryView) },
+    }),
     async (request) => {
       const { query } = request
       const filter = readDeliveryFilter(query)
@@ -293,15 +283,10 @@ function logRoute(app: App, { deliveryLog, subscribers, ...parts }: EmittingRout
 function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/deliveries/:id`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: 'One delivery with its attempts',
-        params: IdParams,
-        response: { 200: DetailView },
-      },
-    },
+    route(area.access.read, tags, 'One delivery with its attempts', {
+      params: IdParams,
+      response: { 200: DetailView },
+    }),
     async (request) => {
       const detail = await deliveryLog.get(readDeliveryId(request.params.id), area.reach(request))
       const { entry, payload, size, attempts } = detail
@@ -341,15 +326,10 @@ const ReplayBody = closedObject({
 function replayRoute(app: App, { deliveryLog, replay, ...parts }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/deliveries/:id/replay`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Resend a delivery with the same event ID; a pending one is sent now',
-        params: IdParams,
-        response: { 202: DeliveryView },
-      },
-    },
+    route(area.access.write, tags, 'Resend a delivery with the same event ID; a pending one is sent now', {
+      params: IdParams,
+      response: { 202: DeliveryView },
+    }),
     async (request, reply) => {
       const deliveryId = readDeliveryId(request.params.id)
       await replay.one(deliveryId, area.reach(request), auditOrigin(request))
@@ -372,17 +352,18 @@ function readReplayFilter({ status, ...body }: Static<typeof ReplayBody>): Repla
 function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, area: Area): void {
   app.post(
     `${area.prefix}/subscribers/:id/replay`,
-    {
-      config: { access: area.access.write, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Resend many deliveries; without a status, the failed ones. Returns a job',
+    route(
+      area.access.write,
+      tags,
+      'Resend many deliveries; without a status, the failed ones. Returns a job',
+      {
         description: 'A repeated call with the same filter returns the running job and starts no other.',
         params: IdParams,
         body: ReplayBody,
         response: { 200: TotalView, 202: JobView },
       },
-    },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const { body } = request
       const filter = readBodyFilters(() => readReplayFilter(body))

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { closedObject, DateTime, listSchema, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { CatalogueEntry } from '../events/event-catalogue.ts'
@@ -64,14 +64,7 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
   const declared = catalogue.entries.map(viewDeclared)
   app.get(
     '/event-types',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'The event catalog with samples',
-        response: { 200: listSchema(EventTypeView) },
-      },
-    },
+    route('public', tags, 'The event catalog with samples', { response: { 200: listSchema(EventTypeView) } }),
     async (_request, reply) => {
       const shown = await storedEventTypes.shown()
       const data = [...declared, ...shown.map(viewShown)]
@@ -80,14 +73,12 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
   )
   app.get(
     '/stored-event-types',
-    {
-      config: { access: { scope: 'subscribers:read' } },
-      schema: {
-        tags,
-        summary: 'Event types created through the API, including archived ones',
-        response: { 200: listSchema(StoredView) },
-      },
-    },
+    route(
+      { scope: 'subscribers:read' },
+      tags,
+      'Event types created through the API, including archived ones',
+      { response: { 200: listSchema(StoredView) } },
+    ),
     async (_request, reply) => {
       const all = await storedEventTypes.list()
       return reply
@@ -102,18 +93,13 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
 function changeRoutes(app: App, { storedEventTypes }: EmittingRouteParts): void {
   app.put(
     '/event-types/:type',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: 'Create or replace an event type',
-        description:
-          'Absent fields get their defaults. Types that the configuration declares cannot be changed.',
-        params,
-        body: NewFields,
-        response: { 200: StoredView, 201: StoredView },
-      },
-    },
+    route({ scope: 'subscribers:write' }, tags, 'Create or replace an event type', {
+      description:
+        'Absent fields get their defaults. Types that the configuration declares cannot be changed.',
+      params,
+      body: NewFields,
+      response: { 200: StoredView, 201: StoredView },
+    }),
     async (request, reply) => {
       const { type } = request.params
       let isNew = true
@@ -130,16 +116,11 @@ function changeRoutes(app: App, { storedEventTypes }: EmittingRouteParts): void 
   )
   app.delete(
     '/event-types/:type',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: 'Delete an event type created through the API',
-        description: 'Subscribers that match it still get its events. To only hide it, archive it instead.',
-        params,
-        response: noContent,
-      },
-    },
+    route({ scope: 'subscribers:write' }, tags, 'Delete an event type created through the API', {
+      description: 'Subscribers that match it still get its events. To only hide it, archive it instead.',
+      params,
+      response: noContent,
+    }),
     async (request, reply) => {
       const removed = await storedEventTypes.remove(request.params.type, auditOrigin(request))
       if (!removed)

@@ -6,7 +6,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/present.ts'
 import type { EmittingRouteParts } from './area.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import { type Announce, groupEmits } from '../events/emitter.ts'
@@ -62,15 +62,12 @@ export function eventRoutes(app: App, parts: EmittingRouteParts): void {
 function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
   app.delete(
     '/events/:id',
-    {
-      config: { access: { scope: 'events:write' } },
-      schema: {
-        tags: ['emitting'],
-        summary: 'Cancel an event that is scheduled by `deliverAt` or `delay`',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(
+      { scope: 'events:write' },
+      ['emitting'],
+      'Cancel an event that is scheduled by `deliverAt` or `delay`',
+      { params: IdParams, response: noContent },
+    ),
     async (request, reply) => {
       await scheduledEvents.cancel(readEventNumber(request.params.id), auditOrigin(request))
       return reply.code(204).send(null)
@@ -81,17 +78,12 @@ function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
 function payloadRoute(app: App, { payloadRemoval }: EmittingRouteParts): void {
   app.delete(
     '/events/:id/payload',
-    {
-      config: { access: { scope: 'events:write' } },
-      schema: {
-        tags: ['emitting'],
-        summary: "Remove an emitted event's payload",
-        description:
-          'The event stays in the log without its data, and its deliveries stay without bodies. Pending deliveries fail. No delivery can be replayed.',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route({ scope: 'events:write' }, ['emitting'], "Remove an emitted event's payload", {
+      description:
+        'The event stays in the log without its data, and its deliveries stay without bodies. Pending deliveries fail. No delivery can be replayed.',
+      params: IdParams,
+      response: noContent,
+    }),
     async (request, reply) => {
       await payloadRemoval.remove(readEventNumber(request.params.id), auditOrigin(request))
       return reply.code(204).send(null)

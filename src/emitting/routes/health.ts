@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { readDeliveryFilter } from '../deliveries/delivery-log.ts'
 import { byHour, hour, summarize } from '../subscribers/health.ts'
 import { type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
@@ -30,19 +30,14 @@ const HealthView = closedObject({
 export function healthRoutes(app: App, { health, subscribers, clock }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/health`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags: ['subscribers'],
-        summary: 'Attempts and their durations by hour',
-        params: IdParams,
-        querystring: Type.Object({
-          since: optionalText('The first hour, as a time in ISO 8601; default: seven days before `until`'),
-          until: optionalText('ISO 8601; default: now. The period is at most 31 days'),
-        }),
-        response: { 200: HealthView },
-      },
-    },
+    route(area.access.read, ['subscribers'], 'Attempts and their durations by hour', {
+      params: IdParams,
+      querystring: Type.Object({
+        since: optionalText('The first hour, as a time in ISO 8601; default: seven days before `until`'),
+        until: optionalText('ISO 8601; default: now. The period is at most 31 days'),
+      }),
+      response: { 200: HealthView },
+    }),
     async (request) => {
       const asked = readDeliveryFilter(request.query)
       const { id } = await subscriberOf(subscribers, area, request)

@@ -6,7 +6,7 @@ import { JobView, shownKinds, viewJob, type ShownJob, type ShownKind } from '../
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import { holdsScope, type Access } from '../../http/access/principal.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { closedObject, IdParams, listSchema, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { readChoice, pageParameters, readPageRequest, pageSchema, viewPage } from '../../paging/parameters.ts'
 import type { Jobs } from '../deliveries/jobs.ts'
@@ -41,11 +41,11 @@ const NamedJobView = closedObject({
 function allRoute(app: App, { jobs, cursors }: EmittingRouteParts): void {
   app.get(
     '/jobs',
-    {
-      config: { access: { scope: shownKinds.map((kind) => `${workedOn[kind]}:read` as const) } },
-      schema: {
-        tags: ['operations'],
-        summary: 'Jobs that replay deliveries or reprocess events, newest first',
+    route(
+      { scope: shownKinds.map((kind) => `${workedOn[kind]}:read` as const) },
+      ['operations'],
+      'Jobs that replay deliveries or reprocess events, newest first',
+      {
         description: 'An API key sees the kinds of its scopes.',
         querystring: Type.Object({
           kind: optionalText(shownKinds.join(', ')),
@@ -54,7 +54,7 @@ function allRoute(app: App, { jobs, cursors }: EmittingRouteParts): void {
         }),
         response: { 200: pageSchema(NamedJobView) },
       },
-    },
+    ),
     async ({ query, principal }) => {
       const { role, scopes = [] } = principal!
       const kind = query.kind ? readChoice(query.kind, 'kind', shownKinds) : undefined
@@ -73,15 +73,10 @@ function allRoute(app: App, { jobs, cursors }: EmittingRouteParts): void {
 function listRoute(app: App, { jobs, subscribers }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/jobs`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: "A subscriber's newest twenty bulk replays",
-        params: IdParams,
-        response: { 200: ListView },
-      },
-    },
+    route(area.access.read, tags, "A subscriber's newest twenty bulk replays", {
+      params: IdParams,
+      response: { 200: ListView },
+    }),
     async (request) => {
       const { id } = await subscriberOf(subscribers, area, request)
       return { data: (await jobs.list(id)).map(viewJob) }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import { deliveryStatuses } from '../deliveries/delivery-log.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
@@ -56,25 +56,20 @@ export function brandRoutes(app: App, { brands }: EmittingRouteParts): void {
   const params = Type.Object({ owner: Type.String({ pattern: ownerPattern }) })
   app.get(
     '/owners/:owner/brand',
-    {
-      config: { access: { scope: 'subscribers:read' } },
-      schema: { tags, summary: "The brand of an owner's portal", params, response: { 200: BrandView } },
-    },
+    route({ scope: 'subscribers:read' }, tags, "The brand of an owner's portal", {
+      params,
+      response: { 200: BrandView },
+    }),
     async ({ params: { owner } }, reply) => reply.send(await brands.get(owner)),
   )
   app.patch(
     '/owners/:owner/brand',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: "Change the brand of an owner's portal",
-        description: 'Absent fields stay. A field with null is as the settings say again.',
-        params,
-        body: BrandChange,
-        response: { 200: BrandView },
-      },
-    },
+    route({ scope: 'subscribers:write' }, tags, "Change the brand of an owner's portal", {
+      description: 'Absent fields stay. A field with null is as the settings say again.',
+      params,
+      body: BrandChange,
+      response: { 200: BrandView },
+    }),
     async (request, reply) =>
       reply.send(await brands.change(request.params.owner, request.body, auditOrigin(request))),
   )
@@ -133,18 +128,13 @@ const OwnerView = closedObject({
 export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
   app.get(
     '/owners',
-    {
-      config: { access },
-      schema: {
-        tags,
-        summary: 'Owners, ordered by id',
-        querystring: Type.Object({
-          q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
-          ...pageParameters(),
-        }),
-        response: { 200: pageSchema(OwnerView) },
-      },
-    },
+    route(access, tags, 'Owners, ordered by id', {
+      querystring: Type.Object({
+        q: optionalText('A part of the owner or of the display name; upper and lower case are equal'),
+        ...pageParameters(),
+      }),
+      response: { 200: pageSchema(OwnerView) },
+    }),
     async ({ query }) => {
       const text = query.q ? searchable(query.q) : undefined
       return viewPage(await owners.list(text, readPageRequest(query)), view)
@@ -152,15 +142,10 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
   )
   app.get(
     '/owners/:owner',
-    {
-      config: { access },
-      schema: {
-        tags,
-        summary: "One owner with subscriber states, the last day's deliveries and portal access",
-        params: Type.Object({ owner: Type.String() }),
-        response: { 200: OwnerView },
-      },
-    },
+    route(access, tags, "One owner with subscriber states, the last day's deliveries and portal access", {
+      params: Type.Object({ owner: Type.String() }),
+      response: { 200: OwnerView },
+    }),
     async ({ params }) => view(await owners.get(params.owner)),
   )
   ownerChangeRoutes(app, owners)
@@ -169,20 +154,15 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
 function ownerChangeRoutes(app: App, owners: Owners): void {
   app.put(
     '/owners/:owner',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: "Set or remove an owner's display name and metadata",
-        description:
-          'Pages and the portal show the name in place of `owner`. The owner is listed even before it has a subscriber. Without `metadata`, the stored metadata stays.',
-        params: OwnerParams,
-        body: closedObject({ name: nullable(DisplayName), metadata: Type.Optional(nullable(Metadata)) }),
-        response: {
-          200: closedObject({ owner: Type.String(), name: nullable(Type.String()), metadata: Metadata }),
-        },
+    route({ scope: 'subscribers:write' }, tags, "Set or remove an owner's display name and metadata", {
+      description:
+        'Pages and the portal show the name in place of `owner`. The owner is listed even before it has a subscriber. Without `metadata`, the stored metadata stays.',
+      params: OwnerParams,
+      body: closedObject({ name: nullable(DisplayName), metadata: Type.Optional(nullable(Metadata)) }),
+      response: {
+        200: closedObject({ owner: Type.String(), name: nullable(Type.String()), metadata: Metadata }),
       },
-    },
+    }),
     async (request, reply) => {
       const { params, body } = request
       const { owner, name, metadata } = await owners.directory.change(
@@ -195,15 +175,12 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
   )
   app.delete(
     '/owners/:owner',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: 'Remove an owner with its subscribers and its portal access',
-        params: OwnerParams,
-        response: noContent,
-      },
-    },
+    route(
+      { scope: 'subscribers:write' },
+      tags,
+      'Remove an owner with its subscribers and its portal access',
+      { params: OwnerParams, response: noContent },
+    ),
     async (request, reply) => {
       await owners.remove(request.params.owner, auditOrigin(request))
       return reply.code(204).send(null)

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { ownerPattern, type Reach } from '../events/event.ts'
 import type { Portal, PortalSession } from '../portal.ts'
 import { DisplayName, portalBrand, PortalBrandView } from './owners.ts'
@@ -85,17 +85,18 @@ export function portalRoutes(app: App, parts: EmittingRouteParts): void {
 function createLinkRoute(app: App, { portal, baseUrl }: EmittingRouteParts): void {
   app.post(
     '/portal-links',
-    {
-      config: { access: { scope: 'subscribers:write' }, sends: { always: ['Cache-Control'] } },
-      schema: {
-        tags,
-        summary: "Create a link to an owner's portal",
+    route(
+      { scope: 'subscribers:write' },
+      tags,
+      "Create a link to an owner's portal",
+      {
         description:
           'The token is in the fragment of the URL, which browsers do not send: no log contains it, and link previews do not use it up.',
         body: LinkBody,
         response: { 201: LinkView },
       },
-    },
+      { sends: { always: ['Cache-Control'] } },
+    ),
     async (request, reply) => {
       const { owner, name, expiresIn = linkLasts, sessionSeconds = sessionLasts } = request.body
       const origin = auditOrigin(request)
@@ -112,15 +113,10 @@ function createLinkRoute(app: App, { portal, baseUrl }: EmittingRouteParts): voi
 function revokeRoute(app: App, { portal }: EmittingRouteParts): void {
   app.delete(
     '/portal-links',
-    {
-      config: { access: { scope: 'subscribers:write' } },
-      schema: {
-        tags,
-        summary: 'End all portal links and sessions of an owner',
-        querystring: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
-        response: noContent,
-      },
-    },
+    route({ scope: 'subscribers:write' }, tags, 'End all portal links and sessions of an owner', {
+      querystring: Type.Object({ owner: Type.String({ pattern: ownerPattern }) }),
+      response: noContent,
+    }),
     async (request, reply) => {
       const { owner } = request.query as { owner?: string }
       if (!owner || !new RegExp(ownerPattern).test(owner))
@@ -191,14 +187,7 @@ function openSessionRoute(app: App, parts: EmittingRouteParts): void {
 function showSessionRoute(app: App, parts: EmittingRouteParts): void {
   app.get(
     '/portal/session',
-    {
-      config: { access: 'portal' },
-      schema: {
-        tags,
-        summary: "The session's owner, expiry and brand",
-        response: { 200: SessionView },
-      },
-    },
+    route('portal', tags, "The session's owner, expiry and brand", { response: { 200: SessionView } }),
     async (request, reply) =>
       reply.send(await viewSession(await sessionOf(request, parts.portal, parts.portalCookie), parts)),
   )
@@ -207,10 +196,13 @@ function showSessionRoute(app: App, parts: EmittingRouteParts): void {
 function endSessionRoute(app: App, { portal, portalCookie }: EmittingRouteParts): void {
   app.delete(
     '/portal/session',
-    {
-      config: { access: 'portal', sends: { sometimes: ['Set-Cookie'] } },
-      schema: { tags, summary: 'Sign out of the portal', response: noContent },
-    },
+    route(
+      'portal',
+      tags,
+      'Sign out of the portal',
+      { response: noContent },
+      { sends: { sometimes: ['Set-Cookie'] } },
+    ),
     async (request, reply) => {
       await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))
       if (frameToken(request) === undefined) portalCookie.clear(reply)
@@ -249,14 +241,13 @@ function portalPageRoute(
   }
   app.get(
     '/portal',
-    {
-      config: { access: 'public', sends: { always: ['Cache-Control', ...ofPages] } },
-      schema: {
-        tags: ['pages'],
-        summary: 'The portal page, which a link opens',
-        response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } },
-      },
-    },
+    route(
+      'public',
+      ['pages'],
+      'The portal page, which a link opens',
+      { response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } } },
+      { sends: { always: ['Cache-Control', ...ofPages] } },
+    ),
     async (request, reply) =>
       reply
         .headers(headers)

@@ -1,7 +1,7 @@
 import type { Tx } from '../../storage/database.ts'
 import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { readChoice, pageParameters, readPageRequest, pageSchema, viewPage } from '../../paging/parameters.ts'
 import type { Reach } from '../events/event.ts'
 import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
@@ -286,14 +286,9 @@ function destinationsRoute(app: App, { destinations }: EmittingRouteParts, area:
   })
   app.get(
     `${area.prefix}/destinations`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: 'Destinations of the configuration, in place of HTTP',
-        response: { 200: closedObject({ items: Type.Array(View) }) },
-      },
-    },
+    route(area.access.read, tags, 'Destinations of the configuration, in place of HTTP', {
+      response: { 200: closedObject({ items: Type.Array(View) }) },
+    }),
     async () => {
       const shown = [...destinations].filter(([, { owners }]) => area.reachesAll || owners)
       const items = shown.map(([name, { title = name, owners = false, fields = {} }]) => ({
@@ -313,15 +308,10 @@ function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers, testEvents } = parts
   app.post(
     `${area.prefix}/subscribers`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Register a subscriber; only this response contains its secret',
-        body: area.newSubscriber,
-        response: { 201: Registered },
-      },
-    },
+    route(area.access.write, tags, 'Register a subscriber; only this response contains its secret', {
+      body: area.newSubscriber,
+      response: { 201: Registered },
+    }),
     async (request, reply) => {
       const { secret, sendTest, ...settings } = request.body
       const given = { ...readSettings(settings), secret }
@@ -351,15 +341,10 @@ function listRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   })
   app.get(
     `${area.prefix}/subscribers`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: 'Subscribers, newest first',
-        querystring,
-        response: { 200: pageSchema(SubscriberView) },
-      },
-    },
+    route(area.access.read, tags, 'Subscribers, newest first', {
+      querystring,
+      response: { 200: pageSchema(SubscriberView) },
+    }),
     async (request) => {
       const { query } = request
       const { owner, state } = query as { owner?: string; state?: string }
@@ -385,10 +370,7 @@ function detailRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers, secrets, database, clock } = parts
   app.get(
     `${area.prefix}/subscribers/:id`,
-    {
-      config: { access: area.access.read },
-      schema: { tags, summary: 'One subscriber', params: IdParams, response: { 200: WithPublicKeys } },
-    },
+    route(area.access.read, tags, 'One subscriber', { params: IdParams, response: { 200: WithPublicKeys } }),
     async (request) => {
       const row = await subscriberOf(subscribers, area, request)
       const keys = await secrets.describe(database.reader, row.id, clock.now())
@@ -402,16 +384,12 @@ function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers } = parts
   app.patch(
     `${area.prefix}/subscribers/:id`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Change, pause, resume or disable a subscriber; null selects the default',
-        params: IdParams,
-        body: area.subscriberChange,
-        response: { 200: WithKeys },
-      },
-    },
+    route(
+      area.access.write,
+      tags,
+      'Change, pause, resume or disable a subscriber; null selects the default',
+      { params: IdParams, body: area.subscriberChange, response: { 200: WithKeys } },
+    ),
     async (request) => {
       const { params, body } = request
       const given = { ...readSettings(body), status: body.status }
@@ -429,15 +407,10 @@ function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
 function removeRoute(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   app.delete(
     `${area.prefix}/subscribers/:id`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Remove a subscriber with its delivery log',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(area.access.write, tags, 'Remove a subscriber with its delivery log', {
+      params: IdParams,
+      response: noContent,
+    }),
     async (request, reply) => {
       await subscribers.remove(readSubscriberId(request.params.id), area.reach(request), auditOrigin(request))
       return reply.code(204).send(null)
@@ -453,15 +426,10 @@ function testRoute(app: App, { testEvents }: EmittingRouteParts, area: Area): vo
   })
   app.post(
     `${area.prefix}/subscribers/:id/test`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Send a signed test event to this subscriber alone',
-        params: IdParams,
-        response: { 202: TestView },
-      },
-    },
+    route(area.access.write, tags, 'Send a signed test event to this subscriber alone', {
+      params: IdParams,
+      response: { 202: TestView },
+    }),
     async (request, reply) => {
       const id = readSubscriberId(request.params.id)
       const sent = await testEvents.send(id, area.reach(request), auditOrigin(request))
@@ -495,16 +463,13 @@ function rotateSecretRoute(app: App, { subscribers }: EmittingRouteParts, area: 
   })
   app.post(
     `${area.prefix}/subscribers/:id/rotate-secret`,
-    {
-      config: { access: area.access.write, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Create a new secret, shown only once; both sign until the overlap ends',
-        params: IdParams,
-        body: RotateBody,
-        response: { 200: closedObject(NewKeysView) },
-      },
-    },
+    route(
+      area.access.write,
+      tags,
+      'Create a new secret, shown only once; both sign until the overlap ends',
+      { params: IdParams, body: RotateBody, response: { 200: closedObject(NewKeysView) } },
+      { optionalBody: true },
+    ),
     async (request) => {
       const { params, body } = request
       const overlap = Math.round((body.overlapSeconds ?? defaultOverlap) * 1000)

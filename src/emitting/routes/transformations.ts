@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
@@ -49,27 +49,17 @@ export function transformationRoutes(app: App, parts: EmittingRouteParts, area: 
   const Form = closedObject({ name: Type.String(), title: Type.String(), code: Type.String() })
   app.get(
     `${area.prefix}/transformations/forms`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags,
-        summary: 'Ready-made transformations for chats',
-        response: { 200: closedObject({ data: Type.Array(Form) }) },
-      },
-    },
+    route(area.access.read, tags, 'Ready-made transformations for chats', {
+      response: { 200: closedObject({ data: Type.Array(Form) }) },
+    }),
     () => ({ data: [...forms] }),
   )
   app.post(
     `${area.prefix}/transformations/test`,
-    {
-      config: { access: area.access.write },
-      schema: {
-        tags,
-        summary: 'Run a transformation without sending anything',
-        body: TestBody,
-        response: { 200: ResultView },
-      },
-    },
+    route(area.access.write, tags, 'Run a transformation without sending anything', {
+      body: TestBody,
+      response: { 200: ResultView },
+    }),
     async (request) => {
       const reach = area.reach(request)
       const event = await eventOf(request.body, reach, parts)

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { readRequestOptions } from '../subscribers/request-options.ts'
 import { destinationIn } from '../subscribers/destinations.ts'
 import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
@@ -28,15 +28,10 @@ const View = closedObject({
 export function verificationRoutes(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/verification`,
-    {
-      config: { access: area.access.read },
-      schema: {
-        tags: ['subscribers'],
-        summary: 'Receivers in nine languages that verify the signatures',
-        params: IdParams,
-        response: { 200: View },
-      },
-    },
+    route(area.access.read, ['subscribers'], 'Receivers in nine languages that verify the signatures', {
+      params: IdParams,
+      response: { 200: View },
+    }),
     async (request) => {
       const { url, signing, request: options } = await subscriberOf(subscribers, area, request)
       const prefix = readRequestOptions(options).signatureHeaders === 'svix' ? 'svix' : 'webhook'
@@ -60,15 +55,13 @@ const JsonWebKey = closedObject({
 export function keyRoutes(app: App, { secrets, database, clock }: EmittingRouteParts): void {
   app.get(
     '/.well-known/webhook-keys/:id',
-    {
-      config: { access: 'public', sends: { always: ['Cache-Control'] } },
-      schema: {
-        tags: ['subscribers'],
-        summary: "A subscriber's public keys for `v1a` and ed25519 signatures",
-        params: IdParams,
-        response: { 200: closedObject({ keys: Type.Array(JsonWebKey) }) },
-      },
-    },
+    route(
+      'public',
+      ['subscribers'],
+      "A subscriber's public keys for `v1a` and ed25519 signatures",
+      { params: IdParams, response: { 200: closedObject({ keys: Type.Array(JsonWebKey) }) } },
+      { sends: { always: ['Cache-Control'] } },
+    ),
     async (request, reply) => {
       const id = readSubscriberId(request.params.id)
       const keys = await secrets.published(database.reader, id, clock.now())

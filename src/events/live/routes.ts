@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { readEventCursor } from '../present.ts'
 import { type LiveHub, Viewer } from './hub.ts'
@@ -20,23 +20,18 @@ export function liveRoute(app: App, hub: LiveHub, authenticate: Authenticate): v
   app.closing.onStart(() => hub.close())
   app.get(
     '/live',
-    {
-      config: {
-        access: { scope },
-        openInDemo: true,
-        quiet: true,
-        background: true,
-        sends: { always: ['X-Accel-Buffering'] },
-      },
-      schema: {
-        tags: ['events'],
-        summary: 'Live changes, as server-sent events',
+    route(
+      { scope },
+      ['events'],
+      'Live changes, as server-sent events',
+      {
         description,
         response: {
           200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } },
         },
       },
-    },
+      { openInDemo: true, quiet: true, background: true, sends: { always: ['X-Accel-Buffering'] } },
+    ),
     async (request, reply) => {
       if (!request.headers.accept?.includes(mediaType))
         throw new Problem('not-acceptable', { detail: `Send \`Accept: ${mediaType}\`.` })

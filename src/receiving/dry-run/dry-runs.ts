@@ -20,7 +20,7 @@ import type { LogOfHandlers } from '../worker/attempt.ts'
 import { type Static, Type } from 'typebox'
 import { readEventNumber } from '../../events/present.ts'
 import { requireScope } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { EmptyBody, IdParams, nullable } from '../../http/schemas/schemas.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -293,17 +293,18 @@ export type DryRunResult = Static<typeof Detailed>
 export function dryRunRoutes(app: App, { dryRuns }: ReceivingRouteParts): void {
   app.post(
     '/events/:id/dry-run',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags: ['events'],
-        summary: "Run a received event's handlers without committing",
+    route(
+      { scope: 'webhooks:write' },
+      ['events'],
+      "Run a received event's handlers without committing",
+      {
         description: `Also for processed events. The answer shows the rows that would be written, the events that would be emitted, log lines, the error and the time. Handlers see \`context.dryRun\`; what they do outside of their transaction is not undone. At most ${dryRunLimit / 1000} seconds, and one dry run for each person at a time. A key needs the scope \`events:read\` as well.`,
         params: IdParams,
         body: EmptyBody,
         response: { 200: Detailed },
       },
-    },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const id = readEventNumber(request.params.id)
       // It shows the event's data and rows of the database, and a write scope alone reads nothing.

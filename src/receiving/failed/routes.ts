@@ -3,7 +3,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { readEventNumber } from '../../events/present.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs.ts'
 import { requireScope } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
@@ -54,18 +54,19 @@ export function failedRoutes(app: App, parts: ReceivingRouteParts): void {
 function listRoute(app: App, { database, cursors, findHandler }: ReceivingRouteParts): void {
   app.get(
     '/events/failed',
-    {
-      config: { access: { scope: 'events:read' }, quiet: true },
-      schema: {
-        tags,
-        summary: 'Failed and retrying received events, newest first',
+    route(
+      { scope: 'events:read' },
+      tags,
+      'Failed and retrying received events, newest first',
+      {
         querystring: Type.Object({
           ...filterSchema,
           ...pageParameters(),
         }),
         response: { 200: pageSchema(Failed) },
       },
-    },
+      { quiet: true },
+    ),
     async ({ query }) => {
       const filter = readFailedFilter(query, findHandler)
       const scope: CursorScope = {
@@ -83,11 +84,11 @@ function listRoute(app: App, { database, cursors, findHandler }: ReceivingRouteP
 function reprocessRoute(app: App, { reprocessing, dryRuns }: ReceivingRouteParts): void {
   app.post(
     '/events/:id/reprocess',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags,
-        summary: "Run a received event's handlers now",
+    route(
+      { scope: 'webhooks:write' },
+      tags,
+      "Run a received event's handlers now",
+      {
         description:
           'A failed event gets all of its attempts again; one that waits for its next attempt runs in addition to those of its retry schedule. A running handler is not started a second time. For a processed event the response is 409.',
         params: IdParams,
@@ -101,7 +102,8 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: ReceivingRouteParts
         }),
         response: { 200: DryRun, 202: Reprocessed },
       },
-    },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const id = readEventNumber(request.params.id)
       if (request.body.dryRun) {
@@ -119,11 +121,11 @@ function reprocessRoute(app: App, { reprocessing, dryRuns }: ReceivingRouteParts
 function bulkReprocessRoute(app: App, { reprocessing, findHandler }: ReceivingRouteParts): void {
   app.post(
     '/events/reprocess',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Run the handlers of many failed or retrying events now. Returns a job',
+    route(
+      { scope: 'webhooks:write' },
+      tags,
+      'Run the handlers of many failed or retrying events now. Returns a job',
+      {
         description:
           'The events that match the filters of the body: failed events, or with `status: retrying` events that wait for their next attempt. The job makes them due in small steps; `GET /jobs/{id}` shows its progress, `DELETE /jobs/{id}` cancels it.',
         body: closedObject({
@@ -132,7 +134,8 @@ function bulkReprocessRoute(app: App, { reprocessing, findHandler }: ReceivingRo
         }),
         response: { 200: TotalView, 202: JobView },
       },
-    },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const { body } = request
       const filter = readBodyFilters(() => readFailedFilter(body, findHandler))

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { JobView, viewJob } from '../../events/jobs.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import {
   closedObject,
   DateTime,
@@ -166,18 +166,19 @@ export function failureRoutes(app: App, parts: ReceivingRouteParts): void {
 function listRoute(app: App, { database, cursors, clock }: ReceivingRouteParts): void {
   app.get(
     '/failures',
-    {
-      config: { access: { scope: 'events:read' }, quiet: true },
-      schema: {
-        tags,
-        summary: 'Handler failures with failed or retried events, grouped by cause, newest first',
+    route(
+      { scope: 'events:read' },
+      tags,
+      'Handler failures with failed or retried events, grouped by cause, newest first',
+      {
         querystring: Type.Object({
           handler: optionalText('Only groups of this handler, by its id'),
           ...pageParameters(limits),
         }),
         response: { 200: pageSchema(Group) },
       },
-    },
+      { quiet: true },
+    ),
     async ({ query }) => {
       const filter = {
         ...(query.handler && { handler: readText(query.handler, 'handler') }),
@@ -207,10 +208,13 @@ function listRoute(app: App, { database, cursors, clock }: ReceivingRouteParts):
 function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/failures/:id',
-    {
-      config: { access: { scope: 'events:read' }, quiet: true },
-      schema: { tags, summary: 'One failure group', params: IdParams, response: { 200: GroupDetail } },
-    },
+    route(
+      { scope: 'events:read' },
+      tags,
+      'One failure group',
+      { params: IdParams, response: { 200: GroupDetail } },
+      { quiet: true },
+    ),
     async ({ params: { id } }) => {
       const { database, clock } = parts
       const { readerAside: reader } = database
@@ -232,18 +236,19 @@ function detailRoute(app: App, parts: ReceivingRouteParts): void {
 function rerunRoute(app: App, parts: ReceivingRouteParts): void {
   app.post(
     '/failures/:id/rerun',
-    {
-      config: { access: { scope: 'webhooks:write' }, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Run the handlers of all events in a failure group now. Returns a job',
+    route(
+      { scope: 'webhooks:write' },
+      tags,
+      'Run the handlers of all events in a failure group now. Returns a job',
+      {
         description:
           'As `POST /events/reprocess` with its `group`: failed events get all of their attempts again, retried ones become due. `GET /jobs/{id}` shows the progress, `DELETE /jobs/{id}` cancels the rest.',
         params: IdParams,
         body: EmptyBody,
         response: { 202: JobView },
       },
-    },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const { id } = request.params
       await findGroup(parts, id)
