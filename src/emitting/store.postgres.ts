@@ -118,16 +118,9 @@ function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
 
   return {
     async readDue(requests, now) {
-      const rows = await Promise.all([
-        readByPosition(
-          requests.filter((request) => !request.ordered),
-          now,
-        ),
-        readFirstOf(
-          requests.filter((request) => request.ordered),
-          now,
-        ),
-      ])
+      const byPosition = requests.filter((request) => !request.ordered)
+      const ordered = requests.filter((request) => request.ordered)
+      const rows = await Promise.all([readByPosition(byPosition, now), readFirstOf(ordered, now)])
       return rows.flat().map(dueDelivery)
     },
   }

@@ -142,7 +142,7 @@ async function describeEmitted(reader: Queryable, event: number) {
   const rows = await reader
     .selectFrom('idempotency_keys as k')
     .leftJoin('events as e', 'e.id', 'k.event')
-    .select(['k.event', 'k.event_id', 'e.type', 'e.created_at'])
+    .select(['k.event as id', 'k.event_id as eventId', 'e.type', 'e.created_at'])
     .select(
       sql<EventStatus | null>`case when e.id is null then null else ${sql.raw(statusExpression)} end`.as(
         'status',
@@ -152,13 +152,7 @@ async function describeEmitted(reader: Queryable, event: number) {
     .orderBy('k.event')
     .limit(mostShown)
     .execute()
-  return rows.map((row) => ({
-    id: row.event,
-    eventId: row.event_id,
-    type: row.type,
-    status: row.status,
-    createdAt: isoTimeOrNull(row.created_at),
-  }))
+  return rows.map(({ created_at, ...row }) => Object.assign(row, { createdAt: isoTimeOrNull(created_at) }))
 }
 
 async function describeProcessing(reader: Queryable, event: number) {
@@ -170,7 +164,7 @@ async function describeProcessing(reader: Queryable, event: number) {
   if (!entry) return null
   const failures = await reader
     .selectFrom('handler_failures')
-    .select(['number', 'at', 'duration_ms', 'error'])
+    .select(['number', 'at', 'duration_ms as durationMs', 'error'])
     .where('event', '=', event)
     .orderBy('number', 'desc')
     .limit(mostShown)
@@ -183,12 +177,7 @@ async function describeProcessing(reader: Queryable, event: number) {
     running: entry.status === 'pending' && entry.claim !== null,
     orderKey: entry.order_key,
     blockedBy: entry.status === 'blocked' ? await firstOfKey(reader, entry.order_key) : null,
-    failures: failures.toReversed().map(({ number, at, duration_ms, error }) => ({
-      number,
-      at: isoTime(at),
-      durationMs: duration_ms,
-      error,
-    })),
+    failures: failures.toReversed().map(({ at, ...one }) => Object.assign(one, { at: isoTime(at) })),
   }
 }
 
@@ -231,35 +220,27 @@ async function describeDeliveries(reader: Queryable, events: readonly number[]) 
   const deliveries = await reader
     .selectFrom('deliveries as d')
     .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
-    .select(['d.id', 'd.event', 'd.subscriber_id', 'd.status', 'd.attempts', 'd.due_at'])
-    .select(['d.created_at', 'd.finished_at', 's.url', 's.description'])
+    .select(['d.id', 'd.event', 'd.subscriber_id as subscriberId', 'd.status', 'd.attempts', 'd.due_at'])
+    .select(['d.created_at', 'd.finished_at', 's.url', 's.description as subscriberDescription'])
     .where('d.event', 'in', events)
     .orderBy('d.id')
     .limit(mostDeliveries)
     .execute()
-  const attempts = await readAttempts(
-    reader,
-    deliveries.map(({ id }) => id),
-  )
-  return deliveries.map((delivery) => {
+  const ids = deliveries.map(({ id }) => id)
+  const attempts = await readAttempts(reader, ids)
+  return deliveries.map(({ url, due_at, created_at, finished_at, ...delivery }) => {
     const made = attempts.get(delivery.id) ?? []
     const last = made.find(({ number }) => number === delivery.attempts)
-    return {
-      id: delivery.id,
-      event: delivery.event,
-      subscriberId: delivery.subscriber_id,
+    return Object.assign(delivery, {
       // The whole address may contain a credential.
-      subscriberHost: new URL(delivery.url).host,
-      subscriberDescription: delivery.description,
-      status: delivery.status,
-      attempts: delivery.attempts,
+      subscriberHost: new URL(url).host,
       lastStatus: last?.status ?? null,
       lastError: last?.error ?? null,
-      nextAttemptAt: delivery.status === 'pending' ? isoTime(delivery.due_at) : null,
-      createdAt: isoTime(delivery.created_at),
-      finishedAt: isoTimeOrNull(delivery.finished_at),
+      nextAttemptAt: delivery.status === 'pending' ? isoTime(due_at) : null,
+      createdAt: isoTime(created_at),
+      finishedAt: isoTimeOrNull(finished_at),
       attemptLog: made,
-    }
+    })
   })
 }
 
@@ -369,25 +350,25 @@ async function delivered(reader: Queryable, { id, headers }: Known): Promise<Fou
   }
 }
 
+interface Returned {
+  eventId: string
+  headers: string
+}
+
 /** The events that sources received as deliveries of an emitted one. One index seek for each source that there is. */
 async function describeReturned(reader: Queryable, { id, event_id: eventId }: EventRow) {
-  const { rows } = await sql<EventRow & { headers: string; status: EventStatus }>`
+  const { rows } = await sql<Pick<EventRow, 'id' | 'type' | 'source' | 'status' | 'created_at'> & Returned>`
     with recursive sources(source) as (
       select min(source) from event_queue
       union all
       select (select min(q.source) from event_queue q where q.source > sources.source) from sources where source is not null)
-    select e.id, e.event_id, e.type, e.source, e.created_at, e.headers, ${sql.raw(statusExpression)} as status
+    select e.id, e.event_id as "eventId", e.type, e.source, ${sql.raw(statusExpression)} as status, e.created_at, e.headers
     from sources join event_queue q on q.source = sources.source and q.event_id = ${eventId}
       join events e on e.id = q.event
     where e.id > ${id} order by e.id limit ${sql.lit(mostShown)}`.execute(reader)
-  return rows
-    .filter(({ headers }) => deliveredId(readStoredHeaders(headers).headers) === eventId)
-    .map((row) => ({
-      id: row.id,
-      eventId: row.event_id,
-      type: row.type,
-      source: row.source,
-      status: row.status,
-      createdAt: isoTimeOrNull(row.created_at),
-    }))
+  return rows.flatMap(({ created_at, headers, ...row }) =>
+    deliveredId(readStoredHeaders(headers).headers) === eventId
+      ? [Object.assign(row, { createdAt: isoTimeOrNull(created_at) })]
+      : [],
+  )
 }

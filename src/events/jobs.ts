@@ -158,13 +158,8 @@ export const TotalView = closedObject({ total: Type.Integer() })
 
 export function viewJob(row: ShownJob): Static<typeof JobView> {
   return {
-    id: row.id,
-    kind: row.kind,
+    ...row,
     subscriberId: row.subscriber_id,
-    status: row.status,
-    total: row.total,
-    done: row.done,
-    rate: row.rate,
     createdAt: isoTime(row.created_at),
     updatedAt: isoTime(row.updated_at),
   }

@@ -69,16 +69,11 @@ async function matching(
   conditions: ReturnType<typeof conditionsOf>,
 ): Promise<readonly Place[]> {
   if (places.length === 0 || conditions.length === 0) return places
+  const found = places.map(({ id }) => id)
   const rows = await db
     .selectFrom('deliveries')
     .select('id')
-    .where(
-      isOneOf(
-        engine,
-        'deliveries.id',
-        places.map(({ id }) => id),
-      ),
-    )
+    .where(isOneOf(engine, 'deliveries.id', found))
     .where(sql<SqlBool>`${sql.join(conditions, sql` and `)}`)
     .execute()
   const ids = new Set(rows.map(({ id }) => id))

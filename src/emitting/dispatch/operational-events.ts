@@ -82,8 +82,10 @@ export class OperationalEvents {
   #effectsOf(attempt: FinishedAttempt): SideEffect[] | undefined {
     const { endpoint, outcome } = attempt
     const effects: SideEffect[] = []
-    if (outcome.kind === 'delivered') this.#addRecovery(effects, attempt)
-    else if (attempt.result.failure !== 'aborted') this.#addFailure(effects, attempt)
+    if (outcome.kind === 'delivered' && endpoint.failingSince !== null)
+      effects.push((tx) => this.#markRecovered(tx, attempt))
+    if (outcome.kind !== 'delivered' && attempt.result.failure !== 'aborted')
+      this.#addFailure(effects, attempt)
     if (outcome.kind === 'dead' && !endpoint.operational)
       effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
     if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
@@ -91,10 +93,6 @@ export class OperationalEvents {
       effects.push((tx) => this.#parts.disable(tx, endpoint, reason, false))
     }
     return effects.length === 0 ? undefined : effects
-  }
-
-  #addRecovery(effects: SideEffect[], attempt: FinishedAttempt): void {
-    if (attempt.endpoint.failingSince !== null) effects.push((tx) => this.#markRecovered(tx, attempt))
   }
 
   #addFailure(effects: SideEffect[], attempt: FinishedAttempt): void {
@@ -181,24 +179,15 @@ export class OperationalEvents {
     }))
     const wanted = addressed.filter(({ subscriberIds }) => subscriberIds.length > 0)
     if (wanted.length === 0) return
-    const known = await this.#known(
-      tx,
-      wanted.map(({ event }) => event.data.subscriber.id),
-    )
-    await this.#parts.emitter.emitEachTo(
-      tx,
-      wanted.filter(({ event }) => known.has(event.data.subscriber.id)),
-    )
-  }
-
-  /** Those of the subscribers that exist. */
-  async #known(tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const ids = [...new Set(wanted.map(({ event }) => event.data.subscriber.id))]
     const rows = await tx
       .selectFrom('subscribers')
       .select('id')
-      .where(isOneOf(this.#parts.database.engine, 'id', [...new Set(ids)]))
+      .where(isOneOf(this.#parts.database.engine, 'id', ids))
       .execute()
-    return new Set(rows.map(({ id }) => id))
+    const known = new Set(rows.map(({ id }) => id))
+    const about = wanted.filter(({ event }) => known.has(event.data.subscriber.id))
+    await this.#parts.emitter.emitEachTo(tx, about)
   }
 
   async #operationalSubscribers(tx: Tx) {

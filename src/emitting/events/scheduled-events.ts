@@ -117,20 +117,15 @@ export class ScheduledEvents implements Worker {
       async (tx) => {
         const events = await lockDue(database, tx, now)
         if (events.length === 0) return 0
-        const candidates = await fanOut.candidates(
-          tx,
-          events.map(({ event }) => event),
-        )
+        const prepared = events.map(({ event }) => event)
+        const candidates = await fanOut.candidates(tx, prepared)
         const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates, now })
         await inserted
+        const numbers = events.map(({ id }) => id)
         await tx
           .updateTable('scheduled_events')
           .set({ released_at: now })
-          .where(
-            'event',
-            'in',
-            events.map(({ id }) => id),
-          )
+          .where('event', 'in', numbers)
           .execute()
         return events.length
       },

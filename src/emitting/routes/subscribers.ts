@@ -132,14 +132,8 @@ const KeyView = closedObject({
   publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
 })
 
-function viewKey({ id, scheme, createdAt, expiresAt, publicKey }: KeyDescription): Static<typeof KeyView> {
-  return {
-    id,
-    scheme,
-    createdAt: isoTime(createdAt),
-    expiresAt: isoTimeOrNull(expiresAt),
-    publicKey,
-  }
+function viewKey({ createdAt, expiresAt, ...key }: KeyDescription): Static<typeof KeyView> {
+  return { ...key, createdAt: isoTime(createdAt), expiresAt: isoTimeOrNull(expiresAt) }
 }
 
 interface SubscriberFacts {
@@ -169,12 +163,7 @@ function viewSubscriber(
     eventTypes: JSON.parse(row.event_types) as string[],
     status: row.status,
     state: stateOf(row, lastDay),
-    lastDay: {
-      delivered: lastDay.delivered,
-      failed: lastDay.failed,
-      successRate: lastDay.successRate,
-      p99: lastDay.p99,
-    },
+    lastDay,
     disabledReason: row.disabled_reason,
     retrySchedule:
       row.retry_schedule === null

@@ -123,6 +123,7 @@ export class Owners {
     const rows = await this.directory.records(owners)
     return owners.map((owner) => {
       const own = subscribers.filter((one) => one.owner === owner)
+      const { name = null, uid = null, metadata = {} } = rows.get(owner) ?? {}
       const states = { active: 0, idle: 0, failing: 0, paused: 0, disabled: 0 }
       let [delivered, failed] = [0, 0]
       let newest: Owner['lastDelivery'] = null
@@ -136,9 +137,9 @@ export class Owners {
       }
       return {
         owner,
-        name: rows.get(owner)?.name ?? null,
-        uid: rows.get(owner)?.uid ?? null,
-        metadata: rows.get(owner)?.metadata ?? {},
+        name,
+        uid,
+        metadata,
         subscribers: own.length,
         states,
         delivered,

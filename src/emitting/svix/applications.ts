@@ -26,9 +26,6 @@ const longestName = 1_000
 /** v1.application.*: create, read, change and remove customers. */
 export function applicationOperations(parts: Parts): SvixOperations {
   const { directory } = parts.owners
-  const remove = async ({ owner, origin }: SvixCall): Promise<undefined> => {
-    await parts.owners.remove(owner, origin)
-  }
   return {
     'v1.application.create': (call) => create(parts, call),
     'v1.application.get': async ({ owner }) => view((await directory.get(owner)) ?? missing()),
@@ -40,7 +37,7 @@ export function applicationOperations(parts: Parts): SvixOperations {
     },
     'v1.application.patch': async ({ owner, body, origin }) =>
       view(await directory.change(owner, readApplication(body as ApplicationIn), origin)),
-    'v1.application.delete': remove,
+    'v1.application.delete': ({ owner, origin }) => parts.owners.remove(owner, origin),
     'v1.application.list': async (call) => {
       const page = readPage(call.query, 'ascending')
       const behind = page.iterator === undefined ? undefined : readPosition(page.iterator)
@@ -66,19 +63,11 @@ async function create({ owners }: Parts, { query, body, origin }: SvixCall): Pro
   try {
     return created(view(await owners.directory.create(change, origin)))
   } catch (error) {
-    const existing = await existingFor(error, change.uid, owners)
-    if (isGet && existing) return view(existing)
+    const isTaken = error instanceof Problem && error.code === 'conflict'
+    const existing = isGet && isTaken && change.uid ? await owners.directory.find(change.uid) : undefined
+    if (existing) return view(existing)
     throw error
   }
-}
-
-/** The customer that already has the uid, if creation failed with a conflict. */
-function existingFor(
-  error: unknown,
-  uid: string | null | undefined,
-  { directory }: Parts['owners'],
-): Promise<OwnerRecord | undefined> | undefined {
-  return uid && error instanceof Problem && error.code === 'conflict' ? directory.find(uid) : undefined
 }
 
 /**

@@ -20,44 +20,33 @@ export interface Admitted {
 /** Seconds until a sender may try again while there is a backlog. */
 const whileBacklogged = 60
 
-/** Decides whether a source may deliver another event now. Only verified events count, so that others cannot use up the rate. */
-export class Admission {
-  readonly #source: string
-  readonly #rate: SourceRate | SharedSourceRate | undefined
-  readonly #backlog: Backlog
-  readonly #maxAge: number
+interface AdmissionParts {
+  backlog: Backlog
+  /** Milliseconds that the oldest event of the source may have been waiting; 0 for any time. */
+  maxAge: number
+  /** Set if several processes share the rate. */
+  shared: SharedSourceRateParts | undefined
+}
 
-  /**
-   * @param rateLimit events a second; without it, any number
-   * @param maxAge milliseconds that the oldest event of the source may have been waiting; 0 for any time
-   * @param shared set if several processes share the rate
-   */
-  constructor(
-    source: string,
-    rateLimit: number | undefined,
-    {
-      backlog,
-      maxAge,
-      shared,
-    }: { backlog: Backlog; maxAge: number; shared: SharedSourceRateParts | undefined },
-  ) {
-    this.#source = source
-    this.#backlog = backlog
-    this.#maxAge = maxAge
-    if (rateLimit === undefined) return
-    this.#rate = shared ? new SharedSourceRate(source, rateLimit, shared) : new SourceRate(rateLimit)
-  }
-
-  /** Takes one event of the rate. Returns a promise, which does not reject, if other processes must be asked. */
-  take(now: number): Admitted | Promise<Admitted> {
-    if (this.#maxAge > 0 && this.#backlog.ageOf(this.#source, now) > this.#maxAge) {
+/**
+ * Decides whether a source may deliver another event now. Only verified events count, so that others cannot use up the rate. Returns a
+ * promise, which does not reject, if other processes must be asked.
+ * @param perSecond events a second; without it, any number
+ */
+export function admissionOf(source: string, perSecond: number | undefined, parts: AdmissionParts) {
+  const { backlog, maxAge, shared } = parts
+  const rateOf = (limit: number): SourceRate | SharedSourceRate =>
+    shared ? new SharedSourceRate(source, limit, shared) : new SourceRate(limit)
+  const rate = perSecond === undefined ? undefined : rateOf(perSecond)
+  return (now: number): Admitted | Promise<Admitted> => {
+    if (maxAge > 0 && backlog.ageOf(source, now) > maxAge) {
       const detail = 'Earlier events of this source have waited too long for their processing.'
       const problem = new Problem('overloaded', { retryAfter: whileBacklogged, detail })
       return { refusal: { reason: 'backlogged', problem } }
     }
-    if (!this.#rate) return {}
-    const { limit } = this.#rate
-    const taken = this.#rate.take(now)
+    if (!rate) return {}
+    const { limit } = rate
+    const taken = rate.take(now)
     return taken instanceof Promise ? taken.then((it) => admit(it, limit)) : admit(taken, limit)
   }
 }

@@ -3,7 +3,7 @@ import { Problem } from '../../errors.ts'
 import { type Verification, verifiedName } from '../../events/store.ts'
 import type { RateStatus } from '../../http/limits/rate-limits.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { Admission, type Admitted, type SharedSourceRateParts, type Backlog } from './admission.ts'
+import { admissionOf, type Admitted, type SharedSourceRateParts, type Backlog } from './admission.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import { type Reason, reasonOf } from '../rejections/reasons.ts'
@@ -78,7 +78,7 @@ const mostRounds = 3
 /** Evaluates requests of a source: signature, media type, form, rate. It stores and answers nothing. */
 export function createEvaluator(source: string, scheme: Scheme, parts: EvaluatorParts): Evaluate {
   const { backlog, planOf, clock, configuration, sharedRates, log, fetchKeys } = parts
-  const admission = new Admission(source, scheme.rateLimit, {
+  const admit = admissionOf(source, scheme.rateLimit, {
     backlog,
     maxAge: configuration.inboxMaxAge,
     shared: sharedRates,
@@ -100,7 +100,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       if ('rejected' in verified) return refusalOf(verified, unsupported)
       // The content of a GET is its query.
       if (unsupported && !(rawBody.length === 0 && verified.content)) return unsupported
-      const admitted = admission.take(receivedAt)
+      const admitted = admit(receivedAt)
       const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
         if (refusal)
           return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }

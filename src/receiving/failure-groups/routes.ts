@@ -267,16 +267,9 @@ async function findGroup({ database }: ReceivingRouteParts, id: string): Promise
 
 function viewGroup(row: CountedGroup, hours: readonly { at: number; count: number }[] = []) {
   return {
-    id: row.id,
-    handler: row.handler,
-    name: row.name,
-    message: row.message,
-    frame: row.frame,
+    ...row,
     firstAt: isoTime(row.first_at),
     lastAt: isoTime(row.last_at),
-    count: row.count,
-    failed: row.failed,
-    retrying: row.retrying,
     hours: hours.map(({ at, count }) => ({ at: isoTime(at), count })),
   }
 }

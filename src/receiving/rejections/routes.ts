@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/present.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
@@ -15,7 +15,9 @@ import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/s
 import { isoTime } from '../../runtime/iso-time.ts'
 
 const tags = ['receiving']
-const config = { access: { scope: 'webhooks:read' }, quiet: true } as const
+const access = { scope: 'webhooks:read' } as const
+
+const quiet = { quiet: true }
 
 const Item = Type.Object({
   id: Type.Integer(),
@@ -60,11 +62,11 @@ export function rejectedRoutes(app: App, parts: ReceivingRouteParts): void {
 function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Rejected webhooks with their reasons, newest first',
+    route(
+      access,
+      tags,
+      'Rejected webhooks with their reasons, newest first',
+      {
         description: `The latest ${longestLog} of each source and reason, within two seconds after they arrived; in a flood, some are left out. The metric postern_webhooks_total counts all.`,
         querystring: Type.Object({
           source: optionalText('Only this source'),
@@ -73,7 +75,8 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
         }),
         response: { 200: pageSchema(Item) },
       },
-    },
+      quiet,
+    ),
     async ({ query: { source, reason, ...paging } }) => {
       const scope: CursorScope = {
         list: 'rejected-webhooks',
@@ -100,10 +103,7 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
 function detailRoute(app: App, { database }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks/:id',
-    {
-      config,
-      schema: { tags, summary: 'One rejected webhook', params: IdParams, response: { 200: Item } },
-    },
+    route(access, tags, 'One rejected webhook', { params: IdParams, response: { 200: Item } }, quiet),
     async ({ params }) => {
       const row = await database.readerAside
         .selectFrom('rejected_webhooks')
@@ -119,16 +119,17 @@ function detailRoute(app: App, { database }: ReceivingRouteParts): void {
 function countsRoute(app: App, { database }: ReceivingRouteParts): void {
   app.get(
     '/rejected-webhooks/counts',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Rejected webhooks by source and reason',
+    route(
+      access,
+      tags,
+      'Rejected webhooks by source and reason',
+      {
         description:
           'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
         response: { 200: Counts },
       },
-    },
+      quiet,
+    ),
     async () => describeCounts(database),
   )
 }
@@ -166,17 +167,12 @@ function explain(reason: string): { meaning: string; advice: string } {
   return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
 }
 
-function present(row: Selectable<RejectedWebhooksTable>) {
+function present({ body, ...row }: Selectable<RejectedWebhooksTable>) {
   return {
-    id: row.id,
-    source: row.source,
+    ...row,
     at: isoTime(row.at),
-    reason: row.reason,
     ...explain(row.reason),
-    detail: row.detail,
-    address: row.address,
     headers: JSON.parse(row.headers) as Record<string, string>,
-    size: row.size,
-    ...(row.body && presentBody(row.body)),
+    ...(body && presentBody(body)),
   }
 }

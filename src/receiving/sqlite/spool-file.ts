@@ -12,12 +12,9 @@ export interface Spooled extends IncomingEvent {
   readonly seq: number
 }
 
-const createTable = `
-  create table if not exists spool (
-    seq integer primary key autoincrement, source text not null, event_id text not null, type text not null,
-    content_type text not null, payload blob not null, headers text not null, received_at integer not null,
-    status text not null, due_at integer not null, order_key text
-  ) strict`
+const columns = `source text not null, event_id text not null, type text not null, content_type text not null, payload blob not null,
+    headers text not null, received_at integer not null, status text not null, due_at integer not null, order_key text`
+const createTable = `create table if not exists spool (seq integer primary key autoincrement, ${columns}) strict`
 const insert = `insert into spool (${eventColumns}) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 const selectSizes = 'select seq, length(payload) + length(headers) as size from spool order by seq limit ?'
 const selectOldest = `
@@ -28,11 +25,7 @@ const selectOldest = `
 const deleteMoved = 'delete from spool where seq in (select value from json_each(?))'
 /** For operators. The service does not read it. */
 const createSetAside = `
-  create table if not exists set_aside (
-    seq integer primary key, source text not null, event_id text not null, type text not null,
-    content_type text not null, payload blob not null, headers text not null, received_at integer not null,
-    status text not null, due_at integer not null, order_key text, reason text not null
-  ) strict`
+  create table if not exists set_aside (seq integer primary key, ${columns}, reason text not null) strict`
 export const copyAside = `
   insert or ignore into set_aside (seq, ${eventColumns}, reason)
   select seq, ${eventColumns}, ? from spool where seq = ?`

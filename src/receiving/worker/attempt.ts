@@ -229,19 +229,13 @@ function endWith(error: Error, end: (error: Error) => unknown): Error {
   return error
 }
 
-function checked(
-  { type, data, id, audience, deliverAt, delay, channels, tags, payloadRetention }: EmittedEvent,
-  headers: string | null,
-): CausedEvent {
+const optional = ['id', 'audience', 'deliverAt', 'delay', 'channels', 'tags', 'payloadRetention'] as const
+
+function checked(given: EmittedEvent, headers: string | null): CausedEvent {
+  const { type, data } = given
   if (typeof type !== 'string' || type === '') throw new TypeError('emit: the event has no type')
   const event: CausedEvent = { type, data, headers }
-  if (id !== undefined) event.id = id
-  if (audience !== undefined) event.audience = audience
-  if (deliverAt !== undefined) event.deliverAt = deliverAt
-  if (delay !== undefined) event.delay = delay
-  if (channels !== undefined) event.channels = channels
-  if (tags !== undefined) event.tags = tags
-  if (payloadRetention !== undefined) event.payloadRetention = payloadRetention
+  for (const name of optional) if (given[name] !== undefined) Object.assign(event, { [name]: given[name] })
   return event
 }
 

@@ -46,13 +46,8 @@ export async function releaseEvents(database: Database, held: readonly Held[], f
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
       const released = from === undefined ? release(tx, claim) : releaseAt(tx, claim, from)
-      await released
-        .where(
-          'event',
-          'in',
-          events.map(({ event }) => event),
-        )
-        .execute()
+      const numbers = events.map(({ event }) => event)
+      await released.where('event', 'in', numbers).execute()
     }
   }, ownWork)
 }
@@ -108,13 +103,10 @@ export function releaseClaimOfEvents(
   return database.transaction(async (tx) => {
     let events = 0
     for (const [source, ofSource] of Map.groupBy(claimed, (one) => one.source)) {
+      const ids = ofSource.map(({ eventId }) => eventId)
       const { numUpdatedRows } = await release(tx, claim)
         .where('source', '=', source)
-        .where(
-          'event_id',
-          'in',
-          ofSource.map(({ eventId }) => eventId),
-        )
+        .where('event_id', 'in', ids)
         .executeTakeFirstOrThrow()
       events += Number(numUpdatedRows)
     }

@@ -1,4 +1,4 @@
-import { systemClock, type Scheduler, type Clock } from '../../runtime/clock.ts'
+import { systemClock, type Scheduler } from '../../runtime/clock.ts'
 import { type Worker, Progress, InFlight } from '../../runtime/worker.ts'
 import { aborted, whenAborted } from '../../runtime/abort-broadcast.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
@@ -16,7 +16,6 @@ import { gather } from './timing.ts'
 import { Suspects } from './suspects.ts'
 import { Unsettled } from './unsettled.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import { pagesOfKinds } from './due-kinds.ts'
 import { unhandledWait } from './unhandled.ts'
 
@@ -245,12 +244,7 @@ export class HandlerWorker implements Worker {
 const mostPages = 100
 
 /** Measures how long due events have waited, by group. */
-function measureLag({
-  metrics,
-  clock,
-  store,
-  planOf,
-}: { store: EventQueue; clock: Clock; planOf: PlanOf } & { metrics: Metrics }): void {
+function measureLag({ metrics, clock, store, planOf }: WorkerParts): void {
   metrics.gauge(
     'postern_handler_lag_seconds',
     'Age of the oldest event that is due, by source and handler',
@@ -265,12 +259,7 @@ function measureLag({
 }
 
 /** When the oldest event became due that no handler runs and that does not wait on purpose; undefined without one. */
-async function oldestWaiting({
-  store,
-  clock,
-  planOf,
-  pauses,
-}: { store: EventQueue; clock: Clock; planOf: PlanOf } & { pauses: Pauses }): Promise<number | undefined> {
+async function oldestWaiting({ store, clock, planOf, pauses }: WorkerParts): Promise<number | undefined> {
   await pauses.refresh()
   const isPaused = (plan: Plan): boolean => pauses.isPaused(plan)
   const oldest = await oldestByGroup(store, planOf, clock.now(), { idle: true, isPaused })
