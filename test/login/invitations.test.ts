@@ -255,6 +255,7 @@ onEachEngine('admission and invitations', (engine) => {
       200,
     )
     assert.equal((await service.admin(`/keys/${keyId}`, { method: 'DELETE' })).status, 204)
+    assert.equal((await listed(backDoor.id)).status, 'suspended')
     become('second-account')
     for (const made of [backDoor, byThief]) {
       const browser = await opened(made)

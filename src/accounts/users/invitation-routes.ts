@@ -56,7 +56,9 @@ const Invitation = closedObject({
   email: NullableText,
   role: Type.Enum(['user', 'admin']),
   groups: Type.Array(Type.String()),
-  status: Type.Enum(['open', 'used', 'revoked', 'expired']),
+  status: Type.Enum(['open', 'suspended', 'used', 'revoked', 'expired'], {
+    description: 'Suspended: its creator may no longer invite',
+  }),
   createdAt: DateTime,
   createdBy: Type.String({ description: 'Who created it: user:… or key:…' }),
   createdByName: nullable(Type.String(), 'The name of the user or key'),
@@ -94,7 +96,12 @@ function listRoute(app: App, services: AccountServices): void {
       const page = await services.invitations.page(services.cursors, readPageRequest(query))
       const people = page.rows.flatMap((row) => [row.created_by, userOf(row)])
       const names = await readSubjectNames(services.database, people)
-      return viewPage(page, (row) => view(row, names, services.clock.now()))
+      const now = services.clock.now()
+      return viewPage(page, (row) => {
+        const shown = view(row, names, now)
+        const isSuspended = shown.status === 'open' && page.formerCreators.has(row.created_by)
+        return isSuspended ? { ...shown, status: 'suspended' as const } : shown
+      })
     },
   )
 }
@@ -108,7 +115,7 @@ function createRoute(app: App, services: AccountServices): void {
         tags,
         summary: 'Invite a person; only this response contains the link',
         description:
-          'The role `admin` and groups need the scope `admin`, or an administrator with a recent sign-in (`RECENT_SIGN_IN`). An invitation ends when its creator loses the admin role or is blocked, when the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or when the app is deleted.',
+          'The role `admin` and groups need the scope `admin`, or an administrator with a recent sign-in (`RECENT_SIGN_IN`). An invitation has no effect after its creator loses the admin role or is blocked, the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or the app is deleted.',
         body: Body,
         response: { 201: NewInvitation },
       },

@@ -91,10 +91,14 @@ export class Invitations extends AuditedStore {
     return { row, token }
   }
 
-  /** A page of invitations, newest first. @throws Problem `invalid-cursor` */
-  page(cursors: Cursors, request: PageRequest): Promise<PageOfRows<InvitationRow>> {
-    return cursors.readById(cursorScope, request, (before, count) =>
-      this.database.reader
+  /** A page of invitations, newest first, and those creators who may no longer invite. @throws Problem `invalid-cursor` */
+  async page(
+    cursors: Cursors,
+    request: PageRequest,
+  ): Promise<PageOfRows<InvitationRow> & { formerCreators: ReadonlySet<string> }> {
+    const { reader } = this.database
+    const page = await cursors.readById(cursorScope, request, (before, count) =>
+      reader
         .selectFrom('invitations')
         .select([...columns, ...ends])
         .$if(before !== undefined, (query) => query.where('id', '<', before!))
@@ -102,6 +106,10 @@ export class Invitations extends AuditedStore {
         .limit(count)
         .execute(),
     )
+    const formerCreators = new Set<string>()
+    for (const creator of new Set(page.rows.map((row) => row.created_by)))
+      if (!(await this.#mayInvite(reader, creator))) formerCreators.add(creator)
+    return { ...page, formerCreators }
   }
 
   /** False when there is no such invitation, or it is used or revoked already. */

@@ -170,7 +170,7 @@ const columnsOf = (revoke: (invitation: Invitation) => void): readonly Column<In
   actionColumn({
     action: 'Revoke',
     nameOf,
-    isOffered: ({ status }) => status === 'open',
+    isOffered: ({ status }) => status === 'open' || status === 'suspended',
     onAction: revoke,
   }),
 ]

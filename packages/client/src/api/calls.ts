@@ -154,12 +154,12 @@ export interface Calls {
   /** Invitations, newest first; until 30 days after their expiry */
   'GET /invitations': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "suspended" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** Invite a person; only this response contains the link */
   'POST /invitations': {
     body: { email?: string | undefined; role?: "user" | "admin" | undefined; groups?: (string)[] | undefined; expiresIn?: number | undefined }
-    answer: { id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null; url: string }
+    answer: { id: string; email: string | null; role: "user" | "admin"; groups: (string)[]; status: "open" | "suspended" | "used" | "revoked" | "expired"; createdAt: string; createdBy: string; createdByName: string | null; expiresAt: string; usedAt: string | null; usedBy: string | null; usedByName: string | null; revokedAt: string | null; url: string }
   }
   /** Revoke an invitation */
   'DELETE /invitations/{id}': {
