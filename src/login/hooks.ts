@@ -1,7 +1,7 @@
 import type { User } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
 import { lend } from '../storage/lent-transactions.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
+import { StorageUnavailable, withinTime } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -135,10 +135,13 @@ export class Hooks {
       throw refusal
     }
     try {
-      const result = await lend(tx, (lent) =>
+      const late = new Error(`login.${name} did not end within ${timeout} ms`)
+      const result = await lend(tx, (lent) => {
         // The type shows only the user's tables, not those of the service.
-        this.#withTimeout(name, () => work({ tx: lent as unknown as HookContext['tx'], refuse })),
-      )
+        const run = async (): Promise<T> => work({ tx: lent as unknown as HookContext['tx'], refuse })
+        // After the timeout the transaction is rolled back. The hook itself cannot be stopped; its result is ignored.
+        return withinTime(this.#parts.clock, timeout, run(), late)
+      })
       // A refusal counts even when the hook caught what `refuse` threw.
       if (refusal) throw refusal
       await finish()
@@ -148,17 +151,6 @@ export class Hooks {
       if (error instanceof SignInFailure || error instanceof StorageUnavailable) throw error
       throw new SignInFailure('hook-failed', error)
     }
-  }
-
-  /** After the timeout the transaction is rolled back. The hook itself cannot be stopped; its result is ignored. */
-  #withTimeout<T>(name: string, work: () => Promise<T> | T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const cancel = this.#parts.clock.after(timeout, () =>
-        reject(new Error(`login.${name} did not end within ${timeout} ms`)),
-      )
-      const run = async (): Promise<T> => work()
-      run().then(resolve, reject).finally(cancel)
-    })
   }
 }
 

@@ -20,9 +20,8 @@ import {
   type Grant,
   refreshTokenGrant,
 } from './token/grants.ts'
-import { IdTokens, UserClaims } from './token/id-tokens.ts'
-import { type ClaimsHook, OwnClaims } from './token/own-claims.ts'
-import { TokenStatus } from './token/introspection.ts'
+import { IdTokens } from './token/id-tokens.ts'
+import type { ClaimsHook } from './token/own-claims.ts'
 import type { AccountServices } from '../accounts/services.ts'
 
 export interface OAuth2Parts extends ModuleParts {
@@ -44,15 +43,14 @@ export type OAuth2Services = ReturnType<typeof createServices>
 export function createServices(parts: OAuth2Parts) {
   const { clients, database, clock, keyring, accounts } = parts
   const basis: OAuth2Basis = { ...accounts, ...parts }
-  const { refreshTokens, users, signingKeys: keys } = accounts
+  const { refreshTokens, signingKeys: keys } = accounts
   const { record } = accounts.audit
   const consents = new Consents(database, clock)
   const forms = new ConsentForms(keyring)
   const requests = new AuthorizationRequests(database, clock)
   const codes = new AuthorizationCodes(basis)
   const deviceCodes = new DeviceCodes(basis)
-  const userClaims = new UserClaims(users, database.reader)
-  const idTokens = new IdTokens({ ...basis, userClaims })
+  const idTokens = new IdTokens(basis)
   const assertions = new ClientAssertions(basis)
   const onward = new Onward(keyring, clock)
   return {
@@ -62,8 +60,6 @@ export function createServices(parts: OAuth2Parts) {
     requests,
     codes,
     deviceCodes,
-    userClaims,
-    ownClaims: new OwnClaims({ ...basis, hook: parts.claimsHook }),
     idTokens,
     assertions,
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
@@ -71,7 +67,6 @@ export function createServices(parts: OAuth2Parts) {
     decision: new Decision({ ...basis, codes, idTokens, requests, consents, forms }),
     onward,
     signOut: new SignOut({ ...basis, onward, consents }),
-    status: new TokenStatus(accounts),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([
       ['authorization_code', authorizationCodeGrant(codes)],

@@ -6,7 +6,8 @@ import { Problem } from '../errors.ts'
 import type { App } from '../http/app.ts'
 import { preflightRoute } from '../http/responses/cross-origin.ts'
 import { allowedScopes } from '../accounts/tokens/access-tokens.ts'
-import { readStoredClaims } from './token/id-tokens.ts'
+import { readStoredClaims, userClaims } from './token/id-tokens.ts'
+import { ownClaims } from './token/own-claims.ts'
 
 /** A client may send its token as the field of a form (RFC 6750, section 2.2). */
 type TokenBody = { access_token?: string } | undefined
@@ -43,10 +44,8 @@ export async function userinfoRoutes(app: App, parts: OAuth2Services): Promise<v
   })
 }
 
-async function claimsOf(
-  { accessTokens, clients, ownClaims, userClaims, noteRefusal, baseUrl }: OAuth2Services,
-  request: UserinfoRequest,
-) {
+async function claimsOf(parts: OAuth2Services, request: UserinfoRequest) {
+  const { accessTokens, clients, noteRefusal, baseUrl } = parts
   const token = tokenOf(request)
   const audience = [baseUrl(), accessTokens.userinfoAudience]
   const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
@@ -69,8 +68,8 @@ async function claimsOf(
   const asked = isWhole ? readStoredClaims(client, live.claims).userinfo : []
   const { sub: userId, scope } = claims
   return {
-    ...(await ownClaims.of({ userId, clientId: client.id, scope })),
-    ...(await userClaims.of({ userId, provider: live.provider }, scope, asked)),
+    ...(await ownClaims(parts, { userId, clientId: client.id, scope })),
+    ...(await userClaims(parts, { userId, provider: live.provider }, scope, asked)),
     sub: userId,
   }
 }

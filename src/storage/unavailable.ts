@@ -130,10 +130,12 @@ export async function withinTime<T>(
   clock: Pick<Clock, 'after'>,
   ms: number,
   work: Promise<T>,
-  late: string,
+  late: string | Error,
 ): Promise<T> {
   const timeout = Promise.withResolvers<never>()
-  const cancel = clock.after(ms, () => timeout.reject(new StorageUnavailable(new Error(late))))
+  const cancel = clock.after(ms, () =>
+    timeout.reject(typeof late === 'string' ? new StorageUnavailable(new Error(late)) : late),
+  )
   try {
     return await Promise.race([work, timeout.promise])
   } finally {

@@ -3,8 +3,6 @@ import type { SigningAlgorithm } from '../../crypto/signed-jwt.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import { type Client, signingAlgorithms } from '../clients/client.ts'
 import { profileClaims } from '../../accounts/users/user-profile.ts'
-import type { Users } from '../../accounts/users/users.ts'
-import type { Queryable } from '../../storage/database.ts'
 import type { OAuth2Basis } from '../services.ts'
 
 /** Seconds that an id_token is valid: clients read it once, when they get it. */
@@ -19,23 +17,23 @@ export interface IdTokenHint {
 
 /** The id_tokens of OpenID Connect Core, section 2. */
 export class IdTokens {
-  readonly #parts: OAuth2Basis & { userClaims: UserClaims }
+  readonly #parts: OAuth2Basis
 
-  constructor(parts: OAuth2Basis & { userClaims: UserClaims }) {
+  constructor(parts: OAuth2Basis) {
     this.#parts = parts
   }
 
   /**
    * Signs the id_token of a sign-in.
    * @param more.nonce of the authorization request; null at a refresh, and when there was none
-   * @param more.own see OwnClaims
+   * @param more.own see ownClaims
    */
   async issue(
     client: Client,
     family: Family,
     more: { nonce: string | null; accessToken: string; own: Readonly<Record<string, unknown>> },
   ): Promise<string> {
-    const { signingKeys: keys, clock, baseUrl, userClaims } = this.#parts
+    const { signingKeys: keys, clock, baseUrl } = this.#parts
     const { userId, provider, familyId, authenticatedAt, amr, scope, impersonatorId } = family
     const algorithm = client.idTokenAlgorithm
     const asked = readStoredClaims(client, family.claims)
@@ -45,7 +43,7 @@ export class IdTokens {
     return keys.sign(
       {
         ...more.own,
-        ...(await userClaims.of({ userId, provider }, ofScopes, asked.idToken)),
+        ...(await userClaims(this.#parts, { userId, provider }, ofScopes, asked.idToken)),
         iss: baseUrl(),
         sub: userId,
         aud: client.id,
@@ -120,45 +118,35 @@ export function readStoredClaims(client: Client, stored: string | null): StoredC
   return { userinfo: claimsWithin(client, userinfo), idToken: claimsWithin(client, idToken), ...acr }
 }
 
-/** The claims about a user, for id_tokens and the userinfo endpoint. */
-export class UserClaims {
-  readonly #users: Users
-  readonly #reader: Queryable
-
-  constructor(users: Users, reader: Queryable) {
-    this.#users = users
-    this.#reader = reader
+/**
+ * The claims about a user that the scopes give, for id_tokens and the userinfo endpoint. A claim without a value is missing. `email_verified` is what the provider asserted, and `groups` are
+ * those of the provider of the sign-in.
+ * @param scope separated by spaces
+ * @param extra names of claims to add to those of the scopes; unknown ones are ignored
+ */
+export async function userClaims(
+  { users, database }: Pick<OAuth2Basis, 'users' | 'database'>,
+  { userId, provider }: { userId: string; provider: string },
+  scope: string,
+  extra: readonly string[] = [],
+): Promise<Record<string, unknown>> {
+  const scopes = new Set(scope.split(' '))
+  const names = Object.entries(claimsByScope).flatMap(([name, claims]) =>
+    claims.filter((claim) => scopes.has(name) || extra.includes(claim)),
+  )
+  if (names.length === 0) return {}
+  const profile = await users.profile(database.reader, userId, provider)
+  if (!profile) return {}
+  const values: Record<string, unknown> = {
+    ...profile.claims,
+    name: profile.name,
+    picture: profile.picture,
+    updated_at: profile.updatedAt === null ? null : Math.floor(profile.updatedAt / 1000),
+    email: profile.email,
+    email_verified: profile.email === null ? null : profile.emailVerified,
+    groups: profile.groups,
   }
-
-  /**
-   * The claims that the scopes give. A claim without a value is missing. `email_verified` is what the provider asserted, and `groups` are
-   * those of the provider of the sign-in.
-   * @param scope separated by spaces
-   * @param extra names of claims to add to those of the scopes; unknown ones are ignored
-   */
-  async of(
-    { userId, provider }: { userId: string; provider: string },
-    scope: string,
-    extra: readonly string[] = [],
-  ): Promise<Record<string, unknown>> {
-    const scopes = new Set(scope.split(' '))
-    const names = Object.entries(claimsByScope).flatMap(([name, claims]) =>
-      claims.filter((claim) => scopes.has(name) || extra.includes(claim)),
-    )
-    if (names.length === 0) return {}
-    const profile = await this.#users.profile(this.#reader, userId, provider)
-    if (!profile) return {}
-    const values: Record<string, unknown> = {
-      ...profile.claims,
-      name: profile.name,
-      picture: profile.picture,
-      updated_at: profile.updatedAt === null ? null : Math.floor(profile.updatedAt / 1000),
-      email: profile.email,
-      email_verified: profile.email === null ? null : profile.emailVerified,
-      groups: profile.groups,
-    }
-    return Object.fromEntries(
-      names.filter((name) => (values[name] ?? null) !== null).map((name) => [name, values[name]]),
-    )
-  }
+  return Object.fromEntries(
+    names.filter((name) => (values[name] ?? null) !== null).map((name) => [name, values[name]]),
+  )
 }

@@ -1,18 +1,14 @@
 import type { OAuth2Services } from '../services.ts'
 import { type Static, Type } from 'typebox'
-import {
-  type AccessTokenClaims,
-  type AccessTokens,
-  allowedScopes,
-  isJwt,
-} from '../../accounts/tokens/access-tokens.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { type AccessTokenClaims, allowedScopes, isJwt } from '../../accounts/tokens/access-tokens.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
 import { RefusedClient } from '../clients/client-authentication.ts'
 import { apisOf, type Client, isPublic } from '../clients/client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
-import { acceptJsonWithoutDuplicates, TokenCallBody } from './token-call.ts'
-import type { DescribedToken, RefreshTokens } from '../../accounts/tokens/refresh-tokens.ts'
+import { acceptJsonWithoutDuplicates, allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
+import type { DescribedToken } from '../../accounts/tokens/refresh-tokens.ts'
 import { Problem } from '../../errors.ts'
 
 const Text = Type.Optional(Type.String())
@@ -44,7 +40,7 @@ const call = clientCall('Check a token and return its claims (RFC 7662; JSON or 
 
 /** POST /oauth2/introspect: a confidential client asks whether a token is valid (RFC 7662). */
 export async function introspectionRoute(app: App, parts: OAuth2Services): Promise<void> {
-  const { authentication, status, noteRefusal, baseUrl } = parts
+  const { authentication, noteRefusal, baseUrl } = parts
   await withForms(app, (routes) => {
     acceptJsonWithoutDuplicates(routes)
     routes.post(
@@ -55,7 +51,7 @@ export async function introspectionRoute(app: App, parts: OAuth2Services): Promi
         const client = await authentication.authenticate(request, reply, body)
         if (isPublic(client)) return authentication.refuse(request, reply, publicClient(client))
         if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
-        const known = await status.find(body.token)
+        const known = await findToken(parts, body.token)
         if (!known) return { active: false }
         if (!mayKnow(client, known)) {
           const target = `app:${client.id}`
@@ -105,31 +101,71 @@ function publicClient({ id }: Client): RefusedClient {
 }
 
 /** A token that this service issued: whom it belongs to, and whether it is valid now. */
-export type KnownToken =
+type KnownToken =
   | { kind: 'access'; claims: AccessTokenClaims; active: boolean }
   | ({ kind: 'refresh' } & DescribedToken)
 
-/** Recognizes tokens by their form. The hint of the caller would change nothing (RFC 7662, section 2.1). */
-export class TokenStatus {
-  readonly #accessTokens: AccessTokens
-  readonly #refreshTokens: RefreshTokens
-
-  constructor(parts: { accessTokens: AccessTokens; refreshTokens: RefreshTokens }) {
-    this.#accessTokens = parts.accessTokens
-    this.#refreshTokens = parts.refreshTokens
+/**
+ * Recognizes a token by its form; `undefined` for an unknown token, and for an access token that has expired. The hint of the caller would
+ * change nothing (RFC 7662, section 2.1).
+ */
+async function findToken(
+  { accessTokens, refreshTokens }: OAuth2Services,
+  token: string,
+): Promise<KnownToken | undefined> {
+  if (!isJwt(token)) {
+    const described = await refreshTokens.describe(token)
+    return described && { kind: 'refresh', ...described }
   }
+  const claims = await accessTokens.verify(token).catch((error: unknown) => {
+    if (error instanceof Problem) return undefined
+    throw error
+  })
+  if (!claims) return undefined
+  return { kind: 'access', claims, active: await accessTokens.isLive(claims) }
+}
 
-  /** `undefined` for an unknown token, and for an access token that has expired. */
-  async find(token: string): Promise<KnownToken | undefined> {
-    if (!isJwt(token)) {
-      const described = await this.#refreshTokens.describe(token)
-      return described && { kind: 'refresh', ...described }
-    }
-    const claims = await this.#accessTokens.verify(token).catch((error: unknown) => {
-      if (error instanceof Problem) return undefined
-      throw error
+const revocationPath = '/oauth2/revoke'
+const Ended = Type.Object({}, { description: 'It has ended, or there was no such token of this app' })
+
+const revocation = clientCall(
+  'End the sign-in that a token belongs to (RFC 7009; JSON or form)',
+  TokenCallBody,
+  Ended,
+)
+
+/** POST /oauth2/revoke: a client ends one of its sign-ins, by any token of it (RFC 7009). */
+export async function revocationRoute(app: App, parts: OAuth2Services): Promise<void> {
+  const { clients, authentication, tokenFamilies, audit, noteRefusal } = parts
+  await withForms(app, (routes) => {
+    acceptJsonWithoutDuplicates(routes)
+    allowClientOrigins(routes, revocationPath, clients)
+    routes.post(revocationPath, { config: browserCall, ...revocation }, async (request, reply) => {
+      const { body } = request
+      const client = await authentication.authenticate(request, reply, body)
+      if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
+      const known = await findToken(parts, body.token)
+      if (!known) return {}
+      const target = `app:${client.id}`
+      const { clientId, userId, familyId } = ownerOf(known)
+      if (clientId !== client.id) {
+        // RFC 7009, section 2.2: an invalid token gets no error, because the client could do nothing about it.
+        await noteRefusal(request, { action: 'tokens.refused', code: 'other-client', target, userId })
+        return {}
+      }
+      if (userId === undefined || familyId === undefined)
+        throw new OAuthError('unsupported_token_type', 'a token without a user lives until it expires')
+      const entry = { action: 'tokens.revoked', userId, target, detail: { reason: 'client' } } as const
+      const origin = { ...auditOrigin(request), actor: target }
+      await tokenFamilies.revoke(userId, familyId, (tx) => audit.record(tx, { ...origin, ...entry }))
+      return {}
     })
-    if (!claims) return undefined
-    return { kind: 'access', claims, active: await this.#accessTokens.isLive(claims) }
-  }
+  })
+}
+
+/** Whose token it is. A token without a user has no family. */
+function ownerOf(known: KnownToken): { clientId: string; userId?: string; familyId?: string } {
+  if (known.kind === 'refresh') return known.family
+  const { client_id: clientId, sub: userId, sid: familyId } = known.claims
+  return familyId === undefined ? { clientId } : { clientId, userId, familyId }
 }

@@ -5,6 +5,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import { transactionOver } from '../../storage/query-runner.ts'
 import { rejectBeyondTransaction } from '../../storage/statement-kinds.ts'
 import { TransactionOver } from '../../storage/transaction-over.ts'
+import { withinTime } from '../../storage/unavailable.ts'
 
 /** Any tables with any columns. */
 type AnyTables = Record<string, Record<string, unknown>>
@@ -48,60 +49,35 @@ const registered = new Set(
 /** Names with which a careless parser changes its objects' prototype. */
 const unsafe = new Set(['__proto__', 'constructor', 'prototype'])
 
-interface OwnClaimsParts {
+/**
+ * The claims of the hook `login.claims`; empty without it.
+ * @param about.scope separated by spaces; null for a sign-in at GET /auth/{provider}
+ * @throws Error, of the hook or about what it returned
+ */
+export async function ownClaims(
+  { database, users, clock, claimsHook: hook }: OwnClaimsNeeds,
+  about: { userId: string; clientId: string; scope: string | null },
+): Promise<Record<string, unknown>> {
+  const user = hook && (await users.find(database.reader, about.userId))
+  if (!hook || !user) return {}
+  const scopes = (about.scope ?? '').split(' ').filter((one) => one !== '')
+  const { tx, end } = readingTransaction(database)
+  // The type shows only the user's tables, not those of the service.
+  const lent = tx as unknown as ClaimsContext['tx']
+  const run = async (): Promise<unknown> => hook({ user, client: about.clientId, scopes, tx: lent })
+  try {
+    // The hook itself cannot be stopped; its late result is ignored, and its queries fail.
+    return checked(await withinTime(clock, timeout, run(), fault(`did not end within ${timeout} ms`)))
+  } finally {
+    await end()
+  }
+}
+
+interface OwnClaimsNeeds {
   database: Database
   users: Users
   clock: Clock
-  hook: ClaimsHook | undefined
-}
-
-/** The claims of the hook `login.claims`. */
-export class OwnClaims {
-  readonly #parts: OwnClaimsParts
-
-  constructor(parts: OwnClaimsParts) {
-    this.#parts = parts
-  }
-
-  get isConfigured(): boolean {
-    return this.#parts.hook !== undefined
-  }
-
-  /**
-   * Empty without the hook.
-   * @param about.scope separated by spaces; null for a sign-in at GET /auth/{provider}
-   * @throws Error, of the hook or about what it returned
-   */
-  async of(about: {
-    userId: string
-    clientId: string
-    scope: string | null
-  }): Promise<Record<string, unknown>> {
-    const { hook, users, database } = this.#parts
-    if (!hook) return {}
-    const user = await users.find(database.reader, about.userId)
-    if (!user) return {}
-    const scopes = (about.scope ?? '').split(' ').filter((one) => one !== '')
-    const { tx, end } = readingTransaction(database)
-    try {
-      // The type shows only the user's tables, not those of the service.
-      const lent = tx as unknown as ClaimsContext['tx']
-      return checked(await this.#withTimeout(hook, { user, client: about.clientId, scopes, tx: lent }))
-    } finally {
-      await end()
-    }
-  }
-
-  /** The hook itself cannot be stopped; its late result is ignored, and its queries fail. */
-  #withTimeout(hook: ClaimsHook, context: ClaimsContext): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const cancel = this.#parts.clock.after(timeout, () =>
-        reject(new Error(`login.claims did not end within ${timeout} ms`)),
-      )
-      const run = async (): Promise<unknown> => hook(context)
-      run().then(resolve, reject).finally(cancel)
-    })
-  }
+  claimsHook: ClaimsHook | undefined
 }
 
 function readingTransaction(database: Database): { tx: Tx; end: () => Promise<void> } {

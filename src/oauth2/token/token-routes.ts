@@ -13,6 +13,7 @@ import {
   browserCall,
   clientCredentials,
 } from './token-call.ts'
+import { ownClaims } from './own-claims.ts'
 import type { Grant, Granted, TokenRequest } from './grants.ts'
 import type { Client } from '../clients/client.ts'
 
@@ -144,9 +145,9 @@ function tokenRoute(routes: App, path: string, parts: OAuth2Services): void {
 }
 
 /** At a refresh, the hook runs first: if it fails, the app can repeat the request. */
-async function exchange({ ownClaims }: OAuth2Services, grant: Grant, asked: TokenRequest) {
-  const preview = ownClaims.isConfigured ? await grant.preview?.(asked) : undefined
-  const own = preview && (await ownClaims.of({ ...preview, clientId: asked.client.id }))
+async function exchange(parts: OAuth2Services, grant: Grant, asked: TokenRequest) {
+  const preview = parts.claimsHook && (await grant.preview?.(asked))
+  const own = preview && (await ownClaims(parts, { ...preview, clientId: asked.client.id }))
   return { granted: await grant.exchange(asked), own }
 }
 
@@ -166,14 +167,14 @@ const TokenAnswer = Type.Object({
 
 /** Signs the tokens of a grant. @param known the claims of the hook, if it has run */
 async function tokenResponse(
-  { accessTokens, idTokens, ownClaims }: OAuth2Services,
+  parts: OAuth2Services,
   client: Client,
   { family, refreshToken, nonce, scope, resource }: Granted,
   known?: Readonly<Record<string, unknown>>,
 ) {
   const about = family && { userId: family.userId, clientId: client.id, scope }
-  const own = known ?? (about && (await ownClaims.of(about))) ?? {}
-  const { token, expiresIn } = await accessTokens.issue({
+  const own = known ?? (about && (await ownClaims(parts, about))) ?? {}
+  const { token, expiresIn } = await parts.accessTokens.issue({
     clientId: client.id,
     subject: family?.userId ?? client.id,
     familyId: family?.familyId,
@@ -188,7 +189,7 @@ async function tokenResponse(
   })
   const wantsIdToken = family !== undefined && scope?.split(' ').includes('openid') === true
   const idToken = wantsIdToken
-    ? await idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token, own })
+    ? await parts.idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token, own })
     : undefined
   return {
     access_token: token,
