@@ -128,7 +128,6 @@ function createAuthenticate({
       })
     }
     const token = sessionCookie.read(request)
-    if (token === undefined) return undefined
     const session = await (isBackground(request) ? sessions.look(token) : sessions.find(token))
     return session && principalOf(session, secondFactor, request.server.basePath)
   }

@@ -96,8 +96,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
         throw new Problem('forbidden', unknownHost)
       }
       if (!/^[\w-]{43}$/.test(browser)) throw new Problem('invalid-parameter', { parameter: 'browser' })
-      const token = sessionCookie.read(request)
-      const session = token === undefined ? undefined : await sessions.find(token)
+      const session = await sessions.find(sessionCookie.read(request))
       if (!session) {
         const query = new URLSearchParams({ host, browser, return_to: returnPath(returnTo) }).toString()
         const back = encodeURIComponent(`${app.basePath}${paths.signIn}?${query}`)

@@ -191,8 +191,7 @@ async function sessionOf(
   { sessions, impersonations, sessionCookie }: LoginServices,
   reply: FastifyReply,
 ): Promise<Session | undefined> {
-  const token = sessionCookie.read(reply.request)
-  const session = token === undefined ? undefined : await sessions.find(token)
+  const session = await sessions.find(sessionCookie.read(reply.request))
   return session ?? (await impersonations.restore(reply))?.session
 }
 

@@ -99,8 +99,7 @@ export class SignIn {
         ? { kind: 'app', redirect: appRedirect(redirectUri, state, baseUrl(), { code: token }) }
         : { kind: 'finished', app: await apps.linkTo(flow.client_id ?? '') }
     }
-    const { sessionToken } = browser
-    const current = sessionToken === undefined ? undefined : await sessions.find(sessionToken)
+    const current = await sessions.find(browser.sessionToken)
     if (current?.id === outcome.sessionId) return { kind: 'session', token: undefined, maxAge: 0, redirect }
     // The answer to the first callback was lost.
     const session = await sessions.find(token)
@@ -204,7 +203,7 @@ export class SignIn {
     { browser: { sessionToken, origin }, token, settle }: Completion,
   ): Promise<SignedIn> {
     const { sessions, roleChanges, provisioning } = this.#parts
-    const session = sessionToken === undefined ? undefined : await sessions.find(sessionToken)
+    const session = await sessions.find(sessionToken)
     if (!session || session.id !== flow.session_id || session.userId !== flow.user_id)
       throw new SignInFailure('session-changed')
     const { id: sessionId, userId } = session

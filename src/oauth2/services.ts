@@ -10,7 +10,7 @@ import type { Clients } from './clients/clients.ts'
 import { ConsentForms } from './consent/consent-page.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
-import { type EndSessionUrl, Onward, SignOut } from './logout/end-session-request.ts'
+import { type EndSessionUrl, Onward } from './logout/end-session-request.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
 import {
   authorizationCodeGrant,
@@ -52,7 +52,6 @@ export function createServices(parts: OAuth2Parts) {
   const deviceCodes = new DeviceCodes(basis)
   const idTokens = new IdTokens(basis)
   const assertions = new ClientAssertions(basis)
-  const onward = new Onward(keyring, clock)
   return {
     ...basis,
     consents,
@@ -65,8 +64,7 @@ export function createServices(parts: OAuth2Parts) {
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
     binding: new BrowserBinding(parts.baseUrl),
     decision: new Decision({ ...basis, codes, idTokens, requests, consents, forms }),
-    onward,
-    signOut: new SignOut({ ...basis, onward, consents }),
+    onward: new Onward(keyring, clock),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([
       ['authorization_code', authorizationCodeGrant(codes)],

@@ -45,10 +45,9 @@ function startRoute(app: App, services: AccountServices): void {
       },
     },
     async (request, reply) => {
-      const problem = await recentSignIn.check(request, 'impersonation.refused')
-      if (problem) throw problem
+      await recentSignIn.require(request, 'impersonation.refused')
       const token = sessionCookie.read(request)
-      const session = token === undefined ? undefined : await sessions.find(token)
+      const session = await sessions.find(token)
       if (token === undefined || !session) throw new Problem('not-signed-in')
       if (!mayImpersonate(session))
         throw new Problem('forbidden', { detail: 'IMPERSONATION is off in the settings of the service.' })

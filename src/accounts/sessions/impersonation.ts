@@ -117,8 +117,7 @@ export class Impersonations {
   /** For the pages' banner; `undefined` unless an admin acts for a user in this browser. */
   async shown(request: FastifyRequest): Promise<ShownImpersonation | undefined> {
     const { sessions, sessionCookie, database } = this.#parts
-    const token = sessionCookie.read(request)
-    const session = token === undefined ? undefined : await sessions.look(token)
+    const session = await sessions.look(sessionCookie.read(request))
     if (!session || session.impersonatorId === null) return undefined
     const query = database.reader
       .selectFrom('users')

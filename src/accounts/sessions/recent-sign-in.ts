@@ -45,11 +45,12 @@ export class RecentSignIn {
   }
 
   /**
-   * Returns `undefined` if the caller is a browser session with a recent sign-in, otherwise a problem, if it helps with the path for
-   * signing in again. A cookie beside another credential proves nothing: it may be of another person.
+   * Requires that the caller is a browser session with a recent sign-in. A cookie beside another credential proves nothing: it may be of
+   * another person.
    * @param action the action of the audit entry about a refusal.
+   * @throws Problem, if it helps with the path for signing in again
    */
-  async check(
+  async require(
     request: FastifyRequest,
     action:
       | 'identity.link_failed'
@@ -58,25 +59,23 @@ export class RecentSignIn {
       | 'impersonation.refused'
       | 'invitation.create_failed',
     provider?: string,
-  ): Promise<Problem | undefined> {
+  ): Promise<void> {
     const { userId, kind } = request.principal ?? {}
     const session = await this.#sessionOf(request)
-    if (session && this.isRecent({ at: session.authenticatedAt, proof: session.authenticationProof }))
-      return undefined
+    if (session && this.isRecent({ at: session.authenticatedAt, proof: session.authenticationProof })) return
     const code = kind === 'session' ? 'reauthentication-needed' : 'forbidden'
     if (userId !== undefined && this.#limiter.take(userId, mostEntries).allowed)
       await this.#parts.audit.note({ ...auditOrigin(request), action, userId, provider, code })
     if (code === 'forbidden')
-      return new Problem(code, { detail: 'This call needs a signed-in browser session.' })
-    return new Problem(code, session && { detail: this.#instructionFor(session) })
+      throw new Problem(code, { detail: 'This call needs a signed-in browser session.' })
+    throw new Problem(code, session && { detail: this.#instructionFor(session) })
   }
 
   /** The session that is the credential of the request. */
   async #sessionOf({ principal, headers }: FastifyRequest): Promise<Session | undefined> {
     if (principal?.kind !== 'session') return undefined
     const { sessions, sessionCookie } = this.#parts
-    const token = sessionCookie.read({ headers })
-    const session = token === undefined ? undefined : await sessions.find(token)
+    const session = await sessions.find(sessionCookie.read({ headers }))
     return session?.id === principal.sessionId ? session : undefined
   }
 

@@ -134,13 +134,14 @@ export class Sessions {
     lastSeen.updateUser(userId, now)
   }
 
-  /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked. */
-  async find(token: string): Promise<Session | undefined> {
-    return this.findBy(this.#lookup, token)
+  /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked, and without a token. */
+  async find(token: string | undefined): Promise<Session | undefined> {
+    return token === undefined ? undefined : this.findBy(this.#lookup, token)
   }
 
   /** As `find`, but the call does not count as use of the session. */
-  async look(token: string): Promise<Session | undefined> {
+  async look(token: string | undefined): Promise<Session | undefined> {
+    if (token === undefined) return undefined
     const isLive = (session: Session | undefined) =>
       session !== undefined && this.#isLive(session, this.#parts.clock.now())
     const cached = this.#lookup.cached(token)

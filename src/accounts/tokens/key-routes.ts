@@ -98,10 +98,7 @@ function createRoute(app: App, services: AccountServices): void {
     },
     async (request, reply) => {
       // A key outlives the session that creates it, so a stolen cookie must not be enough.
-      if (request.principal?.kind !== 'key') {
-        const problem = await recentSignIn.check(request, 'key.create_failed')
-        if (problem) throw problem
-      }
+      if (request.principal?.kind !== 'key') await recentSignIn.require(request, 'key.create_failed')
       const { name, scopes: granted, expiresAt } = request.body
       const end = readEnd(expiresAt ?? null, clock.now())
       const origin = auditOrigin(request)

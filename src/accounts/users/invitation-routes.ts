@@ -126,11 +126,7 @@ function createRoute(app: App, services: AccountServices): void {
       if (role === 'admin' || groups.length > 0) {
         requireScope(request, 'admin')
         // The invitation outlives the session that creates it, so a stolen cookie must not be enough.
-        const problem =
-          request.principal?.kind === 'key'
-            ? undefined
-            : await recentSignIn.check(request, 'invitation.create_failed')
-        if (problem) throw problem
+        if (request.principal?.kind !== 'key') await recentSignIn.require(request, 'invitation.create_failed')
       }
       const now = clock.now()
       const invitation = { email, role, groups, expiresAt: now + expiresIn * 1_000 }

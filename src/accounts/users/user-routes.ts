@@ -308,8 +308,7 @@ function unlinkRoute(scope: App, services: AccountServices): void {
       const { userId, sessionId } = sessionOf(request)
       const { provider } = request.params
       const { providerId } = request.query
-      const problem = await recentSignIn.check(request, 'identity.unlink_failed', provider)
-      if (problem) throw problem
+      await recentSignIn.require(request, 'identity.unlink_failed', provider)
       const change = { userId, sessionId, origin: auditOrigin(request) }
       const { result: emitted, renewed } = await database.transaction((tx) =>
         roleChanges.apply(tx, change, () => unlink(services, tx, change, { provider, providerId })),

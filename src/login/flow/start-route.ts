@@ -194,13 +194,10 @@ export function linkRoute(routes: App, parts: LoginServices): void {
       const { userId, sessionId } = sessionOf(request)
       const returnTo = safeReturnTo(request.query.return_to, parts.baseUrl())
       const isForm = request.headers['sec-fetch-dest'] === 'document'
-      const problem = await parts.recentSignIn.check(
-        request,
-        'identity.link_failed',
-        providerClient.provider.name,
-      )
-      if (problem) {
-        if (!isForm) throw problem
+      try {
+        await parts.recentSignIn.require(request, 'identity.link_failed', providerClient.provider.name)
+      } catch (error) {
+        if (!isForm || !(error instanceof Problem)) throw error
         const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
         return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
       }

@@ -70,8 +70,7 @@ async function load(
   const { clients, requests, binding, sessions, sessionCookie, forms, noteRefusal } = parts
   const { body } = request
   const { proof = '' } = body
-  const token = sessionCookie.read(request)
-  const session = token === undefined ? undefined : await sessions.find(token)
+  const session = await sessions.find(sessionCookie.read(request))
   if (!session) throw new Problem('not-signed-in')
   await clients.load(request, reply, body.client_id).catch((error: unknown) => {
     if (!(error instanceof ClientDocumentFault)) throw error

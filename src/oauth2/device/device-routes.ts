@@ -74,7 +74,7 @@ function showRoute(routes: App, parts: OAuth2Services): void {
     async (request, reply) => {
       const { user_code: typed, ui_locales: locales } = readOAuthParameters(rawQuery(request.url)).values
       rememberLocales(reply, locales)
-      const session = await sessionOf(parts, request)
+      const session = await parts.sessions.find(parts.sessionCookie.read(request))
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
       if (typed === undefined) return sendPage(reply, codePage(pageView(reply)))
       const found = await look(parts, request, reply, { session, typed })
@@ -104,7 +104,7 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
     },
     async (request, reply) => {
       const { user_code: typed, compared, decision } = request.body
-      const session = await sessionOf(parts, request)
+      const session = await parts.sessions.find(parts.sessionCookie.read(request))
       if (!session) throw new Problem('not-signed-in')
       const found = await look(parts, request, reply, { session, typed })
       if (typeof found !== 'object') return sendPage(reply, endPage(reply, found))
@@ -177,14 +177,6 @@ function decide(
     })
     return true
   })
-}
-
-async function sessionOf(
-  { sessions, sessionCookie }: OAuth2Services,
-  request: FastifyRequest,
-): Promise<Session | undefined> {
-  const token = sessionCookie.read(request)
-  return token === undefined ? undefined : sessions.find(token)
 }
 
 /** Characters of a code with separators. */

@@ -7,8 +7,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import type { Consents } from '../consent/consents.ts'
-import type { OAuth2Basis } from '../services.ts'
+import type { OAuth2Services } from '../services.ts'
 
 /** The parameters that are read (OpenID Connect RP-Initiated Logout 1.0, section 2). Others are ignored. */
 export const endSessionParameters = [
@@ -128,54 +127,53 @@ export type EndSessionUrl = (
 /** The path at which browsers come back from the sign-out at their identity provider. */
 export const returnPath = '/oauth2/end-session/return'
 
-/** Ends browser sessions for apps. */
-export class SignOut {
-  readonly #parts: OAuth2Basis & { onward: Onward; consents: Consents }
+/** Whether the app showed that it got a sign-in of this session. Then it may end the session without a question. */
+export async function mayEnd(
+  { database, tokenFamilies }: OAuth2Services,
+  session: Session,
+  { hint }: EndSessionRequest,
+): Promise<boolean> {
+  if (!hint || hint.userId !== session.userId) return false
+  return (await tokenFamilies.sessionOf(database.reader, hint.familyId)) === session.id
+}
 
-  constructor(parts: OAuth2Basis & { onward: Onward; consents: Consents }) {
-    this.#parts = parts
-  }
+/**
+ * Where the browser goes on for an app; `undefined` for our own page.
+ * @param userId of the browser's session, also if it has just ended
+ */
+export async function nextOf(
+  { consents }: OAuth2Services,
+  { client, redirect }: EndSessionRequest,
+  userId: string | undefined,
+): Promise<Next | undefined> {
+  if (!client || redirect === undefined) return undefined
+  return { url: redirect, asks: !(await consents.trusts(client, userId)) }
+}
 
-  /** Whether the app showed that it got a sign-in of this session. Then it may end the session without a question. */
-  async mayEnd(session: Session, { hint }: EndSessionRequest): Promise<boolean> {
-    if (!hint || hint.userId !== session.userId) return false
-    const { database, tokenFamilies } = this.#parts
-    return (await tokenFamilies.sessionOf(database.reader, hint.familyId)) === session.id
-  }
-
-  /**
-   * Where the browser goes on for an app; `undefined` for our own page.
-   * @param userId of the browser's session, also if it has just ended
-   */
-  async next({ client, redirect }: EndSessionRequest, userId: string | undefined): Promise<Next | undefined> {
-    if (!client || redirect === undefined) return undefined
-    return { url: redirect, asks: !(await this.#parts.consents.trusts(client, userId)) }
-  }
-
-  /** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
-  async end(
-    { id, userId, provider, impersonatorId }: Session,
-    wanted: EndSessionRequest,
-    origin: AuditOrigin,
-  ): Promise<Next | undefined> {
-    const { client } = wanted
-    const { sessions, audit, endSessionUrl, onward, baseUrl } = this.#parts
-    await sessions.revoke(userId, id, (tx) =>
-      audit.record(tx, {
-        ...origin,
-        action: 'user.signed_out',
-        userId,
-        actor: `user:${impersonatorId ?? userId}`,
-        sessionId: id,
-        target: `session:${id}`,
-        ...(client && { detail: { app: client.id } }),
-      }),
-    )
-    const postLogoutRedirectUri = `${baseUrl().replace(/(?<!\/)\/+$/, '')}${returnPath}`
-    const next = await this.next(wanted, userId)
-    // The admin who acted for the user did not sign in at the user's provider.
-    if (impersonatorId !== null) return next
-    const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
-    return atProvider ? { url: atProvider.href, asks: false } : next
-  }
+/** Ends a session. Returns where the browser goes on; `undefined` for our own page. */
+export async function endSession(
+  parts: OAuth2Services,
+  { id, userId, provider, impersonatorId }: Session,
+  wanted: EndSessionRequest,
+  origin: AuditOrigin,
+): Promise<Next | undefined> {
+  const { client } = wanted
+  const { sessions, audit, endSessionUrl, onward, baseUrl } = parts
+  await sessions.revoke(userId, id, (tx) =>
+    audit.record(tx, {
+      ...origin,
+      action: 'user.signed_out',
+      userId,
+      actor: `user:${impersonatorId ?? userId}`,
+      sessionId: id,
+      target: `session:${id}`,
+      ...(client && { detail: { app: client.id } }),
+    }),
+  )
+  const postLogoutRedirectUri = `${baseUrl().replace(/(?<!\/)\/+$/, '')}${returnPath}`
+  const next = await nextOf(parts, wanted, userId)
+  // The admin who acted for the user did not sign in at the user's provider.
+  if (impersonatorId !== null) return next
+  const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
+  return atProvider ? { url: atProvider.href, asks: false } : next
 }

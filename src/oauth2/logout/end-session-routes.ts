@@ -11,10 +11,13 @@ import { pageView, type PageView, rememberLocales, sendPage } from '../../http/p
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import {
+  endSession,
   endSessionParameters,
   type EndSessionQuery,
   type EndSessionRequest,
+  mayEnd,
   type Next,
+  nextOf,
   readEndSessionRequest,
   RefusedSignOut,
   returnPath,
@@ -54,7 +57,7 @@ export async function endSessionRoutes(app: App, parts: OAuth2Services): Promise
 }
 
 function startRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, impersonations, sessionCookie, signOut } = parts
+  const { sessions, impersonations, sessionCookie } = parts
   routes.get(
     path,
     {
@@ -76,16 +79,15 @@ function startRoute(routes: App, parts: OAuth2Services): void {
       rememberLocales(reply, values.ui_locales)
       const wanted = await read(parts, values)
       if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
-      const token = sessionCookie.read(request)
-      const session = token === undefined ? undefined : await sessions.find(token)
-      if (session && !(await signOut.mayEnd(session, wanted)))
+      const session = await sessions.find(sessionCookie.read(request))
+      if (session && !(await mayEnd(parts, session, wanted)))
         return sendPage(
           reply,
           await askFirst(parts, session, { wanted, query: values, view: pageView(reply) }),
         )
       const next = session
-        ? await signOut.end(session, wanted, auditOrigin(request))
-        : await signOut.next(wanted, undefined)
+        ? await endSession(parts, session, wanted, auditOrigin(request))
+        : await nextOf(parts, wanted, undefined)
       if (session && !(await impersonations.restore(reply))) sessionCookie.clear(reply)
       return goOn(reply, next)
     },
@@ -119,7 +121,7 @@ function formRoute(routes: App): void {
 
 /** The form of the confirmation page. */
 function confirmRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, impersonations, sessionCookie, signOut, baseUrl } = parts
+  const { sessions, impersonations, sessionCookie, baseUrl } = parts
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
     if (next && !next.asks) void reply.header('refresh', `0;url=${next.url}`)
@@ -150,11 +152,10 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
     async (request, reply) => {
       const wanted = await read(parts, request.body)
       if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
-      const token = sessionCookie.read(request)
-      const session = token === undefined ? undefined : await sessions.find(token)
+      const session = await sessions.find(sessionCookie.read(request))
       const next = session
-        ? await signOut.end(session, wanted, auditOrigin(request))
-        : await signOut.next(wanted, undefined)
+        ? await endSession(parts, session, wanted, auditOrigin(request))
+        : await nextOf(parts, wanted, undefined)
       if (!(await impersonations.restore(reply))) sessionCookie.clear(reply)
       return refresh(reply, next)
     },
