@@ -1,4 +1,4 @@
-import type { AuthorizationCodeGrantChecks, ServerMetadata } from 'openid-client'
+import type { AuthorizationCodeGrantChecks, ServerMetadata, Configuration } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
 import { parseAuthentication } from './authentication-claims.ts'
 import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
@@ -21,8 +21,7 @@ import {
   ProviderServerCache,
   type ProviderFetch,
 } from './provider-server.ts'
-import { AccountNotAdmitted, ProfileRefused, refusedTokens } from './provider-errors.ts'
-import { ProviderApi } from './provider-api.ts'
+import { AccountNotAdmitted, ProfileRefused, refusedTokens, ProviderUnavailable } from './provider-errors.ts'
 import { type NativeIdToken, verifyIdToken } from './id-token.ts'
 import type { UsedAssertionsTable } from '../../storage/tables.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
@@ -332,4 +331,54 @@ function missingIssuer(): Error {
 
 function wrongIssuer(): Error {
   return new Error('the response names another issuer (iss) than that of this provider')
+}
+
+/** Statuses by which an API says that this token may not read a document. */
+const untold = new Set([401, 403, 404])
+
+/** The API of a provider, with the access token of one sign-in. */
+export class ProviderApi {
+  readonly #configuration: Configuration
+  readonly #token: string
+
+  constructor(configuration: Configuration, token: string) {
+    this.#configuration = configuration
+    this.#token = token
+  }
+
+  async fetch(url: URL, method = 'GET'): Promise<Response> {
+    const { fetchProtectedResource } = await import('openid-client')
+    const headers = new Headers({ accept: 'application/json' })
+    return fetchProtectedResource(this.#configuration, this.#token, url, method, null, headers)
+  }
+
+  /** A document that the sign-in needs. @throws ProfileRefused unless the status is 200; errors of fetch and JSON. */
+  async readNeeded(url: string): Promise<unknown> {
+    const response = await this.fetch(new URL(url))
+    if (response.status !== 200) throw new ProfileRefused(response.status)
+    return response.json()
+  }
+
+  /**
+   * An optional document; `undefined` when the token may not read it (401, 403, 404): many users do not grant access to it.
+   * Any other failure may pass, and what the document says would be missing until the next sign-in, or for ever.
+   * @throws ProviderUnavailable
+   */
+  async readMore(url: string): Promise<unknown> {
+    try {
+      const response = await this.fetch(new URL(url))
+      if (response.status === 200) return await response.json()
+      throw new ProfileRefused(response.status, { isRateLimit: isRateLimit(response.headers) })
+    } catch (error) {
+      // openid-client throws an error of its own for a 401 with a challenge.
+      const { status, isRateLimit: limited } = error as { status?: number; isRateLimit?: boolean }
+      if (status !== undefined && untold.has(status) && limited !== true) return undefined
+      throw new ProviderUnavailable(error)
+    }
+  }
+}
+
+/** GitHub's rate limits answer 403, too. */
+function isRateLimit(headers: Headers): boolean {
+  return headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0'
 }
