@@ -5,7 +5,6 @@ import type { ServiceModule } from '../http/service-module.ts'
 import { validateAccountEvents } from './users/account-events.ts'
 import { isJwt, readBearer } from './tokens/access-tokens.ts'
 import { RefusedKey, type ApiKeys } from './tokens/api-keys.ts'
-import { AuditReader } from './audit/audit-reader.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { sessionDescriber, accountsRoutes } from './routes.ts'
@@ -72,7 +71,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
       userDetailRoutes(app, services)
       keyRoutes(app, services)
       invitationRoutes(app, services)
-      auditRoutes(app, services.auditLog, new AuditReader(database), database)
+      auditRoutes(app, services)
     },
     workers: [sweeper, ...createAuditForwarding(parts)],
     finders: [userFinder(database), keyFinder(services.keys)],

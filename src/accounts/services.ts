@@ -4,7 +4,6 @@ import { Cursors } from '../paging/cursor.ts'
 import { type AccountEventChoice, AccountEvents, type EmitEvents } from './users/account-events.ts'
 import { AccessTokens } from './tokens/access-tokens.ts'
 import { ApiKeys } from './tokens/api-keys.ts'
-import { AuditLog } from './audit/audit-log.ts'
 import { Audit, type RecordAudit } from './audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import { HostSessions, Sessions, type SessionLimits, sessionLimits } from './sessions/sessions.ts'
@@ -39,6 +38,17 @@ export interface AccountBasis {
   lastSeen: LastSeenWriter
   /** Whether the setting, and a session's role and sign-in, allow acting for users. */
   mayImpersonate: (own: Pick<Session, 'role' | 'acr' | 'amr'>) => boolean
+}
+
+/** What those services need that only the running service has. */
+export interface AccountWiring
+  extends
+    AccountBasis,
+    Omit<ReturnType<typeof createUserServices>, 'shared'>,
+    Pick<AccountsParts, 'configuration' | 'baseUrl' | 'findApp'> {
+  users: Users
+  signingKeys: SigningKeys
+  sessionCookie: HostCookie
 }
 
 /** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
@@ -109,58 +119,29 @@ export function createAccountServices(parts: AccountsParts) {
   const cursors = new Cursors(keyring)
   const { signingKeyRotation: rotation } = configuration
   const { shared, ...services } = createUserServices({ ...parts, mayRemoveLastAdmin: false })
-  const { admins, audit, sessions, tokenFamilies, devices, secondFactor } = services
-  const { record, limits } = shared
-  const users = new Users(clock, admins, database.revocations)
-  const signingKeys = new SigningKeys({ database, keyring, clock, rotation, record })
-  const sessionCookie = new HostCookie('postern_session', baseUrl)
-  return {
+  const wiring: AccountWiring = {
+    ...shared,
     ...services,
-    database,
-    clock,
+    configuration,
     baseUrl,
     findApp,
+    users: new Users(clock, services.admins, database.revocations),
+    signingKeys: new SigningKeys({ database, keyring, clock, rotation, record: shared.record }),
+    sessionCookie: new HostCookie('postern_session', baseUrl),
+  }
+  return {
+    ...wiring,
     applicationScopes,
     cursors,
-    auditLog: new AuditLog(database, cursors),
-    ...createRefusalNotes(audit, clock),
+    ...createRefusalNotes(services.audit, clock),
     events: new AccountEvents(parts.events, parts.emit),
-    users,
-    sessionCookie,
-    hostSessions: new HostSessions({ ...shared, sessions }),
-    refreshTokens: new RefreshTokens({ ...shared, families: tokenFamilies }),
-    roleChanges: new RoleChanges({ ...shared, users, devices, sessions }),
-    invitations: new Invitations({
-      ...shared,
-      findApp,
-      adminKey: configuration.adminApiKey,
-    }),
-    signingKeys,
-    impersonations: new Impersonations({
-      ...shared,
-      ...services,
-      sessionCookie,
-      baseUrl,
-      isOn: configuration.impersonation === 'on',
-    }),
-    accessTokens: new AccessTokens({
-      keys: signingKeys,
-      tokenFamilies,
-      reader: database.reader,
-      clock,
-      baseUrl,
-      findApp,
-      secondFactor,
-      idle: limits.idle,
-    }),
-    recentSignIn: new RecentSignIn({
-      sessions,
-      sessionCookie,
-      audit,
-      clock,
-      within: configuration.recentSignIn,
-      proof: configuration.recentSignInProof,
-    }),
+    hostSessions: new HostSessions(wiring),
+    refreshTokens: new RefreshTokens(wiring),
+    roleChanges: new RoleChanges(wiring),
+    invitations: new Invitations(wiring),
+    impersonations: new Impersonations(wiring),
+    accessTokens: new AccessTokens(wiring),
+    recentSignIn: new RecentSignIn(wiring),
   }
 }
 

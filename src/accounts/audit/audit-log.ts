@@ -1,11 +1,12 @@
 import { type Selectable, sql } from 'kysely'
 import { Problem } from '../../errors.ts'
-import type { Cursors, CursorScope } from '../../paging/cursor.ts'
+import type { CursorScope } from '../../paging/cursor.ts'
 import { type PageOfRows, type PageRequest, readTimeParameter } from '../../paging/parameters.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { AuditLogTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
+import type { AccountServices } from '../services.ts'
 import { type AuditAction, auditActions, isAuditAction } from './audit.ts'
 
 export type AuditRow = Selectable<AuditLogTable>
@@ -63,31 +64,24 @@ export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
   return filter
 }
 
-/** Pages of the audit log, newest first. */
-export class AuditLog {
-  readonly #database: Database
-  readonly #cursors: Cursors
-
-  constructor(database: Database, cursors: Cursors) {
-    this.#database = database
-    this.#cursors = cursors
+/** A page of the audit log, newest first. @throws Problem `invalid-cursor` */
+export async function auditPage(
+  { database, cursors }: Pick<AccountServices, 'database' | 'cursors'>,
+  filter: AuditFilter,
+  { limit, cursor }: PageRequest,
+): Promise<PageOfRows<AuditRow>> {
+  const scope = scopeOf(filter)
+  let query = auditEntries(database, filter)
+  if (cursor !== undefined) {
+    const [time, id] = cursors.decode(scope, cursor)
+    query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
   }
-
-  /** @throws Problem `invalid-cursor` */
-  async page(filter: AuditFilter, { limit, cursor }: PageRequest): Promise<PageOfRows<AuditRow>> {
-    const scope = scopeOf(filter)
-    let query = auditEntries(this.#database, filter)
-    if (cursor !== undefined) {
-      const [time, id] = this.#cursors.decode(scope, cursor)
-      query = query.where(sql<boolean>`(created_at, id) < (${time}, ${id})`)
-    }
-    const found = await query
-      .orderBy('created_at', 'desc')
-      .orderBy('id', 'desc')
-      .limit(limit + 1)
-      .execute()
-    return this.#cursors.page(scope, found, limit, ({ created_at, id }) => [created_at, id])
-  }
+  const found = await query
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute()
+  return cursors.page(scope, found, limit, ({ created_at, id }) => [created_at, id])
 }
 
 /** The entries that a filter selects. */

@@ -8,15 +8,9 @@ import {
   readPageRequest,
   readTimeParameter,
 } from '../../paging/parameters.ts'
-import {
-  entryLine,
-  presentEntry,
-  viewNamedEntries,
-  type AuditReader,
-  type AuditStart,
-} from './audit-reader.ts'
-import { type AuditLog, type AuditRow, parseAuditFilter } from './audit-log.ts'
-import type { Database } from '../../storage/database.ts'
+import { entryLine, presentEntry, viewNamedEntries, AuditReader, type AuditStart } from './audit-reader.ts'
+import { auditPage, type AuditRow, parseAuditFilter } from './audit-log.ts'
+import type { AccountServices } from '../services.ts'
 import { signedIn } from '../routes.ts'
 import { optionalText, DateTime, nullable } from '../../http/schemas/schemas.ts'
 import { Readable } from 'node:stream'
@@ -25,18 +19,13 @@ import { acceptedCoding, encodeStream } from '../../http/caching/tagged-answer.t
 import { auditActions } from './audit.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
-export function auditRoutes(
-  scope: App,
-  log: AuditLog,
-  reader: AuditReader,
-  database: Pick<Database, 'reader'>,
-): void {
-  auditExportRoute(scope, reader)
-  adminRoute(scope, log, database)
-  ownRoute(scope, log)
+export function auditRoutes(scope: App, services: AccountServices): void {
+  auditExportRoute(scope, new AuditReader(services.database))
+  adminRoute(scope, services)
+  ownRoute(scope, services)
 }
 
-function adminRoute(scope: App, log: AuditLog, database: Pick<Database, 'reader'>): void {
+function adminRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/audit',
     {
@@ -58,13 +47,13 @@ function adminRoute(scope: App, log: AuditLog, database: Pick<Database, 'reader'
       },
     },
     async ({ query }) => {
-      const page = await log.page(parseAuditFilter(query), readPageRequest(query))
-      return viewNamedEntries(database, page)
+      const page = await auditPage(services, parseAuditFilter(query), readPageRequest(query))
+      return viewNamedEntries(services.database, page)
     },
   )
 }
 
-function ownRoute(scope: App, log: AuditLog): void {
+function ownRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/auth/audit',
     {
@@ -85,7 +74,7 @@ function ownRoute(scope: App, log: AuditLog): void {
         })
       const { action, failed, since, until } = query
       const filter = { ...parseAuditFilter({ action, failed, since, until }), userId }
-      const page = await log.page(filter, readPageRequest(query))
+      const page = await auditPage(services, filter, readPageRequest(query))
       return viewPage(page, (row) => ownEntryOf(row, userId))
     },
   )

@@ -8,25 +8,13 @@ import { HostCookie } from '../../http/responses/host-cookie.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Tx } from '../../storage/database.ts'
-import { auditOrigin, type Audit } from '../audit/audit.ts'
-import type { AccountBasis } from '../services.ts'
-import type { Administration } from '../users/administration.ts'
+import { auditOrigin } from '../audit/audit.ts'
+import type { AccountWiring } from '../services.ts'
 import { lockUser } from '../users/users.ts'
 import type { Session } from './session-lookup.ts'
-import type { Sessions } from './sessions.ts'
 
 /** Milliseconds for which an admin may act for a user. */
 const longest = 3_600_000
-
-interface ImpersonationParts extends AccountBasis {
-  sessions: Sessions
-  administration: Administration
-  audit: Audit
-  sessionCookie: HostCookie
-  baseUrl: () => string
-  /** The setting `IMPERSONATION`. */
-  isOn: boolean
-}
 
 /** Who acts for the user of a session, for the user and for the admin. */
 export const ImpersonationView = Type.Object({
@@ -42,13 +30,14 @@ type Refusal = 'account-blocked' | 'account-is-admin'
  * browser has both tokens. The session cookie has the user's, so the admin does nothing as themselves by mistake.
  */
 export class Impersonations {
+  /** The setting `IMPERSONATION`. */
   readonly isOn: boolean
-  readonly #parts: ImpersonationParts
+  readonly #parts: AccountWiring
   /** The token of the admin's own session, and the hash of the other session's token, without which it has no effect. */
   readonly #returnCookie: HostCookie
 
-  constructor(parts: ImpersonationParts) {
-    this.isOn = parts.isOn
+  constructor(parts: AccountWiring) {
+    this.isOn = parts.configuration.impersonation === 'on'
     this.#parts = parts
     this.#returnCookie = new HostCookie('postern_impersonator', parts.baseUrl, /^[\w-]{43}\.[\w-]{43}$/)
   }

@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import type { Clock } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { RateLimiter } from '../../http/limits/rate-limiter.ts'
-import { auditOrigin, type Audit } from '../audit/audit.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
+import { auditOrigin } from '../audit/audit.ts'
 import type { Session } from './session-lookup.ts'
-import type { Sessions } from './sessions.ts'
+import type { AccountWiring } from '../services.ts'
 import type { StepUp } from '../../http/access/principal.ts'
 import type { Role } from '../../storage/tables.ts'
 import type { Authentication } from './authentication.ts'
@@ -13,33 +11,16 @@ import type { Authentication } from './authentication.ts'
 /** Audit entries about one user in a minute at most: the owner of a cookie can repeat the call without bound. */
 const mostEntries = 10
 
-/** What proves a recent sign-in; see `RECENT_SIGN_IN_PROOF`. */
-type RecentSignInProof = 'when-supported' | 'required'
-
-interface RecentSignInParts {
-  sessions: Sessions
-  sessionCookie: HostCookie
-  audit: Audit
-  clock: Clock
-  /** Milliseconds since the authentication at most. */
-  within: number
-  /**
-   * `when-supported`: the time of the sign-in counts if the provider does not report when it authenticated the person.
-   * `required`: only an `auth_time` of the provider counts.
-   */
-  proof: RecentSignInProof
-}
-
 /**
  * Requires a recent authentication before identities are linked or unlinked, API keys or invitations with rights are created, or an admin
  * acts for a user. A stolen cookie alone must not be enough for these. The time of the authentication at the provider counts, not that of
  * the sign-in here: with a session there, a provider signs a person in without authenticating them.
  */
 export class RecentSignIn {
-  readonly #parts: RecentSignInParts
+  readonly #parts: AccountWiring
   readonly #limiter: RateLimiter
 
-  constructor(parts: RecentSignInParts) {
+  constructor(parts: AccountWiring) {
     this.#parts = parts
     this.#limiter = new RateLimiter(parts.clock)
   }
@@ -81,13 +62,15 @@ export class RecentSignIn {
 
   /** Whether an authentication is recent, and proven as far as the settings demand. */
   isRecent({ at, proof: given }: { at: number; proof: Session['authenticationProof'] }): boolean {
-    const { clock, within, proof } = this.#parts
+    const { clock, configuration } = this.#parts
+    const { recentSignIn: within, recentSignInProof: proof } = configuration
+    // `when-supported`: the time of the sign-in counts if the provider does not report when it authenticated the person.
     const isProven = given === 'verified' || (given === 'asserted' && proof === 'when-supported')
     return isProven && at > clock.now() - within
   }
 
   #instructionFor({ provider, authenticationProof }: Session): string {
-    if (authenticationProof === 'asserted' && this.#parts.proof === 'required')
+    if (authenticationProof === 'asserted' && this.#parts.configuration.recentSignInProof === 'required')
       return `The provider ${provider} cannot prove when it authenticated you. Sign in with another one that can.`
     return `Sign in again at /auth/${provider}?reauthenticate=true (with return_to, a path to go to afterwards).`
   }

@@ -1,4 +1,4 @@
-import type { AccountBasis } from '../services.ts'
+import type { AccountBasis, AccountWiring } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
@@ -339,10 +339,10 @@ const overlap = 60_000
  * The token of the session itself never leaves the service's host.
  */
 export class HostSessions {
-  readonly #parts: AccountBasis & { sessions: Sessions }
+  readonly #parts: AccountWiring
   readonly #lookup: SessionLookup<SessionAtHost>
 
-  constructor(parts: AccountBasis & { sessions: Sessions }) {
+  constructor(parts: AccountWiring) {
     this.#parts = parts
     const { database, admins } = parts
     this.#lookup = new SessionLookup(database, 'session-at-host', byHostToken(database, admins))

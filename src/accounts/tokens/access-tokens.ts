@@ -3,11 +3,8 @@ import type { JWTPayload } from 'jose'
 import { Problem } from '../../errors.ts'
 import { basePathOf } from '../../http/requests/base-path.ts'
 import { type Principal, isScope, type Scope } from '../../http/access/principal.ts'
-import type { Queryable } from '../../storage/database.ts'
-import type { Family, LiveFamily, TokenFamilies } from './token-families.ts'
-import type { SecondFactor } from '../sessions/recent-sign-in.ts'
-import type { SigningKeys } from './signing-keys.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { Family, LiveFamily } from './token-families.ts'
+import type { AccountWiring } from '../services.ts'
 import type { AppRights } from '../sessions/authentication.ts'
 
 /** Seconds that an access token is valid, unless its client declares another time. */
@@ -32,17 +29,6 @@ export function readBearer(authorization: string): string {
 /** Whether it has the form of an access token, unlike API keys and refresh tokens. */
 export function isJwt(token: string): boolean {
   return jwt.test(token)
-}
-
-interface AccessTokensParts extends Pick<ModuleParts, 'clock' | 'baseUrl'> {
-  keys: SigningKeys
-  tokenFamilies: TokenFamilies
-  reader: Queryable
-  /** The rights of an app; `undefined` for an unknown one. */
-  findApp: (id: string) => Promise<AppRights | undefined>
-  secondFactor: SecondFactor
-  /** Milliseconds without a refresh after which a token family expires. */
-  idle: number
 }
 
 /** What an access token is issued for: a token family, or an app without a user. */
@@ -76,13 +62,13 @@ export interface AccessTokenClaims extends JWTPayload {
  * blocking a user takes effect at once.
  */
 export class AccessTokens {
-  readonly #parts: AccessTokensParts
+  readonly #parts: AccountWiring
   /** Seconds that a family may be idle. A token is valid for no longer. */
   readonly #longestLifetime: number
 
-  constructor(parts: AccessTokensParts) {
+  constructor(parts: AccountWiring) {
     this.#parts = parts
-    this.#longestLifetime = Math.max(1, Math.floor(parts.idle / 1000))
+    this.#longestLifetime = Math.max(1, Math.floor(parts.limits.idle / 1000))
   }
 
   /**
@@ -99,7 +85,7 @@ export class AccessTokens {
       Math.max(1, Math.floor(familyEnds / 1000) - now),
     )
     const audience = this.#audienceOf(grant, app)
-    const token = await this.#parts.keys.sign(
+    const token = await this.#parts.signingKeys.sign(
       {
         ...grant.own,
         iss: this.#parts.baseUrl(),
@@ -193,7 +179,7 @@ export class AccessTokens {
    * @throws Problem `not-signed-in` when it is invalid, expired, or for others.
    */
   async verify(token: string, audience?: readonly string[]): Promise<AccessTokenClaims> {
-    const claims = await this.#parts.keys.verify(token, {
+    const claims = await this.#parts.signingKeys.verify(token, {
       issuer: this.#parts.baseUrl(),
       typ: type,
       ...(audience && { audience: [...audience] }),
@@ -212,7 +198,7 @@ export class AccessTokens {
     if (sid === undefined && sub === clientId) return undefined
     const live =
       typeof sid === 'string'
-        ? await this.#parts.tokenFamilies.findLive(this.#parts.reader, sid, sub)
+        ? await this.#parts.tokenFamilies.findLive(this.#parts.database.reader, sid, sub)
         : undefined
     if (!live) throw invalid()
     return live

@@ -1,4 +1,4 @@
-import type { AccountBasis } from '../services.ts'
+import type { AccountWiring } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { insertOf } from '../../storage/built-once.ts'
@@ -9,7 +9,7 @@ import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { Impersonation, NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
-import { familyCredentials, type Family, type TokenFamilies } from './token-families.ts'
+import { familyCredentials, type Family } from './token-families.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 
 interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication' | 'impersonation'> {
@@ -54,9 +54,9 @@ export interface InvalidGrant {
  * within the grace is detected at the next refresh.
  */
 export class RefreshTokens {
-  readonly #parts: AccountBasis & { families: TokenFamilies }
+  readonly #parts: AccountWiring
 
-  constructor(parts: AccountBasis & { families: TokenFamilies }) {
+  constructor(parts: AccountWiring) {
     this.#parts = parts
   }
 
@@ -127,7 +127,7 @@ export class RefreshTokens {
     origin: AuditOrigin = {},
     accept?: (family: Family) => void,
   ): Promise<{ family: Family; refreshToken: string } | InvalidGrant> {
-    const { database, clock, limits, families, record, lastSeen } = this.#parts
+    const { database, clock, limits, tokenFamilies: families, record, lastSeen } = this.#parts
     const now = clock.now()
     const hash = hashToken(token)
     return database.transaction(async (tx) => {
@@ -163,7 +163,7 @@ export class RefreshTokens {
 
   /** A token that was issued, also one that is used or revoked; `undefined` for an unknown one. */
   async describe(token: string): Promise<DescribedToken | undefined> {
-    const { database, clock, families } = this.#parts
+    const { database, clock, tokenFamilies: families } = this.#parts
     const hash = hashToken(token)
     const found = await findToken(database.reader, hash)
     if (!found) return undefined

@@ -8,9 +8,8 @@ import type { Queryable, Tx } from '../../storage/database.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
 import type { InvitationsTable, Role } from '../../storage/tables.ts'
 import { type AuditOrigin, AuditedStore } from '../audit/audit.ts'
-import type { AccountBasis } from '../services.ts'
+import type { AccountWiring } from '../services.ts'
 import type { ProviderIdentity } from './identities.ts'
-import type { AppRights } from '../sessions/authentication.ts'
 import { roleExpression } from './roles.ts'
 import { storedGroups } from './user-profile.ts'
 
@@ -24,13 +23,6 @@ export interface NewInvitation {
   groups: readonly string[]
   /** Milliseconds since 1970. */
   expiresAt: number
-}
-
-interface InvitationsParts extends AccountBasis {
-  /** The setting ADMIN_API_KEY. */
-  adminKey: string | undefined
-  /** The rights of an app; `undefined` for an unknown one. */
-  findApp: (id: string) => Promise<AppRights | undefined>
 }
 
 /** A new user who uses an invitation. */
@@ -54,9 +46,9 @@ const ends = ['expires_at', 'revoked_at', 'used_at', 'used_by'] as const
  * get back in with an invitation.
  */
 export class Invitations extends AuditedStore {
-  readonly #parts: InvitationsParts
+  readonly #parts: AccountWiring
 
-  constructor(parts: InvitationsParts) {
+  constructor(parts: AccountWiring) {
     super(parts.database, parts.clock, parts.record)
     this.#parts = parts
   }
@@ -186,7 +178,7 @@ export class Invitations extends AuditedStore {
 
   /** An invitation by ADMIN_API_KEY is stored under a hash with this key, which has no row: with another key, nobody finds it. */
   #storedHash(hash: Uint8Array, createdBy: string): Uint8Array {
-    const { adminKey } = this.#parts
+    const { adminApiKey: adminKey } = this.#parts.configuration
     if (createdBy !== ofSetting || adminKey === undefined) return hash
     return createHmac('sha256', adminKey).update(hash).digest()
   }

@@ -1,11 +1,10 @@
-import type { AccountBasis } from '../services.ts'
+import type { AccountWiring } from '../services.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
-import type { Devices } from '../sessions/devices.ts'
 import { hasAdmin, lockAdmins } from './administration.ts'
-import type { Sessions, SessionToken } from '../sessions/sessions.ts'
+import type { SessionToken } from '../sessions/sessions.ts'
 import type { FoundUser, ProviderIdentity } from './identities.ts'
-import { lockUser, type Roles, type Users } from './users.ts'
+import { lockUser, type Roles } from './users.ts'
 
 export interface IdentityChange {
   userId: string
@@ -29,9 +28,9 @@ interface GroupChange {
  * other groups than before. As with every role change, credentials from before the change are revoked.
  */
 export class RoleChanges {
-  readonly #parts: AccountBasis & { users: Users; devices: Devices; sessions: Sessions }
+  readonly #parts: AccountWiring
 
-  constructor(parts: AccountBasis & { users: Users; devices: Devices; sessions: Sessions }) {
+  constructor(parts: AccountWiring) {
     this.#parts = parts
   }
 

@@ -17,7 +17,7 @@ import {
 } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { readPageRequest, pageSchema } from '../../paging/parameters.ts'
-import { parseAuditFilter } from '../audit/audit-log.ts'
+import { auditPage, parseAuditFilter } from '../audit/audit-log.ts'
 import { auditPaging, Entry } from '../audit/audit-routes.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -231,7 +231,7 @@ function auditRoute(scope: App, services: AccountServices): void {
     async ({ params: { id }, query: { limit, cursor, ...texts } }) => {
       await accountOf(services, id)
       const filter = { ...parseAuditFilter(texts), userId: id }
-      const page = await services.auditLog.page(filter, readPageRequest({ limit, cursor }))
+      const page = await auditPage(services, filter, readPageRequest({ limit, cursor }))
       return viewNamedEntries(services.database, page)
     },
   )
