@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
 import type { App } from '../app.ts'
-import { type Attention, attentionTopics, type FindAttention } from '../attention.ts'
+import { type Attention, type AttentionKind, attentionTopics, type FindAttention } from '../attention.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
 import { DateTime, nullable } from '../schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
@@ -36,41 +36,26 @@ export async function stalledWork({
       about: { topic: 'worker', id: worker.name },
     })
   }
-  const about = { topic: 'spool', id: 'spool' } as const
+  const ofSpool = (kind: AttentionKind, text: string, since: number | null = null): void =>
+    void found.push({ kind, severity: 'error', text, since, about: { topic: 'spool', id: 'spool' } })
   try {
     await checkSpool?.()
   } catch {
-    const text =
-      'The spool next to the database cannot be read: webhooks cannot be stored until it is repaired. Run postern doctor to see why.'
-    found.push({ kind: 'spool-unavailable', severity: 'error', text, since: null, about })
+    ofSpool(
+      'spool-unavailable',
+      'The spool next to the database cannot be read: webhooks cannot be stored until it is repaired. Run postern doctor to see why.',
+    )
   }
   if (!spool) return found
   const { status, events = 0, oldestSeconds = 0 } = await spoolReport(spool, clock)
   const since = events > 0 ? now - oldestSeconds * 1000 : null
-  if (status === 'full')
-    found.push({
-      kind: 'spool-full',
-      severity: 'error',
-      text: 'The spool is full: webhooks are rejected.',
-      since,
-      about,
-    })
+  if (status === 'full') ofSpool('spool-full', 'The spool is full: webhooks are rejected.', since)
   else if (status === 'unavailable')
-    found.push({
-      kind: 'spool-unavailable',
-      severity: 'error',
-      text: 'The spool does not respond: if the database becomes unavailable, webhooks will be rejected.',
-      since: null,
-      about,
-    })
-  else if (spool.away)
-    found.push({
-      kind: 'spooling',
-      severity: 'error',
-      text: 'Database unavailable: webhooks are being spooled.',
-      since,
-      about,
-    })
+    ofSpool(
+      'spool-unavailable',
+      'The spool does not respond: if the database becomes unavailable, webhooks will be rejected.',
+    )
+  else if (spool.away) ofSpool('spooling', 'Database unavailable: webhooks are being spooled.', since)
   return found
 }
 

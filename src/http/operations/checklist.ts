@@ -1,6 +1,8 @@
+import type { SelectQueryBuilder } from 'kysely'
 import { Type } from 'typebox'
 import { posternCommand } from '../../code-folder.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
+import type { Tables } from '../../storage/tables.ts'
 import type { HistoryStore } from '../../telemetry/history/store.ts'
 import type { App } from '../app.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
@@ -194,25 +196,19 @@ async function readFacts(
     handlerRun:
       events.some(({ status, attempts }) => status === 'processed' && attempts > 0) ||
       (await history.hasSucceeded('handlers', samplesUntil)),
-    key:
-      (
-        await reader
-          .selectFrom('api_keys')
-          .select('id')
-          .where('revoked_at', 'is', null)
-          .where('name', 'not like', demo.keys)
-          .limit(1)
-          .execute()
-      ).length > 0,
-    subscriber:
-      (
-        await reader
-          .selectFrom('subscribers')
-          .select('id')
-          .where('url', 'not like', baseUrl + demo.subscribers)
-          .limit(1)
-          .execute()
-      ).length > 0,
+    key: await isAny(
+      reader
+        .selectFrom('api_keys')
+        .select('id')
+        .where('revoked_at', 'is', null)
+        .where('name', 'not like', demo.keys),
+    ),
+    subscriber: await isAny(
+      reader
+        .selectFrom('subscribers')
+        .select('id')
+        .where('url', 'not like', baseUrl + demo.subscribers),
+    ),
     delivery:
       deliveries.some(({ status }) => status === 'delivered') ||
       (await history.hasSucceeded('deliveries', samplesUntil)),
@@ -221,14 +217,11 @@ async function readFacts(
 
 /** Seeks before and behind the identities of the demo provider, which may be many. */
 async function hasRealIdentity(reader: Queryable, demoProvider: string): Promise<boolean> {
-  for (const operator of ['<', '>'] as const) {
-    const found = await reader
-      .selectFrom('identities')
-      .select('provider')
-      .where('provider', operator, demoProvider)
-      .limit(1)
-      .execute()
-    if (found.length > 0) return true
-  }
-  return false
+  const seek = (operator: '<' | '>'): Promise<boolean> =>
+    isAny(reader.selectFrom('identities').select('provider').where('provider', operator, demoProvider))
+  return (await seek('<')) || (await seek('>'))
+}
+
+async function isAny<T extends keyof Tables, O>(query: SelectQueryBuilder<Tables, T, O>): Promise<boolean> {
+  return (await query.limit(1).execute()).length > 0
 }

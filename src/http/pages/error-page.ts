@@ -49,49 +49,31 @@ function problemPage(view: PageView, { title, fault, advice, way, detail }: Prob
   )
 }
 
+/** The words for a status: those of other client errors are `invalid`, and those of other faults `internal`. */
+const wordsOfStatus: Readonly<
+  Record<number, 'signIn' | 'forbidden' | 'notFound' | 'tooMany' | 'unavailable'>
+> = {
+  401: 'signIn',
+  403: 'forbidden',
+  404: 'notFound',
+  429: 'tooMany',
+  503: 'unavailable',
+}
+
 /** The words for a problem. Nothing in them comes from an unknown error. */
 function generalWords(problem: Problem, words: Words, request: FastifyRequest): ProblemWords {
   const { errors, common } = words
-  const home = [`${request.server.basePath}/dashboard`, common.goToDashboard] as const
-  const back = wayBack(request)
-  const again = back === undefined ? undefined : ([back, common.tryAgain] as const)
   const { status, extras } = problem
-  const { detail } = extras
-  if (status === 401)
-    return {
-      title: errors.signInTitle,
-      fault: errors.signIn,
-      advice: errors.signInAdvice,
-      way: [signInPath(request), words.signIn.title],
-    }
-  if (status === 403)
-    return {
-      title: errors.forbiddenTitle,
-      fault: errors.forbidden,
-      advice: errors.forbiddenAdvice,
-      way: home,
-      detail,
-    }
-  if (status === 404)
-    return { title: errors.notFoundTitle, fault: errors.notFound, advice: errors.notFoundAdvice, way: home }
-  if (status === 429)
-    return { title: errors.tooManyTitle, fault: errors.tooMany, advice: errors.tooManyAdvice, way: again }
-  if (status === 503)
-    return {
-      title: errors.unavailableTitle,
-      fault: errors.unavailable,
-      advice: errors.unavailableAdvice,
-      way: again,
-    }
-  if (status >= 500)
-    return { title: errors.internalTitle, fault: errors.internal, advice: errors.internalAdvice, way: again }
-  return {
-    title: errors.invalidTitle,
-    fault: errors.invalid,
-    advice: errors.invalidAdvice,
-    way: home,
-    detail: detail ?? problem.message,
+  const name = wordsOfStatus[status] ?? (status >= 500 ? 'internal' : 'invalid')
+  const texts = { title: errors[`${name}Title`], fault: errors[name], advice: errors[`${name}Advice`] }
+  if (name === 'signIn') return { ...texts, way: [signInPath(request), words.signIn.title] }
+  if (status >= 500 || name === 'tooMany') {
+    const back = wayBack(request)
+    return { ...texts, way: back === undefined ? undefined : [back, common.tryAgain] }
   }
+  const way = [`${request.server.basePath}/dashboard`, common.goToDashboard] as const
+  if (name === 'notFound') return { ...texts, way }
+  return { ...texts, way, detail: extras.detail ?? (name === 'invalid' ? problem.message : undefined) }
 }
 
 /**
