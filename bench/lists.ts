@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { adminKey, production, startPostern } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
@@ -10,14 +11,17 @@ import { countSteps, interleave } from './measure/rounds.ts'
 
 const connections = 32
 const requests = 6_000
-const listCount = 4
+/** Of an operator, some of which take milliseconds. */
+const operatorRequests = 1_500
+const operatorsConfig = join(import.meta.dirname, 'lists', 'operators.config.ts')
+const [listCount, operatorCount] = [4, 8]
 
 export const lists: Bench = {
   name: 'lists',
   about:
     'Each list against handlers on bare Fastify and on bare node:http that run the same prepared statement on the same database',
   plan(scale) {
-    const steps = scale.engines.length * (1 + countSteps(3 * listCount, scale))
+    const steps = scale.engines.length * (1 + countSteps(3 * listCount + 2 * operatorCount, scale))
     return {
       steps,
       seconds:
@@ -32,7 +36,7 @@ export const lists: Bench = {
       outcome.ratios.push(...ratios)
     }
     outcome.notes.push(
-      `${scaled(requests, context.scale)} requests a round over ${connections} connections, ${rowsAt(context.scale)} rows in each table, pages of the default size. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
+      `${scaled(requests, context.scale)} requests a round over ${connections} connections, ${rowsAt(context.scale)} rows in each table, pages of the default size; operators: ${scaled(operatorRequests, context.scale)} requests, a table of up to 100,000 rows, and the statement that somebody would write by hand for the same rows. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
     )
     return outcome
   },
@@ -48,7 +52,7 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   const postern = stack.use(
     await startPostern({
       folder,
-      env: { ...production, DATABASE_URL: url },
+      env: { ...production, DATABASE_URL: url, POSTERN_CONFIG: operatorsConfig },
       profile: context.profile(`lists ${engine}`),
     }),
   )
@@ -56,9 +60,8 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   const bare = stack.use(await startBare('node:http'))
   const fastify = stack.use(await startBare('fastify'))
   const generator = stack.use(await startGenerator())
-  const count = scaled(requests, context.scale)
   const headers = { authorization: `Bearer ${adminKey}` }
-  const load = async (port: number, paths: readonly string[]): Promise<number> => {
+  const load = async (port: number, paths: readonly string[], count: number): Promise<number> => {
     const { perSecond } = await generate(
       generator,
       { port, connections, requests: { kind: 'gets', count, paths, headers } },
@@ -72,21 +75,21 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   for (const list of await makeListRequests(postern.port)) {
     await compareAnswers(postern.port, bare.ready.port, list)
     await compareAnswers(postern.port, fastify.ready.port, list)
+    const [of, bound] = list.isOperator ? [operatorRequests, 1 / 1.2] : [requests, list.bound]
+    const count = scaled(of, context.scale)
     const sides = [
-      { name: `GET ${list.path}, bare node:http`, run: () => load(bare.ready.port, list.bare) },
-      { name: `GET ${list.path}, bare Fastify`, run: () => load(fastify.ready.port, list.bare) },
-      { name: `GET ${list.path}, Postern`, run: () => load(postern.port, list.ours) },
-    ]
+      { name: `GET ${list.path}, Postern`, run: () => load(postern.port, list.ours, count) },
+      { name: `GET ${list.path}, bare Fastify`, run: () => load(fastify.ready.port, list.bare, count) },
+      { name: `GET ${list.path}, bare node:http`, run: () => load(bare.ready.port, list.bare, count) },
+    ].slice(0, list.isOperator ? 2 : 3)
     const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
     const rates = sides.map(({ name }, index) => figure(`${title}: ${name}`, 'requests/s', results[index]!))
-    const [bareRate, fastifyRate, ourRate] = rates
+    const [ours, ...others] = rates
     figures.push(...rates)
-    // The bound is for the list that filters and sorts.
-    const bound = list.path === '/products' ? { bound: 0.9 } : {}
-    ratios.push(
-      ratio(`${title}: GET ${list.path}, Postern / bare Fastify`, ourRate!, fastifyRate!, bound),
-      ratio(`${title}: GET ${list.path}, Postern / bare node:http`, ourRate!, bareRate!),
-    )
+    for (const [index, other] of others.entries()) {
+      const name = `${title}: GET ${list.path}, Postern / ${index === 0 ? 'bare Fastify' : 'bare node:http'}`
+      ratios.push(ratio(name, ours!, other, index === 0 && bound !== undefined ? { bound } : {}))
+    }
   }
   return { figures, ratios }
 }

@@ -32,13 +32,10 @@ function sqliteReader(): (sql: string, values: Value[]) => Rows {
 
 function postgresReader(): (sql: string, values: Value[]) => Promise<Rows> {
   const pool = new pg.Pool({ connectionString: url, max: 20 })
-  const names = new Map(
-    Object.values(lists).flatMap(({ statements }) =>
-      statements.map(({ sql }) => [sql, `bare_${sql.length}`]),
-    ),
-  )
+  const texts = Object.values(lists).flatMap(({ statements }) => statements.map(({ sql }) => sql))
   return async (sql, values) =>
-    (await pool.query<Record<string, unknown>>({ name: names.get(sql)!, text: sql, values })).rows
+    (await pool.query<Record<string, unknown>>({ name: `bare_${texts.indexOf(sql)}`, text: sql, values }))
+      .rows
 }
 
 async function page(path: string, query: Query): Promise<object> {

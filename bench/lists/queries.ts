@@ -6,6 +6,7 @@ import { planOf, planPage, type Plan } from '../../src/listing/plan.ts'
 import { posts, products } from '../../src/listing/resources/products-and-posts.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import type { EngineName } from '../harness/databases.ts'
+import { bareOperators } from './operators.config.ts'
 
 export type Value = string | number
 /** A parameter of the query string, by its name. */
@@ -91,6 +92,7 @@ export function bareLists(engine: EngineName): Readonly<Record<string, BareList>
         ),
       ],
     },
+    ...bareOperators(engine),
   }
 }
 

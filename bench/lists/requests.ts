@@ -1,10 +1,14 @@
 import { adminKey } from '../harness/postern.ts'
 import { productQuery } from './queries.ts'
+import { operatorRequests } from './operators.config.ts'
 import { categories } from './seed.ts'
 
 /** The requests to one list: to Postern, and those to the bare handler that mean the same. */
 export interface ListRequests {
   path: string
+  /** At least this share of bare Fastify's rate. */
+  bound?: number
+  isOperator?: boolean
   ours: string[]
   bare: string[]
 }
@@ -24,8 +28,10 @@ export async function makeListRequests(port: number): Promise<ListRequests[]> {
   return [
     { path: '/users', ours: users, bare: users },
     { path: '/events', ours: events, bare: events },
-    { path: '/products', ours: products, bare: products },
+    // The bound is for the list that filters and sorts.
+    { path: '/products', bound: 0.9, ours: products, bare: products },
     { path: '/api/posts', ours: posts.map(({ ours }) => ours), bare: posts.map(({ bare }) => bare) },
+    ...operatorRequests(different),
   ]
 }
 

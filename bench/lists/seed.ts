@@ -5,6 +5,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { fill, padded } from '../harness/fill.ts'
 import { scaled, type Scale } from '../measure/bench.ts'
+import { seedArticles } from './operators.config.ts'
 
 const rows = 1_000_000
 /** Of a trial: what the requests go through. */
@@ -58,6 +59,7 @@ export async function seed(url: string, count: number): Promise<void> {
         `.execute(tx),
       { timeLimit: 600_000 },
     )
+    await seedArticles(database, Math.min(count, 100_000))
     await new CountsWriter(database, users).rebuild()
     if (database.engine === 'postgres') await database.pool.query('vacuum analyze')
   } finally {

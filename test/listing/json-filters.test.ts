@@ -104,6 +104,23 @@ onEachEngine('filters by JSON', (engine) => {
     assert.equal((await opened.service.fetch('/documents?tag=%00')).status, 400)
   })
 
+  test('an element is found however the JSON is written', async () => {
+    const written = [
+      String.raw`'["\u0042ern", 1e3]'`,
+      isSqlite ? `jsonb('["Bern", true]')` : `'["Bern", true]'`,
+      `'[ "Bern" , ["Bern",  1] ]'`,
+      `'["in Bern", {"Bern": 1}]'`,
+    ]
+    await opened.service.database.transaction(async (tx) => {
+      for (const [index, json] of written.entries())
+        await sql.raw(`insert into documents (id, data) values (${index + 20}, ${json})`).execute(tx)
+    })
+    assert.deepEqual(await ids('element=Bern'), [4, 20, 21, 22])
+    // PostgreSQL compares only strings here.
+    assert.deepEqual(await ids('element=true'), isSqlite ? [21] : [])
+    await opened.service.database.transaction((tx) => sql`delete from documents where id >= 20`.execute(tx))
+  })
+
   test('the advised indexes are taken by the database, and then not advised again', async () => {
     const { database } = opened.service
     const declared = readLists({ lists: [things] })[0]!
