@@ -292,10 +292,8 @@ async function* checkOne(
   advised: Map<string, string>,
 ): AsyncGenerator<Finding> {
   const about = `list ${declaration.path}`
-  const { list, faults, missing, missingForPairs, createCounts, nullKeys } = await checkList(
-    database,
-    declaration,
-  )
+  const checked = await checkList(database, declaration)
+  const { list, faults, missing, missingForPairs, createCounts, nullKeys } = checked
   yield* faults.map((text) => fault(about, text))
   if (faults.length > 0) return
   for (const [steps, queries] of grouped(await explainList(database, list)))
@@ -316,6 +314,7 @@ async function* checkOne(
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (createCounts !== undefined)
     yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow`, createCounts)
+  for (const why of checked.unprotected ?? []) yield warning(about, `callers see all rows, because ${why}`)
   if (nullKeys)
     yield warning(
       about,

@@ -170,6 +170,12 @@ export interface ListOptions<Name extends string = string> {
    * for each request, and once with a sample caller at the start. In a public list the caller has no `kind`, `user` and claims.
    */
   where?: RowAccess
+  /**
+   * For row-level security of PostgreSQL: returns settings for a caller, such as `{'app.user_id': user?.id}`, or `false` for no rows.
+   * Each statement of the list runs in a read-only transaction with these settings, which the table's policies read with
+   * `current_setting`. Names have a dot. An undefined or null value selects no rows; an array becomes JSON.
+   */
+  settings?: RowAccess
 }
 
 /** A list of the configuration module, as `list` returns it. */

@@ -58,6 +58,7 @@ export function completeList(options: List): ListDeclaration {
     access,
     openInDemo: false,
     ...(options.where && { where: options.where }),
+    ...(options.settings && { settings: options.settings }),
     ...(options.summaries && {
       summaries: { by: [], sum: [], avg: [], min: [], max: [], ...options.summaries },
     }),
@@ -302,7 +303,7 @@ function validateKeyset({ fields, key: given, sort = [], order }: List, pages: r
   return faults
 }
 
-function validateChoices({ access, count, limit = {}, where, strict, one }: List): string[] {
+function validateChoices({ access, count, limit = {}, where, settings, keep, strict, one }: List): string[] {
   const faults: string[] = []
   if (access !== undefined && !listAccesses.includes(access))
     faults.push(`\`access\` must be ${listAccesses.join(', ')}`)
@@ -313,7 +314,10 @@ function validateChoices({ access, count, limit = {}, where, strict, one }: List
     faults.push(`\`limit\` must hold 1 ≤ default ≤ max ≤ ${largestPage}`)
   for (const [name, value] of Object.entries({ strict, one }))
     if (value !== undefined && typeof value !== 'boolean') faults.push(`\`${name}\` must be true or false`)
-  if (where !== undefined && typeof where !== 'function') faults.push('`where` must be a function')
+  for (const [name, value] of Object.entries({ where, settings }))
+    if (value !== undefined && typeof value !== 'function') faults.push(`\`${name}\` must be a function`)
+  if (settings !== undefined && keep)
+    faults.push('`settings` and `keep` cannot be combined: the maintained total is that of all rows')
   return faults
 }
 

@@ -1,13 +1,5 @@
 import type { Engine } from '../storage/query-runner.ts'
-import {
-  comparison,
-  type Expansion,
-  type Field,
-  fieldOf,
-  type ListDeclaration,
-  shownFields,
-  sortKeyOf,
-} from './list.ts'
+import { comparison, type Expansion, type Field, fieldOf, shownFields, sortKeyOf } from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-text.ts'
 import { type Plan, readColumn, Statement } from './plan.ts'
@@ -45,7 +37,8 @@ export class Presentation {
   }
 
   /** Reads the expansions of the rows, and returns the function that turns a row into its item. */
-  async of({ list, shown, expand, columns }: Query, rows: readonly Row[]): Promise<(row: Row) => Item> {
+  async of(query: Query, rows: readonly Row[]): Promise<(row: Row) => Item> {
+    const { list, shown, expand, columns } = query
     const present = presenter(list.fields, shown)
     if (expand.length === 0) return present
     const parts = await Promise.all(
@@ -54,7 +47,7 @@ export class Presentation {
         // Null refers to no row; its text `null` may be the key of one.
         const referring = new Map(rows.map((row) => [keyName(row, positions), row]))
         referring.delete(nameOf(null))
-        const others = await this.#read(list, { expansion, positions }, [...referring.values()])
+        const others = await this.#read(query, { expansion, positions }, [...referring.values()])
         return { expansion, positions, others }
       }),
     )
@@ -71,33 +64,34 @@ export class Presentation {
    * Returns the values of the expansion by the name of their key.
    * @param rows one for each key
    */
-  #read(list: ListDeclaration, part: Part, rows: readonly Row[]): Promise<ReadonlyMap<string, Expanded>> {
-    return seeksEach(part.expansion) ? this.#readEach(list, part, rows) : this.#readOne(list, part, rows)
+  #read(query: Query, part: Part, rows: readonly Row[]): Promise<ReadonlyMap<string, Expanded>> {
+    return seeksEach(part.expansion) ? this.#readEach(query, part, rows) : this.#readOne(query, part, rows)
   }
 
   async #readOne(
-    list: ListDeclaration,
+    query: Query,
     { expansion, positions }: Part,
     rows: readonly Row[],
   ): Promise<ReadonlyMap<string, Expanded>> {
     if (rows.length === 0) return new Map()
     const { values, variant } = oneOf(rows.map((row) => row[positions[0]!]!))
-    const from = fieldOf(list, expansion.from[0]!)
+    const from = fieldOf(query.list, expansion.from[0]!)
     const plan = this.#plan(expansion, variant, () => planOne(expansion, [from], values.length, this.#engine))
     const found = await this.#reader.read(
       plan,
       values.map((value) => comparable(from, value)),
+      query,
     )
     const present = presenter(expansion.fields)
     return new Map(found.map(([key, ...row]) => [nameOf(key!), present(row)]))
   }
 
   async #readEach(
-    list: ListDeclaration,
+    query: Query,
     { expansion, positions }: Part,
     rows: readonly Row[],
   ): Promise<ReadonlyMap<string, Expanded>> {
-    const from = expansion.from.map((name) => fieldOf(list, name))
+    const from = expansion.from.map((name) => fieldOf(query.list, name))
     const present = presenter(expansion.fields)
     const { many } = expansion
     const items = new Map<string, Item[]>()
@@ -111,7 +105,7 @@ export class Presentation {
         const row = some[(index - part) / from.length]
         return comparable(from[part]!, row?.[positions[part]!] ?? null)
       })
-      for (const [index, ...row] of await this.#reader.read(plan, values)) {
+      for (const [index, ...row] of await this.#reader.read(plan, values, query)) {
         const name = keyName(some[Number(index)]!, positions)
         const others = items.get(name)
         if (others) others.push(present(row))

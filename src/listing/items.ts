@@ -9,7 +9,7 @@ import {
   type Filter,
   type AppliedFilter,
 } from './list.ts'
-import type { Row } from './standby-reader.ts'
+import type { ReadContext, Row, Settings } from './standby-reader.ts'
 import { isStorableText } from '../storage/sql-text.ts'
 import { oneOf, readValue, spellings, type QueryFilters } from './filters.ts'
 import type { Caller, ConditionValue } from './config.ts'
@@ -83,17 +83,23 @@ export function columnsToRow(list: ListDeclaration, columns: object): Row {
 /** Returns the function that completes items with data from outside their table. Called once for each answer or batch. */
 export type Revision = () => Promise<(item: Item) => Item>
 
-const none: QueryFilters = { applied: [], empty: true, fingerprint: [['none']] }
-const all: QueryFilters = { applied: [], empty: false, fingerprint: [] }
+/** The conditions of `where`, and the settings that PostgreSQL's policies read. */
+type ReadAccess = QueryFilters & Pick<ReadContext, 'settings'>
+
+const none: ReadAccess = { applied: [], empty: true, fingerprint: [['none']], settings: undefined }
+const all: ReadAccess = { applied: [], empty: false, fingerprint: [], settings: undefined }
 
 /**
  * The conditions of the list's `where` for a caller, as filters that every query has. A field that is undefined, such as the
- * `userId` of an API key, matches no row: a mistake shows too few rows, never too many.
- * @throws TypeError when `where` returns neither conditions nor false.
+ * `userId` of an API key, matches no row: a mistake shows too few rows, never too many. The same is true of `settings`.
+ * @throws TypeError when `where` returns neither conditions nor false, or `settings` neither settings nor false.
  */
-export function readRowAccess(list: ListDeclaration, principal: Principal | undefined): QueryFilters {
-  if (!list.where) return all
-  const conditions = list.where(callerOf(principal))
+export function readRowAccess(list: ListDeclaration, principal: Principal | undefined): ReadAccess {
+  const caller = callerOf(principal)
+  const settings = list.settings && settingsOf(list.settings(caller), list)
+  if (list.settings && !settings) return none
+  if (!list.where) return { ...all, settings }
+  const conditions = list.where(caller)
   if (conditions === false) return none
   // A promise has no properties: used as conditions, it would let every row pass.
   if (!areConditions(conditions))
@@ -107,7 +113,32 @@ export function readRowAccess(list: ListDeclaration, principal: Principal | unde
     applied.push(condition)
   }
   const fingerprint = applied.map(({ filter, variant, values }) => [filter.field, variant, ...values])
-  return { applied, empty: false, fingerprint }
+  return { applied, empty: false, fingerprint, settings }
+}
+
+/** PostgreSQL takes any name with a dot for a setting of an application. It cuts longer ones. */
+const settingForm = /^(?=.{1,63}$)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/
+/** Settings of a list at most, and characters of a value. */
+const [mostSettings, longestValue] = [20, 16_384]
+
+/**
+ * Reads what `settings` returned. A claim may be anything: where it is no value, no row can pass.
+ * @returns `undefined` when no row can pass
+ * @throws TypeError for another result than settings or false
+ */
+export function settingsOf(given: unknown, { name }: Pick<ListDeclaration, 'name'>): Settings | undefined {
+  if (given === false) return undefined
+  const entries = areConditions(given) ? Object.entries(given) : undefined
+  if (!entries || entries.length > mostSettings || !entries.every(([setting]) => settingForm.test(setting)))
+    throw new TypeError(
+      `the function \`settings\` of the list ${name} must return false, or up to ${mostSettings} settings whose names have a dot and at most 63 letters, digits and _, such as app.user_id`,
+    )
+  const settings = entries.flatMap(([setting, value]): [string, string][] => {
+    const isValue = Array.isArray(value) || ['string', 'number', 'boolean'].includes(typeof value)
+    const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+    return isValue && isStorableText(text) && text.length <= longestValue ? [[setting, text]] : []
+  })
+  return settings.length === entries.length ? settings : undefined
 }
 
 function callerOf({ kind, role = 'user', userId, claims = {} }: Partial<Principal> = {}): Caller {

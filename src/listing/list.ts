@@ -122,7 +122,10 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
 
 /** The complete declaration of a list: the options with all defaults, and settings that only the lists of the service have. */
 export interface ListDeclaration extends Required<
-  Omit<ListOptions, 'key' | 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'summaries'>
+  Omit<
+    ListOptions,
+    'key' | 'filters' | 'or' | 'sort' | 'expand' | 'keep' | 'where' | 'settings' | 'summaries'
+  >
 > {
   fields: Readonly<Record<string, Field>>
   key: readonly string[]
@@ -146,6 +149,7 @@ export interface ListDeclaration extends Required<
    */
   countAtMost?: number
   where?: RowAccess
+  settings?: RowAccess
   /** Without it, there is no summary. */
   summaries?: Required<SummaryOptions>
 }

@@ -16,6 +16,7 @@ import {
 } from './list.ts'
 import { readOrder, writeOrder } from './order.ts'
 import { readRowAccess } from './items.ts'
+import type { Settings } from './standby-reader.ts'
 import type { Principal } from '../http/access/principal.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
 
@@ -27,6 +28,8 @@ export interface Query {
   filters: readonly AppliedFilter[]
   /** The values of all filters, in the filters' order. */
   values: readonly KeyValue[]
+  /** Settings for all statements of the query. */
+  settings: Settings | undefined
   /** Whether it is known that no row can pass. */
   empty: boolean
   order: readonly SortKey[]
@@ -66,6 +69,7 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     parameters,
     filters,
     values: filters.flatMap(({ values }) => values),
+    settings: rows.settings,
     empty: requested.empty || rows.empty,
     order,
     limit: readLimit(parameters['limit'], list.limit),
@@ -171,8 +175,9 @@ export function queriesOf(
   const cache = new BoundedCache<string, Query>(cacheSize)
   const readParameters = parametersOf(list, known)
   return ({ url, caller }) => {
-    // `where` may return other conditions for each request.
-    if (list.where || url.length > maxCachedUrl) return readQuery(list, readParameters(rawQuery(url)), caller)
+    // `where` and `settings` may return something else for each request.
+    if (list.where || list.settings || url.length > maxCachedUrl)
+      return readQuery(list, readParameters(rawQuery(url)), caller)
     let query = cache.get(url)
     if (!query) cache.set(url, (query = readQuery(list, readParameters(rawQuery(url)))))
     return query

@@ -23,7 +23,7 @@ function reader(...answers: unknown[]): StandbyReader {
   })
 }
 const failing = (code: string): Error => Object.assign(new Error(code), { code })
-const read = (from: StandbyReader) => from.read(plan, [])
+const read = (from: StandbyReader) => from.read(plan, [], { settings: undefined })
 
 test('after the replay cancels a statement, this one and all later ones run on the primary', async () => {
   // serialization_failure, the end of the session by a conflict, and a table that the standby does not have yet

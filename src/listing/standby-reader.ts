@@ -56,11 +56,11 @@ export class StandbyReader implements ListReader {
     return { result, age: request.asOf ? millisecondsSince(request.asOf) : 0 }
   }
 
-  read: ListReader['read'] = (plan, values, signal) =>
-    this.#choose(signal, (reader) => reader.read(plan, values, signal))
+  read: ListReader['read'] = (plan, values, context) =>
+    this.#choose(context.signal, (reader) => reader.read(plan, values, context))
 
-  estimate: ListReader['estimate'] = (plan, values) =>
-    this.#choose(undefined, (reader) => reader.estimate(plan, values))
+  estimate: ListReader['estimate'] = (plan, values, context) =>
+    this.#choose(undefined, (reader) => reader.estimate(plan, values, context))
 
   /** @param signal statements with a signal run on the primary, through which they are cancelled */
   async #choose<T>(signal: AbortSignal | undefined, ask: (reader: ListReader) => Promise<T>): Promise<T> {
@@ -94,15 +94,23 @@ export interface Total {
   estimated: boolean
 }
 
+/** Settings of PostgreSQL for the statements of one caller: names with their values. */
+export type Settings = readonly (readonly [name: string, value: string])[]
+
+/** For whom a statement runs. */
+export interface ReadContext {
+  /** What the list's `settings` returned for the caller; `undefined` for lists without them. */
+  settings: Settings | undefined
+  /** Ends the statement on PostgreSQL. SQLite runs each statement to its end before anything else. */
+  signal?: AbortSignal
+}
+
 /** Runs the statements of lists. They are not built by Kysely, whose compilation costs more than running them. */
 export interface ListReader {
-  /**
-   * @param values the values that the plan's slots refer to.
-   * @param signal ends the statement on PostgreSQL. SQLite runs each statement to its end before anything else.
-   */
-  read(plan: Plan, values: readonly KeyValue[], signal?: AbortSignal): Promise<readonly Row[]>
+  /** @param values the values that the plan's slots refer to. */
+  read(plan: Plan, values: readonly KeyValue[], context: ReadContext): Promise<readonly Row[]>
   /** Estimates the result of a plan of planCount. SQLite has no statistics that are good enough, and counts. */
-  estimate(plan: Plan, values: readonly KeyValue[]): Promise<Total>
+  estimate(plan: Plan, values: readonly KeyValue[], context: ReadContext): Promise<Total>
 }
 
 export function createListReader(database: Database): ListReader {
@@ -118,8 +126,8 @@ function sqliteReader(database: SqliteDatabase): ListReader {
   }
   return {
     read,
-    async estimate(plan, values) {
-      const [row] = await read(plan, values)
+    async estimate(plan, values, context) {
+      const [row] = await read(plan, values, context)
       return { total: Number(row![0]), estimated: false }
     },
   }

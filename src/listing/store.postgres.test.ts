@@ -19,15 +19,16 @@ test('a statement runs as a quick one while those of its plan take less than 50 
     },
   } as unknown as PostgresDatabase
   const reader = postgresReader(database, () => now)
+  const unset = { settings: undefined }
   const plan: Plan = { name: 'one', sql: 'select 1', slots: [] }
-  await reader.read(plan, [])
-  await reader.read(plan, [])
+  await reader.read(plan, [], unset)
+  await reader.read(plan, [], unset)
   lasts = 10_000
-  await reader.read(plan, [])
-  await reader.read(plan, [])
+  await reader.read(plan, [], unset)
+  await reader.read(plan, [], unset)
   assert.deepEqual(seen, [false, true, true, false])
 
   seen.length = 0
-  await reader.read({ ...plan, name: 'another' }, [])
+  await reader.read({ ...plan, name: 'another' }, [], unset)
   assert.deepEqual(seen, [false], 'each plan has its own pace')
 })

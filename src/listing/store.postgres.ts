@@ -46,24 +46,27 @@ export function postgresReader(
   const isPrepared = frequentPlans()
   const paces = new PlanPaces()
   return {
-    read(plan, values, signal) {
+    read(plan, values, { settings, signal }) {
       const given = valuesFor(plan, values)
-      if (signal) return database.lists(() => queryUntilAborted(database, signal, plan.sql, given))
+      if (signal)
+        return database.lists(() =>
+          queryUntilAborted(database, signal, { text: plan.sql, values: given, settings }),
+        )
       const name = isPrepared(plan) ? plan.name : undefined
       return database.lists(async () => {
         const began = elapsed()
         try {
-          return await query(database, { text: plan.sql, values: given, name, within: plan.within })
+          return await query(database, { text: plan.sql, values: given, name, within: plan.within, settings })
         } finally {
           paces.record(plan, elapsed() - began)
         }
       }, paces.isQuick(plan))
     },
-    async estimate(plan, values) {
+    async estimate(plan, values, { settings }) {
       const counted = plan.sql.replace('count(*) as total', '1')
       const explain = `explain (format json) ${counted}`
       const [row] = await database.lists(() =>
-        query(database, { text: explain, values: valuesFor(plan, values) }),
+        query(database, { text: explain, values: valuesFor(plan, values), settings }),
       )
       const [explained] = JSON.parse(String(row![0])) as { Plan: { 'Plan Rows': number } }[]
       return { total: explained!.Plan['Plan Rows'], estimated: true }
@@ -108,8 +111,7 @@ async function query(database: ListConnections, statement: RowsStatement): Promi
 async function queryUntilAborted(
   { pool, rows }: ListConnections,
   signal: AbortSignal,
-  text: string,
-  values: readonly RowValue[],
+  statement: RowsStatement,
 ): Promise<RowValue[][]> {
   const client = await translated(pool.connect())
   let cancelled: Promise<unknown> | undefined
@@ -122,7 +124,7 @@ async function queryUntilAborted(
   try {
     signal.throwIfAborted()
     signal.addEventListener('abort', cancel)
-    return await rows({ text, values }, client)
+    return await rows(statement, client)
   } catch (error) {
     signal.throwIfAborted()
     throw translateError(error)

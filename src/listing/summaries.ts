@@ -82,7 +82,7 @@ export function summariesOf(
         groups.length > 0 ? [] : [[0, ...measures.flatMap(({ columns }) => columns.map(() => null))]]
       const isEmpty = rowAccess.empty || requested.empty
       const values = filters.flatMap((filter) => filter.values)
-      const rows = isEmpty ? none : await inLimit(reader.read(plan, values))
+      const rows = isEmpty ? none : await inLimit(reader.read(plan, values, rowAccess))
       return { data: rows.slice(0, mostGroups).map(present), hasMore: rows.length > mostGroups }
     }
   }

@@ -37,7 +37,8 @@ describe('lists on a standby', onPostgres, () => {
     await primaryDoes(`
       create table slow_things (id int primary key); insert into slow_things values (1);
       create view slow as select id from slow_things
-        where not pg_is_in_recovery() or pg_sleep(case when id > 0 then 60 end) is not null`)
+        where not pg_is_in_recovery() or pg_sleep(case when id > 0 then 60 end) is not null;
+      create view named as select 1 as id, current_setting('app.name', true) as name`)
     service = await startTestService(postgres!, {
       databaseUrl: primary.url,
       config: {
@@ -49,6 +50,14 @@ describe('lists on a standby', onPostgres, () => {
               access: 'public',
               key: 'id',
               fields: { id: { type: 'integer' } },
+            }),
+            list({
+              path: '/named',
+              table: 'named',
+              access: 'public',
+              key: 'id',
+              fields: { id: { type: 'integer' }, name: { type: 'text' } },
+              settings: () => ({ 'app.name': 'Ada' }),
             }),
           ],
         },
@@ -116,6 +125,21 @@ describe('lists on a standby', onPostgres, () => {
       const { names, age } = await read()
       return age > 0 && names.includes('first')
     }, 'replayed')
+  })
+
+  test('settings for a caller are set on the standby, too, and stay on no connection', async () => {
+    await used()
+    for (let count = 0; count < 20; count += 1) {
+      const response = await service.fetch('/named')
+      assert.notEqual(response.headers.get('postern-data-age'), '0.00')
+      assert.equal(((await response.json()) as { data: { name: string }[] }).data[0]!.name, 'Ada')
+    }
+    assert.deepEqual(
+      await standby.query(
+        "select query from pg_stat_activity where query like '%set_config%' and state <> 'idle' and pid <> pg_backend_pid()",
+      ),
+      [],
+    )
   })
 
   test('a standby whose replay stops is used for a bounded time, then the primary', async () => {

@@ -11,7 +11,7 @@ import {
   missingManyIndex,
   validateRowAccess,
 } from './index-advice.ts'
-import { missingConfigurations } from './inspect.postgres.ts'
+import { inactivePolicies, missingConfigurations } from './inspect.postgres.ts'
 import { inspectTable, type Table, type TableColumn } from './table.ts'
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
@@ -33,6 +33,8 @@ export interface CheckedList {
   createCounts?: string
   /** Whether rows have no key. Walks may miss all of them but one: of two nulls, none comes after the other. */
   nullKeys?: boolean
+  /** For `settings`: why the policies of a table have no effect, and what to do. */
+  unprotected?: readonly string[]
 }
 
 export async function checkList(database: Database, declaration: ListDeclaration): Promise<CheckedList> {
@@ -46,7 +48,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
   const faults = [
     ...validateColumns(declaration.table, table, declaration.fields, engine),
     ...validateKey(declaration, table),
-    ...validateRowAccess(declaration),
+    ...validateRowAccess(declaration, engine),
     ...(await validateSearch(database, declaration, table)),
     ...expansions.faults,
   ]
@@ -70,6 +72,8 @@ export async function checkList(database: Database, declaration: ListDeclaration
     missingForPairs: advice.forPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
+    ...(list.settings &&
+      database.engine === 'postgres' && { unprotected: await inactivePolicies(database, list) }),
   }
 }
 

@@ -2,8 +2,9 @@ import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/d
 import { planEach, planOne, seeksEach } from '../expansion.ts'
 import { fieldOf, type ListDeclaration, type AppliedFilter } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { declaredQueries, rowAccessColumns, type DeclaredQuery } from './index-advice.ts'
+import { declaredQueries, rowAccessColumns, sampleSettings, type DeclaredQuery } from './index-advice.ts'
 import type { FilterKind } from '../config.ts'
+import type { Settings } from '../standby-reader.ts'
 
 export interface ExplainedQuery {
   /** The query string; empty for the list without parameters. */
@@ -34,7 +35,7 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
   }
   return database.engine === 'sqlite'
     ? planned.map(({ query, plan }) => ({ query, steps: explainOnSqlite(database, plan) }))
-    : explainOnPostgres(database, planned)
+    : explainOnPostgres(database, planned, sampleSettings(list))
 }
 
 interface Planned {
@@ -94,12 +95,15 @@ function explainOnSqlite({ readConnection }: SqliteDatabase, { sql, slots }: Pla
 async function explainOnPostgres(
   { pool }: PostgresDatabase,
   planned: readonly Planned[],
+  settings: Settings,
 ): Promise<ExplainedQuery[]> {
   const client = await pool.connect()
   const explained: ExplainedQuery[] = []
   try {
     // PostgreSQL would scan a small table. The question is whether it can use an index when the table has grown.
     await client.query('begin')
+    // Without them, policies could not be planned.
+    for (const setting of settings) await client.query('select set_config($1, $2, true)', [...setting])
     await client.query('set local plan_cache_mode = force_generic_plan')
     await client.query('set local enable_seqscan = off')
     for (const { query, plan, ordered } of planned) {

@@ -8,11 +8,13 @@ import {
   sortKeyOf,
 } from '../list.ts'
 import { isTextArray, loweredColumn, memberColumn, partKinds } from '../filters.ts'
-import { areConditions } from '../items.ts'
+import { areConditions, settingsOf } from '../items.ts'
+import type { List, RowAccess } from '../config.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { indexName } from '../names.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
+import type { Settings } from '../standby-reader.ts'
 import type { Index, Table } from './table.ts'
 
 /** The index that a query needs: first the columns that it compares with one value, then its order. */
@@ -167,21 +169,28 @@ export function declaredQueries(list: ListDeclaration): DeclaredQueries {
   return { single, pairs: pairs.slice(0, room), omitted: Math.max(0, pairs.length - room) }
 }
 
-/** Returns the result of `where` for a sample caller; `false` without `where`, and if it throws for unknown callers. */
-function sampleConditions({ where, access }: ListDeclaration): unknown {
-  if (!where) return false
+/** Returns the result of `where` or `settings` for a sample caller; `false` without it, and if it throws for unknown callers. */
+function sampleOf(access: List['access'], of: RowAccess | undefined): unknown {
+  if (!of) return false
   const role = access === 'admin' ? 'admin' : 'user'
   try {
     const user = { id: 'sample' }
     const known = { kind: 'session', userId: user.id } as const
-    return where({ role, user: undefined, claims: {}, ...(access !== 'public' && { ...known, user }) })
+    return of({ role, user: undefined, claims: {}, ...(access !== 'public' && { ...known, user }) })
   } catch {
     return false
   }
 }
 
-export function validateRowAccess(list: ListDeclaration): string[] {
-  const conditions = sampleConditions(list)
+export function validateRowAccess(list: ListDeclaration, engine: Engine): string[] {
+  if (list.settings && engine === 'sqlite')
+    return ['`settings` needs PostgreSQL, whose policies read them: use `where`']
+  try {
+    sampleSettings(list)
+  } catch (error) {
+    return [(error as Error).message]
+  }
+  const conditions = sampleOf(list.access, list.where)
   if (conditions === false) return []
   if (!areConditions(conditions))
     return ['the function `where` must return conditions or false, and not a promise']
@@ -190,10 +199,15 @@ export function validateRowAccess(list: ListDeclaration): string[] {
     .map((name) => `there is no field ${name}, which \`where\` uses`)
 }
 
+/** What `settings` returns for the sample caller. @throws TypeError for another result than settings or false */
+export function sampleSettings(list: ListDeclaration): Settings {
+  return settingsOf(sampleOf(list.access, list.settings), list) ?? []
+}
+
 /** The columns that `where` compares with one value, which an index needs in front. */
 export function rowAccessColumns(list: ListDeclaration): string[] {
   const { fields } = list
-  const conditions = sampleConditions(list)
+  const conditions = sampleOf(list.access, list.where)
   if (!areConditions(conditions)) return []
   return Object.entries(conditions).flatMap(([name, value]) =>
     typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],

@@ -1,6 +1,7 @@
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { quoteTable } from '../../storage/sql-text.ts'
+import type { ListDeclaration } from '../list.ts'
 import type { Index, Table, TableColumn } from './table.ts'
 
 const tableOf = `
@@ -118,4 +119,27 @@ export async function missingConfigurations(
     values: [names],
   })
   return rows.map(({ name }) => name)
+}
+
+const inactivePoliciesOf = `
+  select case when r.rolsuper or r.rolbypassrls
+      then format('the role %1$I bypasses the policies of %2$s: alter role %1$I nosuperuser nobypassrls;', r.rolname, t.name)
+    when c.relkind = 'v'
+      then format('the view %1$s reads its tables as its owner: alter view %1$s set (security_invoker = true);', t.name)
+    else format('%1$s has no policies for the role %2$I: alter table %1$s enable row level security, force row level security;',
+      t.name, r.rolname) end as why
+  from unnest($1::text[]) with ordinality as t (name, number)
+  join pg_class c on c.oid = to_regclass(t.name) join pg_roles r on r.rolname = current_user
+  where not row_security_active(c.oid) and (c.relrowsecurity or number = 1)
+    and not coalesce(c.reloptions && '{security_invoker=true,security_invoker=on}', false)
+  order by number`
+
+/** Why row-level security has no effect on the tables of a list, and what changes that. Expanded tables may do without. */
+export async function inactivePolicies(
+  { pool }: PostgresDatabase,
+  { table, expand }: Pick<ListDeclaration, 'table' | 'expand'>,
+): Promise<string[]> {
+  const tables = [table, ...expand.map((one) => one.table)].map(quoteTable)
+  const found = await poolRows<{ why: string }>(pool, { text: inactivePoliciesOf, values: [tables] })
+  return [...new Set(found.map(({ why }) => why))]
 }

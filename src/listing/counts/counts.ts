@@ -45,11 +45,11 @@ function postgresCounts(list: ListDeclaration, reader: ListReader): MaintainedCo
   return {
     totalSql: total.sql,
     async total() {
-      const [row] = await reader.read(total, [])
+      const [row] = await reader.read(total, [], { settings: undefined })
       return Number(row?.[0] ?? 0)
     },
     async locate(offset) {
-      const [row] = await reader.read(location, [offset])
+      const [row] = await reader.read(location, [offset], { settings: undefined })
       if (!row) return undefined
       const [number, start, all] = row.slice(keys.length).map(Number) as [number, number, number]
       return { total: all, key: number === 1 ? undefined : row.slice(0, keys.length), skip: offset - start }

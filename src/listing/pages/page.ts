@@ -114,7 +114,7 @@ export class KeysetPager {
     const page = { style: 'keyset', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null }
     const values = [...query.values, ...(key ?? [])]
-    const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values)
+    const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values, query)
     const rows = found.slice(0, limit)
     const nextCursor =
       found.length > limit ? showKeysetCursor(order, keyOf(query, order, rows.at(-1)!)) : null

@@ -48,7 +48,8 @@ export class Pages {
     signal: AbortSignal,
   ): Promise<readonly Row[]> {
     const plan = this.#plans.after(query, key, limit)
-    return this.#reader.read(plan, [...query.values, ...(key ?? [])], signal)
+    const { settings, values } = query
+    return this.#reader.read(plan, [...values, ...(key ?? [])], { settings, signal })
   }
 }
 
@@ -106,7 +107,7 @@ class CursorPager {
     const read = this.#readOf(query)
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], ...noCursors }
-    const found = await this.#reader.read(read.plan, read.values)
+    const found = await this.#reader.read(read.plan, read.values, query)
     if (found.length === 0) return { ...page, rows: [], ...(await this.#turn(query, read)) }
     // The statement reads one row more than a page has, which shows whether another page follows.
     const hasMore = found.length > limit
@@ -130,7 +131,7 @@ class CursorPager {
     const scope = backward ? query.scopes.first : query.scopes.last
     if (!key || !scope) return noCursors
     const plan = this.#plans.after(query, undefined, 1, !backward)
-    if ((await this.#reader.read(plan, query.values)).length === 0) return noCursors
+    if ((await this.#reader.read(plan, query.values, query)).length === 0) return noCursors
     return { ...noCursors, [backward ? 'nextCursor' : 'previousCursor']: this.#cursors.encode(scope, key) }
   }
 
@@ -208,7 +209,7 @@ class OffsetPager {
   ): Promise<OffsetPage> {
     const { query, page, limit, offset } = request
     const plan = this.#plans.page(query, { rows: limit, from: startOf(page), total: totalSql })
-    const rows = await this.#reader.read(plan, [...query.values, offset])
+    const rows = await this.#reader.read(plan, [...query.values, offset], query)
     const total = rows.length > 0 ? Number(rows[0]![query.columns.length]) : await counts.total()
     return pageOf(request, { total, estimated: false }, rows, page * limit < total)
   }
@@ -217,8 +218,8 @@ class OffsetPager {
     if (mode === 'none') return { total: undefined, estimated: false }
     if (counts) return { total: await counts.total(), estimated: false }
     const plan = this.#plans.count(query)
-    if (mode === 'estimate') return this.#reader.estimate(plan, query.values)
-    const [row] = await this.#reader.read(plan, query.values)
+    if (mode === 'estimate') return this.#reader.estimate(plan, query.values, query)
+    const [row] = await this.#reader.read(plan, query.values, query)
     const total = Number(row![0])
     return { total, estimated: total === query.list.countAtMost }
   }
@@ -232,7 +233,7 @@ class OffsetPager {
     const { key, skip = 0 } = location ?? {}
     const plan = this.#plans.page(query, { rows, from: key ? 'bucket' : startOf(page), key })
     const position = key ? [...key, skip] : [offset]
-    const found = await this.#reader.read(plan, [...query.values, ...position])
+    const found = await this.#reader.read(plan, [...query.values, ...position], query)
     const hasNext = total === undefined ? found.length > limit : page * limit < total
     return pageOf(request, withRows(counted, offset, found.length), found.slice(0, limit), hasNext)
   }

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg'
 import { millisecondsSince, thisMoment, type Moment } from '../sql-text.ts'
 import type { Connections } from './connections.ts'
-import { beginOf, queryRows, type RowsStatement, type RowValue } from './driver/queries.ts'
+import { beginFor, needsTransaction, rowsOf, type RowsStatement, type RowValue } from './driver/queries.ts'
 import { endClient } from './driver/session-client.ts'
 import { bounded } from './driver/statement.ts'
 import { Connector } from './pool/connector.ts'
@@ -121,14 +121,13 @@ export class Replica {
   /** Reads both on one session, in this order: an address may lead to several standbys. */
   async #rows(statement: RowsStatement, maxAge: number): Promise<Rows> {
     const client = await this.#standby.pool.connect()
-    const inTransaction = this.#pooled || statement.within !== undefined
+    const inTransaction = this.#pooled || needsTransaction(statement)
     let failed = true
     try {
-      // If it fails, the next statements fail as well.
-      if (inTransaction) client.query(beginOf(statement)).catch(() => undefined)
-      const [position, rows] = await Promise.all([
+      const [, position, rows] = await Promise.all([
+        inTransaction && beginFor(client, statement),
         client.query<Position>(standbyPosition),
-        queryRows(client, statement),
+        rowsOf(client, statement),
         inTransaction && client.query('commit'),
       ])
       failed = false

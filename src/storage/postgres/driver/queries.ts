@@ -174,6 +174,8 @@ export interface RowsStatement {
   name?: string | undefined
   /** Milliseconds after which the server ends it with query_canceled, 57014. Default: that of the session. */
   within?: number | undefined
+  /** Settings that policies read: names with their values. They end with the statement's transaction. */
+  settings?: readonly (readonly [name: string, value: string])[] | undefined
 }
 
 /** int2, int4, float4, float8: their numbers in pg_type. */
@@ -220,29 +222,45 @@ class RowsQuery extends pg.Query {
   }
 }
 
-/** Runs a statement for its rows, as `RowsQuery` returns them. */
-/** Runs a statement with a time limit of its own in a transaction. */
-async function rowsWithin(pool: Pool, statement: RowsStatement): Promise<RowValue[][]> {
-  const client = await pool.connect()
+/** Whether a statement needs a transaction: for a time limit or settings of its own. */
+export function needsTransaction({ within, settings }: RowsStatement): boolean {
+  return within !== undefined || settings !== undefined
+}
+
+/** Begins the transaction of a statement. After a failure, the next statements of the transaction fail as well. */
+export async function beginFor(client: PoolClient, { within, settings = [] }: RowsStatement): Promise<void> {
+  const limit = within === undefined ? '' : `; set local statement_timeout = ${within}`
+  const set = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`)
+  await Promise.all([
+    client.query(`begin read only${limit}`),
+    set.length > 0 && client.query(`select ${set.join(', ')}`, settings.flat()),
+  ])
+}
+
+async function rowsInTransaction(client: PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
+  const answers = [beginFor(client, statement), rowsOf(client, statement), client.query('commit')] as const
+  // The transaction ends before anybody else gets the connection.
+  await Promise.allSettled(answers)
+  const [, rows] = await Promise.all(answers)
+  return rows
+}
+
+/** Runs a statement for its rows, as `RowsQuery` returns them, in the transaction that the client is in. */
+export function rowsOf(on: Pool | PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
+  return run(on, new RowsQuery(statement))
+}
+
+/** Runs a statement for its rows, in a transaction of its own if it needs one. */
+export async function queryRows(on: Pool | PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
+  if (!needsTransaction(statement)) return rowsOf(on, statement)
+  if (!('totalCount' in on)) return rowsInTransaction(on, statement)
+  const client = await on.connect()
   let failed = true
   try {
-    // If it fails, the next statements fail as well.
-    client.query(beginOf(statement)).catch(() => undefined)
-    const [rows] = await Promise.all([queryRows(client, statement), client.query('commit')])
+    const rows = await rowsInTransaction(client, statement)
     failed = false
     return rows
   } finally {
     client.release(failed)
   }
-}
-
-/** Begins the transaction of a statement with a time limit of its own. */
-export function beginOf({ within }: RowsStatement): string {
-  return `begin read only${within === undefined ? '' : `; set local statement_timeout = ${within}`}`
-}
-
-/** @param on the pool, or a client that is in the statement's transaction, if it has a time limit */
-export function queryRows(on: Pool | PoolClient, statement: RowsStatement): Promise<RowValue[][]> {
-  if (statement.within !== undefined && 'totalCount' in on) return rowsWithin(on, statement)
-  return run(on, new RowsQuery(statement))
 }
