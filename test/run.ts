@@ -12,7 +12,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildDashboard } from '../scripts/dashboard.mjs'
 import { batchesOf } from './harness/batches.ts'
-import { librariesModule } from './harness/child-environment.ts'
 import { createTemplates } from './harness/engines.ts'
 import { bundleLibraries } from './harness/libraries.ts'
 import { installPostern } from './harness/package.ts'
@@ -85,7 +84,8 @@ const suites = chosen.length > 0 ? chosen : (['main'] as const)
 if (!(await buildDashboard())) throw new Error('the dashboard could not be built')
 const installed = values['package'] === true ? installPostern() : undefined
 // The package has bundles of its own.
-if (!installed) process.env[librariesModule] = await bundleLibraries()
+if (!installed)
+  process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --import=${await bundleLibraries()}`
 const files = suites.flatMap((suite) => filesOf(suite, filters))
 let total: Outcome = { passed: 0, failed: 0, skipped: 0, failures: [], times: [], skips: [] }
 

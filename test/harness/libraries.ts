@@ -16,8 +16,8 @@ const libraries: Readonly<Record<string, string>> = {
 }
 
 /**
- * Bundles Kysely and TypeBox for the commands that tests run, as `npm run build` does for the package: to read their hundreds of small
- * modules takes half the processor time of a command with a database, and the tests run hundreds of commands.
+ * Bundles Kysely and TypeBox for the tests and the programs that they run, as `npm run build` does for the package: to read their
+ * hundreds of small modules takes half the processor time of a command with a database, and the tests run hundreds of commands.
  * @returns the address of a module that makes Node.js load the bundles. They are made once for each lock file.
  */
 export async function bundleLibraries(): Promise<string> {
@@ -44,13 +44,22 @@ async function makeBundles(folder: string): Promise<void> {
   }
 }
 
-/** A module that replaces the libraries of the checkout in which it is, and no others, by their bundles beside it. */
+/**
+ * A module that replaces the libraries of the checkout in which it is, and no others, by their bundles beside it, and resolves the
+ * checkout's own modules without reading the disk, which takes a seventh of the processor time of a start.
+ */
 const redirecting = `import { registerHooks } from 'node:module'
+const root = new URL('../../../', import.meta.url).href
 const bundles = new Map()
 for (const [specifier, name] of Object.entries(${JSON.stringify(libraries)}))
   bundles.set(import.meta.resolve(specifier), import.meta.resolve(\`./\${name}.js\`))
 registerHooks({
   resolve(specifier, context, next) {
+    if (/^\\.\\.?\\/.*\\.ts$/.test(specifier) && context.parentURL?.startsWith(root)) {
+      const { href } = new URL(specifier, context.parentURL)
+      if (href.startsWith(root + 'src/') || href.startsWith(root + 'test/'))
+        return { url: href, format: 'module-typescript', shortCircuit: true }
+    }
     const resolved = next(specifier, context)
     const url = bundles.get(resolved.url)
     return url === undefined ? resolved : { url, format: 'module', shortCircuit: true }
