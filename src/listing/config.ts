@@ -65,6 +65,11 @@ export interface FieldOptions {
   hidden?: boolean
   /** All values of an `enum`. */
   values?: readonly string[]
+  /**
+   * Of a text: the collation of its order, in sorts and in filters by a range. On PostgreSQL any, such as `de-x-icu`; on SQLite `nocase`,
+   * `binary` or `rtrim`. Default: the column's. Values are compared for equality as in the column. The key cannot have one.
+   */
+  collation?: string
   description?: string
 }
 

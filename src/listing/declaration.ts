@@ -150,14 +150,20 @@ function validateList(options: List): string[] {
   ]
 }
 
+const collationForm = /^[\w.@-]{1,63}$/
+
 function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[] {
-  return Object.entries(fields).flatMap(([name, { type, values }]) => {
+  return Object.entries(fields).flatMap(([name, { type, values, collation }]) => {
     if (!isName(name) || name === '__proto__')
       return [`the field name ${JSON.stringify(name)} is invalid: use up to 63 letters, digits and _`]
     if (!Object.hasOwn(fieldTypes, type)) return [`the field ${name} has an unknown type: ${type}`]
     if (type === 'enum' && values === undefined) return [`the field ${name} is an enum and needs \`values\``]
     if (type !== 'enum' && values !== undefined)
       return [`the field ${name} has \`values\`, which only an enum can have`]
+    if (collation !== undefined && type !== 'text')
+      return [`the field ${name} has \`collation\`, which only a text can have`]
+    if (collation !== undefined && !collationForm.test(collation))
+      return [`the field ${name} has an invalid \`collation\`: it must be a name such as de-x-icu`]
     return []
   })
 }
@@ -174,9 +180,13 @@ function validateOrder({ fields, key: given, sort = [], order = [] }: List): str
     ...sortNames({ sort }).flatMap((name) => validateSortField(fields, name, 'sort')),
     ...order.flatMap((name) => validateSortField(fields, name.replace(/^-/, ''), 'order')),
   ]
-  for (const name of key)
-    if (Object.hasOwn(fields, name) && fields[name]!.nullable)
-      faults.push(`the key ${name} must not be nullable`)
+  for (const name of key.filter((one) => Object.hasOwn(fields, one))) {
+    if (fields[name]!.nullable) faults.push(`the key ${name} must not be nullable`)
+    if (fields[name]!.collation !== undefined)
+      faults.push(
+        `the key ${name} must not have a \`collation\`: declare another field of its column to sort by`,
+      )
+  }
   return faults
 }
 

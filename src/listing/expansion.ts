@@ -1,5 +1,13 @@
 import type { Engine } from '../storage/query-runner.ts'
-import { comparison, type Expansion, type Field, fieldOf, shownFields, sortKeyOf } from './list.ts'
+import {
+  comparison,
+  type Expansion,
+  type Field,
+  fieldOf,
+  orderedColumn,
+  shownFields,
+  sortKeyOf,
+} from './list.ts'
 import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-text.ts'
 import { type Plan, readColumn, Statement } from './plan.ts'
@@ -195,7 +203,7 @@ function limitOf(expansion: Expansion): string {
   if (!many) return ' limit 1'
   const terms = many.order
     .map((text) => sortKeyOf(expansion, text))
-    .map(({ field, descending }) => `${quote(field.column)}${descending ? ' desc' : ''}`)
+    .map(({ field, descending }) => `${orderedColumn(field)}${descending ? ' desc' : ''}`)
   return ` order by ${terms.join(', ')} limit ${many.limit + 1}`
 }
 

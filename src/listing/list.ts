@@ -208,9 +208,20 @@ export function comparison(
   { column, operators }: Pick<Field, 'column' | 'operators'>,
   operator: string,
   value: string,
+  left = quote(column),
 ): string {
   const qualified = operators === undefined ? operator : `operator(${operators}.${operator})`
-  return `${quote(column)} ${qualified} ${value}`
+  return `${left} ${qualified} ${value}`
+}
+
+/** The column in the order of its collation. Only an index with the same one has this order. */
+export function orderedColumn({ column, collation }: Field): string {
+  return collated(quote(column), collation)
+}
+
+/** @param expression of a column */
+export function collated(expression: string, collation: string | undefined): string {
+  return collation === undefined ? expression : `${expression} collate ${quote(collation)}`
 }
 
 /** The values of a key of several fields as one text: joined by commas, with `\,` for a comma and `\\` for a backslash. */

@@ -1,4 +1,4 @@
-import { sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
+import { collated, sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
  * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
@@ -35,10 +35,11 @@ function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonl
   return [...keys, ...missing.map((part) => sortKeyOf(list, `${sign}${part}`))]
 }
 
-/** The order as field names, descending with a leading `-`, with the place of nulls. Cursors are bound to it. */
+/** The order as field names, descending with a leading `-`, with collations and the place of nulls. Cursors are bound to it. */
 export function writeOrder(order: readonly SortKey[]): string[] {
   return order.map(
-    ({ name, descending, nulls }) => `${descending ? '-' : ''}${name}${nulls ? ` nulls ${nulls}` : ''}`,
+    ({ name, field, descending, nulls }) =>
+      `${descending ? '-' : ''}${collated(name, field.collation)}${nulls ? ` nulls ${nulls}` : ''}`,
   )
 }
 

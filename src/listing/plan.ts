@@ -4,12 +4,14 @@ import { fieldTypes } from './field-types.ts'
 import { comparedField, memberColumn, rulesOf } from './filters.ts'
 import {
   type AppliedFilter,
+  collated,
   comparison,
   type Field,
   fieldOf,
   isOpposed,
   type ListDeclaration,
   nullsComeAfter,
+  orderedColumn,
   shownFields,
   type SortKey,
 } from './list.ts'
@@ -164,9 +166,9 @@ function rangeConditions(
   firstValue: number,
   statement: Statement,
 ): string[] {
-  const column = (index: number): string => quote(order[index]!.field.column)
+  const column = (index: number): string => orderedColumn(order[index]!.field)
   const compare = (index: number, operator: string): string =>
-    comparison(order[index]!.field, operator, value(index))
+    comparison(order[index]!.field, operator, value(index), column(index))
   const value = (index: number): string => statement.stored(firstValue + index, order[index]!.field)
   const conditions = order
     .slice(0, equal)
@@ -196,7 +198,7 @@ export function filterConditions(
       column,
       value: () => statement.value(slot++, field),
       compare: (operator, value) =>
-        filter.member === undefined ? comparison(field, operator, value) : `${column} ${operator} ${value}`,
+        comparison(field, operator, value, operator === '=' ? column : collated(column, field.collation)),
       plain: () => statement.value(slot++),
       engine: statement.engine,
       list,
@@ -220,7 +222,7 @@ export function where(conditions: readonly string[]): string {
 }
 
 function orderTerm(column: string, key: SortKey, engine: Engine): string {
-  return `${column}${key.descending ? ' desc' : ''}${isOpposed(key, engine) ? ` nulls ${key.nulls!}` : ''}`
+  return `${collated(column, key.field.collation)}${key.descending ? ' desc' : ''}${isOpposed(key, engine) ? ` nulls ${key.nulls!}` : ''}`
 }
 
 /** Rows that equal a position in the first keys and come after it in the next ones. */
@@ -251,9 +253,12 @@ function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engin
     }
     let end = start + 1
     // A comparison of row values with a null is neither true nor false, so a nullable key begins a range of its own. It has one
-    // operator, so a key whose operators are in another schema is a range of its own.
+    // operator, so a key whose operators are in another schema is a range of its own, and SQLite seeks it only by bare columns.
     const mayBeNull = (index: number): boolean => order[index]!.field.nullable || nulls[index] === true
-    const isAlone = (index: number): boolean => order[index]!.field.operators !== undefined
+    const isAlone = (index: number): boolean => {
+      const { operators, collation } = order[index]!.field
+      return operators !== undefined || (collation !== undefined && engine === 'sqlite')
+    }
     const joins = (index: number): boolean =>
       order[index]!.descending === first.descending && !mayBeNull(index) && !isAlone(index)
     if (!isAlone(start)) while (end < order.length && joins(end)) end += 1

@@ -69,7 +69,7 @@ type Item = Record<string, unknown>
 
 export interface ListBody {
   data: Item[]
-  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
+  pageInfo: { hasNextPage: boolean; nextCursor: string | null; previousCursor: string | null }
   pagination: { page: number; limit: number; total: number; totalPages: number; hasNext: boolean }
 }
 
@@ -92,4 +92,40 @@ export async function walk(service: TestService, path: string): Promise<Item[][]
     cursor = pageInfo.nextCursor
   } while (cursor !== null)
   return pages
+}
+
+/** The ids of all items of a list in four ways: by cursor, back from the last page, by page number, and exported. */
+export async function allWalks(
+  service: TestService,
+  path: string,
+  parameters: string,
+  limit: number,
+): Promise<Record<'forward' | 'back' | 'numbered' | 'exported', unknown[]>> {
+  const query = `${path}?limit=${limit}&${parameters}`
+  const forward: Item[] = []
+  let page = await readList(service, query)
+  for (; ; page = await readList(service, `${query}&cursor=${page.pageInfo.nextCursor}`)) {
+    forward.push(...page.data)
+    if (page.pageInfo.nextCursor === null) break
+  }
+  const back: Item[] = []
+  for (;;) {
+    back.unshift(...page.data)
+    const { previousCursor } = page.pageInfo
+    if (previousCursor === null) break
+    page = await readList(service, `${query}&cursor=${previousCursor}`)
+  }
+  const numbered: Item[] = []
+  for (let number = 1, more = true; more; number += 1) {
+    const { data, pagination } = await readList(service, `${query}&page=${number}`)
+    numbered.push(...data)
+    more = pagination.hasNext
+  }
+  const lines = await (await service.admin(`${path}.ndjson?${parameters}`)).text()
+  const exported = lines
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Item)
+  const ids = (items: readonly Item[]) => items.map(({ id }) => id)
+  return { forward: ids(forward), back: ids(back), numbered: ids(numbered), exported: ids(exported) }
 }

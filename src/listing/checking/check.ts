@@ -1,7 +1,7 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
-import type { Expansion, Field, Filter, ListDeclaration } from '../list.ts'
+import type { Expansion, Field, Filter, ListDeclaration, SortKey } from '../list.ts'
 import { indexName } from '../names.ts'
 import {
   missingFilterIndexes,
@@ -11,8 +11,8 @@ import {
   missingManyIndex,
   validateRowAccess,
 } from './index-advice.ts'
-import { inactivePolicies, missingConfigurations } from './inspect.postgres.ts'
-import { inspectTable, type Table, type TableColumn } from './table.ts'
+import { inactivePolicies, missingCollations, missingConfigurations } from './inspect.postgres.ts'
+import { inspectTable, sqliteCollations, type Table, type TableColumn } from './table.ts'
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
@@ -50,6 +50,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
     ...validateKey(declaration, table),
     ...validateRowAccess(declaration, engine),
     ...(await validateSearch(database, declaration, table)),
+    ...(await validateCollations(database, declaration)),
     ...expansions.faults,
   ]
   const fields = withStoredForms(database, declaration, knownFields(declaration.fields, table, engine), table)
@@ -94,7 +95,9 @@ async function checkCounts(
 ): Promise<CountsCheck> {
   if (!list.maintainCounts) return noCounts
   const order = defaultOrder(list)
-  const folded = order.find(({ field }) => (columns.get(field.column)?.collation ?? 'binary') !== 'binary')
+  const isFolded = ({ field }: SortKey): boolean =>
+    database.engine === 'sqlite' && columns.get(field.column)?.collation !== 'binary'
+  const folded = order.find(isFolded)
   const fault =
     (kind === 'view' || materialized ? '`keep` needs a table: a view cannot have triggers' : undefined) ??
     whyNotCountable(order) ??
@@ -189,6 +192,23 @@ async function checkExpansions(database: Database, list: ListDeclaration): Promi
     checked.missing.push(...missingManyIndex(expansion, other, engine))
   }
   return checked
+}
+
+async function validateCollations(
+  database: Database,
+  { fields, expand }: ListDeclaration,
+): Promise<string[]> {
+  const declared = [fields, ...expand.map((expansion) => expansion.fields)].flatMap(Object.values<Field>)
+  const names = [...new Set(declared.flatMap(({ collation }) => collation ?? []))]
+  if (names.length === 0) return []
+  if (database.engine === 'postgres')
+    return (await missingCollations(database, names)).map(
+      (name) => `there is no collation ${name}: \\dOS in psql lists them`,
+    )
+  const known: readonly string[] = sqliteCollations
+  return names
+    .filter((name) => !known.includes(name))
+    .map((name) => `there is no collation ${name}: SQLite has ${known.join(', ')}`)
 }
 
 function validateExpansion(
@@ -291,7 +311,9 @@ export function knownFields(
     const ignoresCase = column?.collation === 'nocase'
     const facts =
       engine === 'postgres' ? factsOfColumn(column) : { mixed: true, ...(ignoresCase && { ignoresCase }) }
-    return [name, { ...field, nullable, type, ...facts }]
+    const { collation, ...rest } = field
+    const isOther = collation !== undefined && collation !== column?.collation
+    return [name, { ...rest, nullable, type, ...facts, ...(isOther && { collation }) }]
   })
   return Object.fromEntries(known)
 }
@@ -361,7 +383,9 @@ function validateKey(
 function isUnique(indexes: Table['indexes'], key: readonly string[]): boolean {
   return indexes.some(
     ({ unique, columns }) =>
-      unique && columns.length === key.length && columns.every(({ column }) => key.includes(column)),
+      unique &&
+      columns.length === key.length &&
+      columns.every(({ column, collation }) => collation === undefined && key.includes(column)),
   )
 }
 

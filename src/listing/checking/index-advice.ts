@@ -1,4 +1,5 @@
 import {
+  collated,
   type Expansion,
   fieldOf,
   type Filter,
@@ -86,18 +87,28 @@ function missingIndex(
 /** Whether the index, read forward or backward, gives the rows in their order. */
 function serves({ unique, columns }: Index, { equal, order }: WantedIndex, engine: Engine): boolean {
   // A single row needs no order.
-  if (unique && columns.every(({ column }) => equal.includes(column))) return true
+  const isOne = unique && columns.every(({ column, collation }) => !collation && equal.includes(column))
+  if (isOne) return true
   const open = new Set(equal)
   let position = 0
-  while (position < columns.length && open.delete(columns[position]!.column)) position += 1
+  const isOpen = ({ column, collation }: Index['columns'][number]): boolean =>
+    collation === undefined && open.delete(column)
+  while (position < columns.length && isOpen(columns[position]!)) position += 1
   if (open.size > 0) return false
-  const keys = order.filter(({ field }) => !equal.includes(field.column))
+  const keys = keysBeside(equal, order)
   const rest = columns.slice(position, position + keys.length)
   if (rest.length < keys.length) return false
   const turned = rest.map(({ descending }, index) => descending !== keys[index]!.descending)
-  const isSame = ({ column, opposed = false }: Index['columns'][number], key: SortKey): boolean =>
-    column === key.field.column && opposed === isOpposedInIndex(key, engine)
+  const isSame = ({ column, collation, opposed = false }: Index['columns'][number], key: SortKey): boolean =>
+    column === key.field.column &&
+    collation === key.field.collation &&
+    opposed === isOpposedInIndex(key, engine)
   return rest.every((part, index) => isSame(part, keys[index]!)) && new Set(turned).size <= 1
+}
+
+/** The keys that are not compared with one value. Equal values of a column can differ in another collation. */
+function keysBeside(equal: readonly string[], order: readonly SortKey[]): SortKey[] {
+  return order.filter(({ field }) => field.collation !== undefined || !equal.includes(field.column))
 }
 
 /** SQLite reads an index in two parts for nulls at the other end; PostgreSQL needs an index that has them there. */
@@ -106,18 +117,20 @@ function isOpposedInIndex(key: SortKey, engine: Engine): boolean {
 }
 
 function indexFor({ equal, order }: WantedIndex, engine: Engine): Index {
-  const keys = order.filter(({ field }) => !equal.includes(field.column))
+  const keys = keysBeside(equal, order)
   const columns: Index['columns'] = [
     ...equal.map((column) => ({ column, descending: false })),
     ...keys.map((key) => ({
       column: key.field.column,
       descending: key.descending,
+      ...(key.field.collation !== undefined && { collation: key.field.collation }),
       ...(isOpposedInIndex(key, engine) && { opposed: true }),
     })),
   ]
   // Orders of the same columns with other directions need an index each, unless one is the reverse of the other.
   const mixed = new Set(keys.map(({ descending }) => descending)).size > 1
-  const parts = columns.map(({ column, descending, opposed }) => {
+  const parts = columns.map(({ column: name, collation, descending, opposed }) => {
+    const column = collation === undefined ? name : `${name}_${collation}`
     const end = descending ? `${column}_desc_nulls_last` : `${column}_nulls_first`
     return opposed ? end : mixed && descending ? `${column}_desc` : column
   })
@@ -128,8 +141,8 @@ function createIndex(table: string, { name, columns }: Index, engine: Engine): s
   // Without CONCURRENTLY, PostgreSQL locks out writers while it creates the index.
   const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
   const parts = columns.map(
-    ({ column, descending, opposed }) =>
-      `${quote(column)}${descending ? ' desc' : ''}${opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''}`,
+    ({ column, collation, descending, opposed }) =>
+      `${collated(quote(column), collation)}${descending ? ' desc' : ''}${opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''}`,
   )
   return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`
 }

@@ -15,6 +15,7 @@ const columnsOf = `
     case when coalesce(base.typcategory, t.typcategory) = 'A' or coalesce(base.typname, t.typname) = 'jsonb'
       then format_type(coalesce(base.oid, t.oid), null) end as array,
     (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
+    case when pg_collation_is_visible(c.oid) then c.collname end as collation,
     c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
   from pg_attribute a
   join pg_type t on t.oid = a.atttypid
@@ -29,7 +30,9 @@ const indexesOf = `
     i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree' as plain,
     (
       select coalesce(json_agg(json_build_object('column', a.attname, 'option', i.indoption[k.number - 1],
-        'collated', i.indcollation[k.number - 1] in (0, a.attcollation)) order by k.number), '[]')
+        'collation', case when i.indcollation[k.number - 1] not in (0, a.attcollation)
+          then (select case when pg_collation_is_visible(c.oid) then c.collname else c.oid::regcollation::text end
+            from pg_collation c where c.oid = i.indcollation[k.number - 1]) end) order by k.number), '[]')
       from unnest(i.indkey) with ordinality as k (attnum, number)
       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
       where k.number <= i.indnkeyatts
@@ -46,6 +49,7 @@ interface ColumnRow {
   type: string
   labels: string[] | null
   loose: boolean | null
+  collation: string | null
   operators: string | null
   array: string | null
 }
@@ -54,7 +58,7 @@ interface IndexRow {
   is_unique: boolean
   definition: string
   plain: boolean
-  columns: { column: string; option: number; collated: boolean }[]
+  columns: { column: string; option: number; collation: string | null }[]
 }
 
 export async function inspectPostgresTable(
@@ -72,38 +76,57 @@ export async function inspectPostgresTable(
     kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
     materialized: found.kind === 'm',
     columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
-    indexes: indexes.filter(isByColumns).map(describeIndex),
+    indexes: indexes.filter(({ plain }) => plain).map(describeIndex),
     forbidden: !found.readable,
     rowids: false,
     definitions: indexes.map(({ definition }) => definition),
   }
 }
 
-function describeColumn({ not_null, kind, type, labels, loose, operators, array }: ColumnRow): TableColumn {
+function describeColumn({
+  not_null,
+  kind,
+  type,
+  labels,
+  loose,
+  collation,
+  operators,
+  array,
+}: ColumnRow): TableColumn {
   return {
     type: kind === 'e' ? 'enum' : type,
     nullable: !not_null,
     values: labels ?? undefined,
     loose: loose === true || operators !== null,
+    collation: collation ?? undefined,
     operators: operators ?? undefined,
     array: array ?? undefined,
   }
-}
-
-function isByColumns({ plain, columns }: IndexRow): boolean {
-  return plain && columns.every(({ collated }) => collated)
 }
 
 function describeIndex({ name, is_unique, columns }: IndexRow): Index {
   return {
     name,
     unique: is_unique,
-    columns: columns.map(({ column, option }) => ({
+    columns: columns.map(({ column, option, collation }) => ({
       column,
       descending: (option & 1) === 1,
+      ...(collation !== null && { collation }),
       ...((option === 1 || option === 2) && { opposed: true }),
     })),
   }
+}
+
+/** Returns the collations that do not exist on the search path. */
+export async function missingCollations(
+  { pool }: PostgresDatabase,
+  names: readonly string[],
+): Promise<string[]> {
+  const rows = await poolRows<{ name: string }>(pool, {
+    text: `select name from unnest($1::text[]) as name where to_regcollation(quote_ident(name)) is null`,
+    values: [names],
+  })
+  return rows.map(({ name }) => name)
 }
 
 /** Returns the text search configurations that do not exist. Names may have a schema; case matters as in SQL. */

@@ -14,8 +14,8 @@ export interface TableColumn {
   operators?: string | undefined
   /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */
   array?: string | undefined
-  /** On SQLite: how it compares texts. */
-  collation?: 'binary' | 'nocase' | 'rtrim'
+  /** How it compares texts: on SQLite `binary`, `nocase` or `rtrim`. */
+  collation?: string | undefined
   /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined
 }
@@ -30,6 +30,8 @@ export interface Index {
 interface IndexedColumn {
   column: string
   descending: boolean
+  /** If it is not the column's. */
+  collation?: string
   /** On PostgreSQL: whether its nulls are not above all values, as they are by default. */
   opposed?: boolean
 }
@@ -110,27 +112,23 @@ async function inspectSqliteTable(
   }
 }
 
+/** SQLite's collations (https://sqlite.org/datatype3.html, section 7). */
+export const sqliteCollations = ['binary', 'nocase', 'rtrim'] as const
+
 /**
  * The collation of each column. No statement of SQLite names it, so it is seen by what the column compares as equal: a compound
  * select has the collations of its first part, which here has no rows.
  */
-function collationsOf(
-  connection: Connection,
-  table: string,
-  columns: readonly ColumnRow[],
-): (TableColumn['collation'] & {})[] {
+function collationsOf(connection: Connection, table: string, columns: readonly ColumnRow[]): string[] {
   const probes = columns.map(
     ({ name }) =>
       `(select (x = 'A') + 2 * (x = 'a ') from (select ${quote(name)} as x from ${quoteTable(table)} where 0 union all select 'a'))`,
   )
   const [found = []] = connection.arrays<number[]>(`select ${probes.join(', ')}`)
-  return found.map((equal) => (['binary', 'nocase', 'rtrim'] as const)[equal]!)
+  return found.map((equal) => sqliteCollations[equal]!)
 }
 
-function describeColumn(
-  { type, notnull, pk, dflt_value }: ColumnRow,
-  collation: TableColumn['collation'] & {},
-): TableColumn {
+function describeColumn({ type, notnull, pk, dflt_value }: ColumnRow, collation: string): TableColumn {
   const affinity = affinityOf(type)
   return {
     type: affinity,
@@ -159,7 +157,7 @@ function indexesOf(
   return [{ name: 'rowid', unique: true, columns: [{ column: rowid, descending: false }] }, ...others]
 }
 
-/** Returns nothing for an index over an expression, or in another collation than a column's: it has another order. */
+/** Returns nothing for an index over an expression. */
 function describeIndex(
   connection: Connection,
   { name, unique }: IndexRow,
@@ -172,12 +170,12 @@ function describeIndex(
   )
   // The cid is -2 for an expression and -1 for the rowid, which follows the declared columns.
   if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
-  const isCollated = ({ name, coll }: IndexColumn): boolean =>
-    name === null || described.get(name)?.collation === coll.toLowerCase()
-  if (!parts.every((part) => part.key === 0 || isCollated(part))) return []
-  const columns = parts.filter(isCollated).flatMap(({ cid, name, desc }) => {
+  const columns = parts.flatMap(({ cid, name, desc, coll }) => {
     const column = cid === -1 ? rowid : name
-    return column === undefined || column === null ? [] : [{ column, descending: desc === 1 }]
+    if (column === undefined || column === null) return []
+    const collation = coll.toLowerCase()
+    const isOwn = cid === -1 || described.get(column)?.collation === collation
+    return [{ column, descending: desc === 1, ...(!isOwn && { collation }) }]
   })
   const declared = parts.filter(({ key }) => key === 1).length
   return [{ name, unique: unique === 1, columns: unique === 1 ? columns.slice(0, declared) : columns }]
