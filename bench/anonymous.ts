@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { Pool } from 'undici'
 import {
   exposed,
   send,
@@ -49,11 +49,11 @@ export const anonymous: Bench = {
         profile: context.profile('anonymous'),
       }),
     )
-    const agent = new Agent({ keepAlive: true })
-    stack.defer(() => agent.destroy())
+    const pool = new Pool(`http://127.0.0.1:${postern.port}`, { maxHeaderSize: megabyte })
+    stack.defer(() => pool.destroy())
     const figures = [
-      ...(await measureHolds(postern, agent, context)),
-      ...(await measureMemory(postern, agent, context)),
+      ...(await measureHolds(postern, pool, context)),
+      ...(await measureMemory(postern, pool, context)),
     ]
     return { figures, ratios: [], notes } satisfies Outcome
   },
@@ -64,18 +64,14 @@ const notes = [
   `The memory is the highest (VmHWM) after ${parallel} bodies of 1 MiB at once at each of six addresses, three times, in a process with the heap that Node.js chooses in a container of ${boundMb} MB (${heapMb} MB).`,
 ]
 
-async function measureHolds(
-  postern: Postern,
-  agent: Agent,
-  { scale, step }: BenchContext,
-): Promise<Figure[]> {
+async function measureHolds(postern: Postern, pool: Pool, { scale, step }: BenchContext): Promise<Figure[]> {
   const all = worstRequests(await tableOf(postern.port))
   const every = Math.max(1, Math.round(all.length / scaled(all.length, scale)))
   await using probe = startProbe(postern.port)
   const hold = async (worst: WorstRequest): Promise<number> => {
     const sent = worst.of(worst.most)
     await probe.begin()
-    await send(postern.port, agent, sent)
+    await send(pool, sent)
     return probe.end()
   }
   step(`one pass over ${Math.ceil(all.length / every)} requests`)
@@ -141,13 +137,9 @@ async function tableOf(port: number): Promise<RouteTable> {
   return { paths, routes }
 }
 
-async function measureMemory(
-  postern: Postern,
-  agent: Agent,
-  { scale, step }: BenchContext,
-): Promise<Figure[]> {
+async function measureMemory(postern: Postern, pool: Pool, { scale, step }: BenchContext): Promise<Figure[]> {
   step(`${parallel} bodies of 1 MiB at once`)
-  const objects = `[${'{"a":1},'.repeat(megabyte / 8 - 16)}1]`
+  const objects = Buffer.from(`[${'{"a":1},'.repeat(megabyte / 8 - 16)}1]`)
   const headers = { 'content-type': 'application/json', 'x-signature': '0'.repeat(64) }
   const paths = [
     '/oauth2/introspect',
@@ -161,7 +153,7 @@ async function measureMemory(
     for (let round = 0; round < 3; round += 1)
       await Promise.all(
         Array.from({ length: scaled(parallel, scale) }, () =>
-          send(postern.port, agent, { method: 'POST', path, headers, body: objects }),
+          send(pool, { method: 'POST', path, headers, body: objects }),
         ),
       )
   const highest = highestMemory(postern.pid)

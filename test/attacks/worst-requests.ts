@@ -1,6 +1,6 @@
 // The worst requests that anybody may send: for every route that needs no credential, and every source. What a route reads is taken from
 // the service's own table of routes and its OpenAPI document, so that a new route is covered without a change here.
-import { request, type Agent } from 'node:http'
+import type { Dispatcher } from 'undici'
 import { paypal, sns } from '../../src/index.ts'
 import { sources } from '../fuzz/sources.ts'
 
@@ -17,7 +17,7 @@ export interface Sent {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: Buffer
 }
 
 interface Operation {
@@ -50,25 +50,49 @@ const numbered = (bytes: number, unit: (index: number) => string): string => {
   return units.join('').slice(0, bytes)
 }
 
-/** Texts on which readers of numbers, lists, dates, paths, filters and tokens may take long. */
-const texts: Readonly<Record<string, (bytes: number) => string>> = {
-  zeros: (bytes) => `${fill('0', bytes - 1)}E`,
-  digits: (bytes) => `${fill('9.', bytes - 1)}x`,
-  spaces: (bytes) => `a${fill(' ', bytes - 2)}b`,
-  commas: (bytes) => fill('a,', bytes),
-  pairs: (bytes) => numbered(bytes, (index) => `a${index}=b; `),
-  quotes: (bytes) => `${fill('"\\', bytes - 1)}x`,
-  slashes: (bytes) => `/${fill('/', bytes - 2)}x`,
-  dots: (bytes) => `${fill('aa.', bytes - 1)}%`,
-  percents: (bytes) => fill('%', bytes),
-  brackets: (bytes) => fill('[{', bytes),
-  weights: (bytes) => numbered(bytes, (index) => `a/${index};q=0.${index % 10},`),
-  letters: (bytes) => `Bearer ${fill('eyJ', bytes - 7)}`,
-  equals: (bytes) => `${fill('=', bytes - 1)}x`,
+type Shapes<T extends string | Buffer = string> = Readonly<Record<string, (bytes: number) => T>>
+
+/** Hundreds of routes get the same texts, and to make one takes longer than to answer it. */
+const remembered = <T extends string | Buffer>(shapes: Shapes, as: (text: string) => T): Shapes<T> => {
+  const entries = Object.entries(shapes).map(([name, text]): [string, (bytes: number) => T] => {
+    const made = new Map<number, T>()
+    return [
+      name,
+      (bytes) => {
+        const known = made.get(bytes) ?? as(text(bytes))
+        made.set(bytes, known)
+        return known
+      },
+    ]
+  })
+  return Object.fromEntries(entries)
 }
 
+const asText = (text: string): string => text
+const asBody = (text: string): Buffer => Buffer.from(text)
+
+/** Texts on which readers of numbers, lists, dates, paths, filters and tokens may take long. */
+const texts = remembered(
+  {
+    zeros: (bytes) => `${fill('0', bytes - 1)}E`,
+    digits: (bytes) => `${fill('9.', bytes - 1)}x`,
+    spaces: (bytes) => `a${fill(' ', bytes - 2)}b`,
+    commas: (bytes) => fill('a,', bytes),
+    pairs: (bytes) => numbered(bytes, (index) => `a${index}=b; `),
+    quotes: (bytes) => `${fill('"\\', bytes - 1)}x`,
+    slashes: (bytes) => `/${fill('/', bytes - 2)}x`,
+    dots: (bytes) => `${fill('aa.', bytes - 1)}%`,
+    percents: (bytes) => fill('%', bytes),
+    brackets: (bytes) => fill('[{', bytes),
+    weights: (bytes) => numbered(bytes, (index) => `a/${index};q=0.${index % 10},`),
+    letters: (bytes) => `Bearer ${fill('eyJ', bytes - 7)}`,
+    equals: (bytes) => `${fill('=', bytes - 1)}x`,
+  },
+  asText,
+)
+
 /** JSON in which names, values, levels, escapes or digits are many. Some is cut off. */
-const documents: Readonly<Record<string, (bytes: number) => string>> = {
+const documents: Shapes = {
   names: (bytes) => `{${numbered(bytes - 8, (index) => `"k${index}":1,`).replace(/,[^,]*$/, '')}}`,
   objects: (bytes) => `[${numbered(bytes - 8, (index) => `{"k${index}":1},`).replace(/,[^,]*$/, '')}]`,
   empty: (bytes) => `[${fill('{},', Math.floor((bytes - 5) / 3) * 3)}{}]`,
@@ -81,7 +105,7 @@ const documents: Readonly<Record<string, (bytes: number) => string>> = {
   quotes: (bytes) => fill('"a" ', bytes),
 }
 
-const forms: Readonly<Record<string, (bytes: number) => string>> = {
+const forms: Shapes = {
   names: (bytes) => numbered(bytes, (index) => `k${index}=&`),
   'names without =': (bytes) => `a=1&${fill('a&', bytes - 4)}`,
   'one name': (bytes) => fill('a=1&', bytes),
@@ -93,10 +117,28 @@ const forms: Readonly<Record<string, (bytes: number) => string>> = {
   'a long state': (bytes) => `state=${fill('x', bytes - 6)}`,
 }
 
-const queries: Readonly<Record<string, (bytes: number) => string>> = {
-  ...forms,
-  'names without = alone': (bytes) => fill('a&', bytes),
-}
+const queries = remembered({ ...forms, 'names without = alone': (bytes) => fill('a&', bytes) }, asText)
+
+const signedItem = `{"NotificationRequestItem":{"additionalData":{"hmacSignature":"${'A'.repeat(43)}="}}}`
+
+const formBodies = remembered(forms, asBody)
+const documentBodies = remembered(documents, asBody)
+/** Where senders have a signature or a secret within the body, and items of which the first looks signed. */
+const signedBodies = remembered(
+  Object.fromEntries(
+    Object.entries(documents).flatMap(([name, text]): [string, (bytes: number) => string][] => [
+      [
+        `${name}, inside`,
+        (bytes) => `{"signature":{"timestamp":"1","token":"a"},"value":${text(bytes - 60)}}`,
+      ],
+      [
+        `${name}, items`,
+        (bytes) => `{"notificationItems":[${signedItem},${text(bytes - signedItem.length - 30)}]}`,
+      ],
+    ]),
+  ),
+  asBody,
+)
 
 /** Headers that some route reads, of those that anybody may send. */
 const headers =
@@ -135,6 +177,7 @@ const plausible: Readonly<Record<string, string>> = {
 
 const json = 'application/json'
 const form = 'application/x-www-form-urlencoded'
+const emptyObject = Buffer.from('{}')
 const withBody = new Set(['POST', 'PUT', 'PATCH'])
 
 /** All requests, with the route that they are for in their names. */
@@ -193,27 +236,25 @@ function withHeader(route: string, method: string, path: string, names: readonly
         method,
         path,
         headers: { ...(withBody.has(method) && { 'content-type': json }), [header]: text(bytes) },
-        ...(withBody.has(method) && { body: '{}' }),
+        ...(withBody.has(method) && { body: emptyObject }),
       }),
     })),
   )
 }
 
 function bodies(route: string, method: string, path: string): WorstRequest[] {
-  const of = (type: string, kind: 'form' | 'JSON', shapes: typeof forms): WorstRequest[] =>
+  const of = (type: string, kind: 'form' | 'JSON', shapes: Shapes<Buffer>): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
       name: `${route}, ${kind}: ${name}`,
       kind,
       most: mostOfBody,
       of: (bytes) => ({ method, path, headers: { 'content-type': type }, body: text(bytes) }),
     }))
-  return [...of(form, 'form', forms), ...of(json, 'JSON', documents)]
+  return [...of(form, 'form', formBodies), ...of(json, 'JSON', documentBodies)]
 }
 
-const signedItem = `{"NotificationRequestItem":{"additionalData":{"hmacSignature":"${'A'.repeat(43)}="}}}`
-
 function webhooks(route: string, path: string): WorstRequest[] {
-  const of = (type: string, kind: string, shapes: typeof forms): WorstRequest[] =>
+  const of = (type: string, kind: string, shapes: Shapes<Buffer>): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
       name: `${route}, ${kind}: ${name}`,
       kind: 'webhook',
@@ -225,21 +266,7 @@ function webhooks(route: string, path: string): WorstRequest[] {
         body: text(bytes),
       }),
     }))
-  /** Where senders have a signature or a secret within the body. */
-  const inside = Object.fromEntries(
-    Object.entries(documents).map(([name, text]): [string, (bytes: number) => string] => [
-      `${name}, inside`,
-      (bytes) => `{"signature":{"timestamp":"1","token":"a"},"value":${text(bytes - 60)}}`,
-    ]),
-  )
-  /** Items of which the first looks signed. */
-  const items = Object.fromEntries(
-    Object.entries(documents).map(([name, text]): [string, (bytes: number) => string] => [
-      `${name}, items`,
-      (bytes) => `{"notificationItems":[${signedItem},${text(bytes - signedItem.length - 30)}]}`,
-    ]),
-  )
-  return [...of(form, 'form', forms), ...of(json, 'JSON', { ...documents, ...inside, ...items })]
+  return [...of(form, 'form', formBodies), ...of(json, 'JSON', { ...documentBodies, ...signedBodies })]
 }
 
 export interface Answered {
@@ -249,27 +276,19 @@ export interface Answered {
 }
 
 /** Sends a request and reads the answer. Resolves with status 0 if the connection closes without one. */
-export function send(port: number, agent: Agent, { method, path, headers, body }: Sent): Promise<Answered> {
+export function send(to: Dispatcher, sent: Sent): Promise<Answered> {
   return new Promise((resolve) => {
-    const call = request({
-      host: '127.0.0.1',
-      port,
-      agent,
-      method,
-      path,
-      maxHeaderSize: 1024 * 1024,
-      headers: {
-        host: `127.0.0.1:${port}`,
-        ...headers,
-        ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+    let answered: Answered = { status: 0, headers: 0 }
+    to.dispatch(sent, {
+      onRequestStart() {},
+      onResponseStart({ rawHeaders }, status) {
+        const length = (rawHeaders as Buffer[]).reduce((sum, text) => sum + text.length + 2, 0)
+        answered = { status, headers: length }
       },
+      onResponseData() {},
+      onResponseEnd: () => resolve(answered),
+      onResponseError: () => resolve(answered),
     })
-    call.on('response', (response) => {
-      const length = response.rawHeaders.reduce((sum, text) => sum + text.length + 2, 0)
-      response.resume().on('close', () => resolve({ status: response.statusCode ?? 0, headers: length }))
-    })
-    call.on('error', () => resolve({ status: 0, headers: 0 }))
-    call.end(body)
   })
 }
 
