@@ -405,6 +405,7 @@ function effectOf(
 function allowedValues({ kind }: Filter, { type, values }: Field): string {
   if (takenBy[kind] === 'boolean' || type === 'boolean') return '`true` or `false`'
   if (values) return `one of ${values.join(', ')}`
+  if (kind === 'search') return 'a text with a letter or a digit, and without U+0000'
   if (partKinds.has(kind)) return `a text of at most ${maxLength} characters without U+0000`
   return fieldTypes[type].form ?? 'a text without the character U+0000'
 }
@@ -425,11 +426,39 @@ function readSearch(text: string): FilterEffect | Unreadable {
   if (!isStorableText(text)) return { unreadable: 'none' }
   const searched = text.slice(0, maxLength).toWellFormed()
   if (searched.trim() === '') return 'all'
-  const words = searched.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
-  // PostgreSQL finds nothing for stop words alone, either.
-  if (words.length === 0) return 'none'
+  const words = searched.match(/\p{M}*[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
+  if (words.length === 0) return { unreadable: 'none' }
   const quoted = words.slice(0, maxWords).map((word) => `"${word}"`)
   return { values: [quoted.join(' '), searched] }
+}
+
+/** The query of a full-text search on PostgreSQL. @param value as of searchCondition */
+function searchQuery(configuration: string, value: () => string): string {
+  const query = (): string => `plainto_tsquery(${textLiteral(configuration)}, ${value()})`
+  return `(${query()} || ${query()})`
+}
+
+/**
+ * The statement that counts the words of a search that have an effect; `undefined` if all of them have. PostgreSQL ignores the stop words
+ * of its configuration, and a trigram index of SQLite all words of less than three characters.
+ * @param applied a filter of the kind `search`
+ * @param value as of searchCondition
+ */
+export function effectiveWords(
+  { filter: { configuration = 'simple', index }, values }: AppliedFilter,
+  { table }: ListDeclaration,
+  value: () => string,
+  engine: Engine,
+): string | undefined {
+  if (engine === 'postgres') return `select numnode(${searchQuery(configuration, value)})`
+  const words = String(values[0]).replaceAll('"', '').split(' ')
+  if (words.some((word) => Array.from(word).length >= trigram)) return undefined
+  const name = textLiteral(index ?? `${table}_search`)
+  return `select count(*) from sqlite_schema where name = ${name} collate nocase and sql not like '%trigram%'`
+}
+
+function textLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
 }
 
 /**
@@ -444,11 +473,8 @@ function searchCondition(
   { configuration = 'simple', index, table: listed }: Filter & { table: string },
   engine: Engine,
 ): string {
-  if (engine === 'postgres') {
-    const language = `'${configuration.replaceAll("'", "''")}'`
-    const query = (): string => `plainto_tsquery(${language}, ${value()})`
-    return `to_tsvector(${language}, ${column}) @@ (${query()} || ${query()})`
-  }
+  if (engine === 'postgres')
+    return `to_tsvector(${textLiteral(configuration)}, ${column}) @@ ${searchQuery(configuration, value)}`
   const table = quoteTable(index ?? `${listed}_search`)
   return `${quote('rowid')} in (select rowid from ${table} where ${column} match ${value()})`
 }

@@ -188,6 +188,8 @@ function exportRoute(
   app.get(`${path}.${format}`, { config, schema }, async (request, reply) => {
     const { url, principal: caller } = request
     const query = queries({ url, caller })
+    // The stream's status is sent before its first row is read.
+    await parts.pages.checkSearch(query)
     const coding = acceptedCoding(request.headers['accept-encoding'])
     cacheRules(reply, access === 'public')
     reply.header('content-type', exportFormats[format])

@@ -103,6 +103,63 @@ onEachEngine('a search for what is more than a word', (engine) => {
   })
 })
 
+const articles = (engine: 'sqlite' | 'postgres') =>
+  list({
+    path: '/articles',
+    table: 'articles',
+    access: 'public',
+    fields: { id: { type: 'integer' }, body: { type: 'text' } },
+    key: 'id',
+    filters: {
+      q: { kind: 'search', field: 'body', ...(engine === 'postgres' && { configuration: 'english' }) },
+      id: 'equals',
+    },
+    exports: true,
+  })
+
+onEachEngine('a search without an effect', (engine) => {
+  const opened = listService(engine, [articles(engine.name)], async (database) => {
+    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+    await run('create table articles (id integer primary key, body text not null)')
+    await run(`insert into articles values (1, 'The gate of the fortress'), (2, 'Gates are to be closed')`)
+    if (engine.name !== 'sqlite') return
+    await run(`create virtual table articles_search using fts5(body, content=articles, tokenize='trigram')`)
+    await run(`insert into articles_search (articles_search) values ('rebuild')`)
+  })
+  const read = async (path: string) => {
+    const response = await opened.service.fetch(path)
+    return { status: response.status, text: await response.text() }
+  }
+
+  test('words that the database ignores are an error that names them, also in an export', async () => {
+    for (const path of ['/articles?q=the+of', '/articles?q=of,THE&id=1', '/articles.csv?q=of+the'].map(
+      (one) => (engine.name === 'sqlite' ? one.replace(/the/i, 'be') : one),
+    )) {
+      const { status, text } = await read(path)
+      assert.equal(status, 400, path)
+      const { code, detail } = JSON.parse(text) as Record<string, string>
+      assert.equal(code, 'invalid-parameter')
+      assert.match(detail!, /`q` has only words that .*: (?:of, \w+|\w+, of)\. /i)
+      assert.match(detail!, engine.name === 'sqlite' ? /trigram index/ : /configuration english/)
+    }
+    for (const q of ['!!!', '()', '%CC%81']) {
+      const { status, text } = await read(`/articles?q=${q}`)
+      assert.equal(status, 400, q)
+      assert.match(text, /not a text with a letter or a digit/)
+    }
+  })
+
+  test('a search with a word that has an effect is answered, also when it finds nothing', async () => {
+    const ids = async (q: string) =>
+      (await readList(opened.service, `/articles?q=${q}`)).data.map(({ id }) => id)
+    assert.deepEqual(await ids('gate'), [1, 2])
+    assert.deepEqual(await ids('of+fortress'), [1])
+    assert.deepEqual(await ids('tower'), [])
+    assert.deepEqual(await ids('%20'), [1, 2], 'an empty field of a form')
+    assert.equal((await read('/articles.csv?q=tower')).text, 'id,body\r\n')
+  })
+})
+
 onEachEngine('a search', (engine) => {
   const opened = listService(engine, [notes], async (database) => {
     const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))

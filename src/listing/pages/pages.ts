@@ -6,16 +6,18 @@ import type { CursorScopes, Query } from '../query.ts'
 import type { ListReader, Row, Total } from '../standby-reader.ts'
 import { KeysetPager, PagePlans, type CursorPage, keyOf, type OffsetPage, type Page } from './page.ts'
 import type { PageStyle } from '../config.ts'
-import type { Plan } from '../plan.ts'
+import { effectiveWords } from '../filters.ts'
+import { type Plan, Statement } from '../plan.ts'
 import { readPage } from '../../paging/parameters.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
-import { countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
+import { type AppliedFilter, countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
 
 /** Reads pages of lists, from a query to the rows. */
 export class Pages {
   readonly byCursor: CursorPager
   readonly byKeyset: KeysetPager
   readonly byOffset: OffsetPager
+  readonly #engine: Engine
   readonly #reader: ListReader
   readonly #plans: PagePlans
 
@@ -26,6 +28,7 @@ export class Pages {
     cursors: Cursors,
     counts: ReadonlyMap<string, MaintainedCounts> = new Map(),
   ) {
+    this.#engine = engine
     this.#reader = reader
     this.#plans = new PagePlans(engine)
     this.byCursor = new CursorPager(reader, this.#plans, cursors)
@@ -34,10 +37,32 @@ export class Pages {
   }
 
   /** @throws Problem `invalid-cursor`, or `invalid-parameter` for parameters of two page styles. */
-  read(query: Query): Promise<Page> {
+  async read(query: Query): Promise<Page> {
+    const page = await this.#pagerOf(query).read(query)
+    if (page.rows.length === 0) await this.checkSearch(query)
+    return page
+  }
+
+  #pagerOf(query: Query): CursorPager | KeysetPager | OffsetPager {
     const style = styleOf(query)
-    if (style === 'offset') return this.byOffset.read(query)
-    return style === 'keyset' ? this.byKeyset.read(query) : this.byCursor.read(query)
+    return style === 'offset' ? this.byOffset : style === 'keyset' ? this.byKeyset : this.byCursor
+  }
+
+  /**
+   * Explains in a strict list why a search finds nothing: no row has words that the database ignores. A search that finds rows has an
+   * effect, and needs no check.
+   * @throws Problem `invalid-parameter` that names the words
+   */
+  async checkSearch({ list, filters, settings }: Query): Promise<void> {
+    if (!list.strict) return
+    for (const applied of filters.filter(({ filter }) => filter.kind === 'search')) {
+      const statement = new Statement(this.#engine)
+      let slot = 0
+      const sql = effectiveWords(applied, list, () => statement.value(slot++), this.#engine)
+      if (sql === undefined) continue
+      const [row] = await this.#reader.read(statement.plan(sql), applied.values, { settings })
+      if (Number(row![0]) === 0) throw ineffective(applied, this.#engine)
+    }
   }
 
   /** Up to `limit` rows after a key of the order, or from the beginning without one. */
@@ -51,6 +76,17 @@ export class Pages {
     const { settings, values } = query
     return this.#reader.read(plan, [...values, ...(key ?? [])], { settings, signal })
   }
+}
+
+function ineffective({ filter, values }: AppliedFilter, engine: Engine): Problem {
+  const { parameter, configuration = 'simple' } = filter
+  const words = String(values[0]).replaceAll('"', '').replaceAll(' ', ', ')
+  const why =
+    engine === 'postgres'
+      ? `are not in the index of the text search configuration ${configuration}, such as stop words`
+      : 'have less than three characters, which the trigram index does not find'
+  const detail = `The parameter \`${parameter}\` has only words that ${why}: ${words.slice(0, 200)}. Search for another word.`
+  return new Problem('invalid-parameter', { parameter, detail })
 }
 
 /** The style whose parameter the request has, otherwise the first style of the list. */
