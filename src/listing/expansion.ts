@@ -21,10 +21,11 @@ import type { ListReader, Row } from './standby-reader.ts'
 /** Values in one statement in which each value has a seek of its own. */
 const seeksPerStatement = 128
 
-/** An expansion, and where a row has its `from`. */
-interface Part {
-  expansion: Expansion
-  positions: readonly number[]
+/** The keys that rows refer to, each once. */
+interface Keys {
+  names: readonly string[]
+  /** As many for each name as the key has columns. */
+  values: readonly KeyValue[]
 }
 
 /** The value of an expansion in an item. */
@@ -52,11 +53,7 @@ export class Presentation {
     const parts = await Promise.all(
       expand.map(async (expansion) => {
         const positions = expansion.from.map((name) => columns.indexOf(name))
-        // Null refers to no row; its text `null` may be the key of one.
-        const referring = new Map(rows.map((row) => [keyName(row, positions), row]))
-        referring.delete(nameOf(null))
-        const others = await this.#read(query, { expansion, positions }, [...referring.values()])
-        return { expansion, positions, others }
+        return { expansion, positions, others: await this.#read(query, expansion, keysOf(rows, positions)) }
       }),
     )
     return (row) => {
@@ -68,21 +65,16 @@ export class Presentation {
     }
   }
 
-  /**
-   * Returns the values of the expansion by the name of their key.
-   * @param rows one for each key
-   */
-  #read(query: Query, part: Part, rows: readonly Row[]): Promise<ReadonlyMap<string, Expanded>> {
-    return seeksEach(part.expansion) ? this.#readEach(query, part, rows) : this.#readOne(query, part, rows)
+  /** Returns the values of the expansion by the name of their key. */
+  #read(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
+    return seeksEach(expansion)
+      ? this.#readEach(query, expansion, keys)
+      : this.#readOne(query, expansion, keys)
   }
 
-  async #readOne(
-    query: Query,
-    { expansion, positions }: Part,
-    rows: readonly Row[],
-  ): Promise<ReadonlyMap<string, Expanded>> {
-    if (rows.length === 0) return new Map()
-    const { values, variant } = oneOf(rows.map((row) => row[positions[0]!]!))
+  async #readOne(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
+    if (keys.values.length === 0) return new Map()
+    const { values, variant } = oneOf(keys.values)
     const from = fieldOf(query.list, expansion.from[0]!)
     const plan = this.#plan(expansion, variant, () => planOne(expansion, [from], values.length, this.#engine))
     const found = await this.#reader.read(
@@ -94,27 +86,20 @@ export class Presentation {
     return new Map(found.map(([key, ...row]) => [nameOf(key!), present(row)]))
   }
 
-  async #readEach(
-    query: Query,
-    { expansion, positions }: Part,
-    rows: readonly Row[],
-  ): Promise<ReadonlyMap<string, Expanded>> {
+  async #readEach(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
     const from = expansion.from.map((name) => fieldOf(query.list, name))
     const present = presenter(expansion.fields)
     const { many } = expansion
     const items = new Map<string, Item[]>()
-    for (let first = 0; first < rows.length; first += seeksPerStatement) {
-      const some = rows.slice(first, first + seeksPerStatement)
-      const size = 2 ** Math.ceil(Math.log2(some.length))
+    for (let first = 0; first < keys.names.length; first += seeksPerStatement) {
+      const size = 2 ** Math.ceil(Math.log2(Math.min(seeksPerStatement, keys.names.length - first)))
       const plan = this.#plan(expansion, String(size), () => planEach(expansion, from, size, this.#engine))
       // The rest is null, which equals no key.
-      const values = Array.from({ length: size * from.length }, (_, index) => {
-        const part = index % from.length
-        const row = some[(index - part) / from.length]
-        return comparable(from[part]!, row?.[positions[part]!] ?? null)
-      })
+      const values = Array.from({ length: size * from.length }, (_, index) =>
+        comparable(from[index % from.length]!, keys.values[first * from.length + index] ?? null),
+      )
       for (const [index, ...row] of await this.#reader.read(plan, values, query)) {
-        const name = keyName(some[Number(index)]!, positions)
+        const name = keys.names[first + Number(index)]!
         const others = items.get(name)
         if (others) others.push(present(row))
         else items.set(name, [present(row)])
@@ -150,6 +135,19 @@ function keyName(row: Row, positions: readonly number[]): string {
   if (positions.length === 1) return nameOf(row[positions[0]!]!)
   const names = positions.map((position) => nameOf(row[position]!))
   return names.includes(nameOf(null)) ? nameOf(null) : JSON.stringify(names)
+}
+
+/** The keys of the rows, without null, which refers to no row; its text `null` may be the key of one. */
+function keysOf(rows: readonly Row[], positions: readonly number[]): Keys {
+  const names = new Set<string>()
+  const values: KeyValue[] = []
+  for (const row of rows) {
+    const name = keyName(row, positions)
+    if (name === nameOf(null) || names.has(name)) continue
+    names.add(name)
+    for (const position of positions) values.push(row[position]!)
+  }
+  return { names: [...names], values }
 }
 
 function emptyValue({ many }: Expansion): Expanded {

@@ -27,12 +27,13 @@ export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
 const defaultOrders = new WeakMap<ListDeclaration, readonly SortKey[]>()
 
 function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonly SortKey[] {
-  const missing = list.key.filter((part) => !keys.some(({ name }) => name === part))
+  const all = [...keys]
+  const descending = keys.at(-1)?.descending
+  for (const part of list.key)
+    if (!keys.some(({ name }) => name === part)) all.push(sortKeyOf(list, descending ? `-${part}` : part))
+  if (all.length > keys.length) return all
   // Keys after the unique one break no ties.
-  if (missing.length === 0)
-    return keys.slice(0, keys.findLastIndex(({ name }) => list.key.includes(name)) + 1)
-  const sign = keys.at(-1)?.descending ? '-' : ''
-  return [...keys, ...missing.map((part) => sortKeyOf(list, `${sign}${part}`))]
+  return all.slice(0, all.findLastIndex(({ name }) => list.key.includes(name)) + 1)
 }
 
 /** The order as field names, descending with a leading `-`, with collations and the place of nulls. Cursors are bound to it. */
