@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serialize } from 'node:v8'
-import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { decodeEvents, encodeEvents, type IncomingEvent, packEvents, unpackEvents } from './store.ts'
 
 const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
@@ -26,7 +25,7 @@ test('events survive the transfer to a thread', () => {
     event({ source: 'x'.repeat(10_000), payload: new Uint8Array(70_000).fill(7) }),
   ]
   const packed = packEvents(events)
-  assert.deepEqual(unpackEvents(structuredClone(packed, { transfer: buffersOf(packed) })), events)
+  assert.deepEqual(unpackEvents(structuredClone(packed, { transfer: [packed.payloads.buffer] })), events)
   assert.deepEqual(unpackEvents(packEvents([])), [])
 })
 

@@ -5,7 +5,6 @@ import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { Bound } from '../handlers/plan.ts'
 import { deserialize, serialize } from 'node:v8'
 import type { SqlValue } from '../../storage/sqlite/connection.ts'
-import { type PackedRows, packRows, unpackRows } from '../../storage/sqlite/packed-rows.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import { CompiledQuery } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -245,13 +244,33 @@ function fromRow(row: readonly SqlValue[]): IncomingEvent {
   return { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey }
 }
 
-/** Packs events for another thread. */
-export function packEvents(events: readonly IncomingEvent[]): PackedRows {
-  return packRows(events.map(toRow))
+const payloadColumn = 4
+
+/** Events as they go to another thread: rows with the length of the payload in its place. */
+export interface PackedEvents {
+  readonly rows: readonly SqlValue[][]
+  /** One behind the other. As values of their own they would be copied with the whole chunk of the connection they are part of. */
+  readonly payloads: Uint8Array<ArrayBuffer>
 }
 
-export function unpackEvents(packed: PackedRows): IncomingEvent[] {
-  return unpackRows(packed).map(fromRow)
+export function packEvents(events: readonly IncomingEvent[]): PackedEvents {
+  const payloads = new Uint8Array(events.reduce((size, { payload }) => size + payload.length, 0))
+  let at = 0
+  const rows = events.map((event) => {
+    const { length } = event.payload
+    payloads.set(event.payload, at)
+    at += length
+    return toRow(event).with(payloadColumn, length)
+  })
+  return { rows, payloads }
+}
+
+export function unpackEvents({ rows, payloads }: PackedEvents): IncomingEvent[] {
+  let at = 0
+  return rows.map((row) => {
+    const payload = payloads.subarray(at, (at += row[payloadColumn] as number))
+    return fromRow(row.with(payloadColumn, payload))
+  })
 }
 
 /** The version of the format of `encodeEvents`. */

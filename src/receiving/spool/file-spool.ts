@@ -7,7 +7,6 @@ import { ConfigurationError } from '../../config/environment.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -31,7 +30,7 @@ class FileSpool implements Spool<IncomingEvent> {
   /** @throws Problem `overloaded` if the spool is full; StorageUnavailable */
   async append(events: readonly IncomingEvent[]): Promise<void> {
     const rows = packEvents(events)
-    if (!(await this.#open.call('append', rows, buffersOf(rows))))
+    if (!(await this.#open.call('append', rows, [rows.payloads.buffer])))
       throw new Problem('overloaded', { retryAfter: 1 })
   }
 

@@ -1,8 +1,7 @@
 // The thread that writes the file of a spool.
 import { workerData } from 'node:worker_threads'
-import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { packEvents, unpackEvents } from '../queue/store.ts'
+import { packEvents, type PackedEvents, unpackEvents } from '../queue/store.ts'
 import { SpoolFile } from '../sqlite/spool-file.ts'
 
 const { file, maxBytes } = workerData as { file: string; maxBytes: number }
@@ -10,8 +9,8 @@ const spool = new SpoolFile(file, { maxBytes, create: true })
 
 const tasks = {
   /** False if the spool is full. */
-  append: (rows: PackedRows): boolean => spool.add(unpackEvents(rows)),
-  read(limit: number): { rows: PackedRows; seqs: number[] } {
+  append: (rows: PackedEvents): boolean => spool.add(unpackEvents(rows)),
+  read(limit: number): { rows: PackedEvents; seqs: number[] } {
     const events = spool.oldest(limit)
     return { rows: packEvents(events), seqs: events.map(({ seq }) => seq) }
   },

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { Problem } from '../../errors.ts'
 import { type Clock, sleep } from '../../runtime/clock.ts'
 import type { SqliteDatabase } from '../../storage/database.ts'
-import { buffersOf } from '../../storage/sqlite/packed-rows.ts'
 import { withinTime } from '../../storage/unavailable.ts'
 import { ThreadClient } from '../../storage/sqlite/thread-client.ts'
 import { type EventKey, type IncomingEvent, keyOf, type OnDuplicate, packEvents } from '../queue/store.ts'
@@ -51,11 +50,8 @@ export class EventInserter {
     try {
       const rows = packEvents(events)
       const task = { rows, mayWrite: release !== undefined }
-      const { stored, spooled, refusals, duplicates } = await this.#thread.call(
-        'insert',
-        task,
-        buffersOf(rows),
-      )
+      const transfer = [rows.payloads.buffer]
+      const { stored, spooled, refusals, duplicates } = await this.#thread.call('insert', task, transfer)
       this.#report(refusals, duplicates, events)
       this.#moveLater(spooled)
       if (!stored) throw new Problem('overloaded', { retryAfter: 1 })

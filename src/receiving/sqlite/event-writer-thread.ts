@@ -2,9 +2,8 @@
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin, SqliteConnection } from '../../storage/sqlite/connection.ts'
 import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
-import type { PackedRows } from '../../storage/sqlite/packed-rows.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
-import { type EventKey, type IncomingEvent, unpackEvents } from '../queue/store.ts'
+import { type EventKey, type IncomingEvent, type PackedEvents, unpackEvents } from '../queue/store.ts'
 import { isRefusedValue, StorageUnavailable } from '../../storage/unavailable.ts'
 import { insertEvents } from './insert-events.ts'
 import { spoolBeside, type Spooled, SpoolFile } from './spool-file.ts'
@@ -97,7 +96,7 @@ const tasks = {
    * Stores events in the database if this process may write to it, else in the spool beside it. `stored` is false if the spool is full.
    * @param mayWrite whether this process has the right to write; another process may hold the lock all the same
    */
-  insert({ rows, mayWrite }: { rows: PackedRows; mayWrite: boolean }) {
+  insert({ rows, mayWrite }: { rows: PackedEvents; mayWrite: boolean }) {
     const events = unpackEvents(rows)
     const isStored = mayWrite && count() <= step && moveAndInsert(events) === 'stored'
     const stored = isStored || ofSpool((opened) => opened.add(events))

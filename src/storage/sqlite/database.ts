@@ -22,9 +22,8 @@ import { Checkpointer } from './checkpointer.ts'
 import type { OpenFile } from './file-in-place.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
-import { buffersOf, packRows } from './packed-rows.ts'
 import { ThreadClient } from './thread-client.ts'
-import type { Repeated, WriterTasks } from './writer-thread.ts'
+import type { WriterTasks } from './writer-thread.ts'
 import type { ReaderTasks } from './reader-thread.ts'
 
 /** Milliseconds to wait for a lock of another process. */
@@ -145,7 +144,7 @@ function batchesOf(
         for (const insert of inserts) execute(connection, insert)
       }),
     batchAside: (priority, statements) =>
-      whileHeld(priority, () => untilFree(() => write(writer, statements))),
+      whileHeld(priority, () => untilFree(() => writer.call('write', statements))),
   }
 }
 
@@ -211,16 +210,6 @@ function ping({ gate, reading }: Connections): void {
 function openWriter(file: OpenFile): ThreadClient<WriterTasks> {
   const module = new URL('writer-thread.ts', import.meta.url)
   return new ThreadClient({ module, name: 'writer', workerData: file })
-}
-
-/** Packs the statements for each try, because their buffers move to the thread. */
-function write(writer: ThreadClient<WriterTasks>, statements: readonly Repeated[]): Promise<boolean> {
-  const packed = statements.map(({ sql, rows }) => ({ sql, rows: packRows(rows) }))
-  return writer.call(
-    'write',
-    packed,
-    packed.flatMap(({ rows }) => buffersOf(rows)),
-  )
 }
 
 function beginImmediate(connection: SqliteConnection): Promise<void> {

@@ -2,23 +2,22 @@
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin, SqliteConnection, type SqlValue } from './connection.ts'
 import type { OpenFile } from './file-in-place.ts'
-import { unpackRows, type PackedRows } from './packed-rows.ts'
 import { serveTasks } from './thread-server.ts'
 
 /** A statement, and the parameters of each time that it is run. */
-export interface Repeated<Rows = readonly (readonly SqlValue[])[]> {
+export interface Repeated {
   sql: string
-  rows: Rows
+  rows: readonly (readonly SqlValue[])[]
 }
 
 const connection = new SqliteConnection(workerData as OpenFile)
 
 const tasks = {
   /** Runs statements in one transaction; false if another process holds the file's lock: then nothing was done. */
-  write(batch: readonly Repeated<PackedRows>[]): boolean {
+  write(batch: readonly Repeated[]): boolean {
     if (!tryBegin(connection)) return false
     finish(connection, () => {
-      for (const { sql, rows } of batch) for (const row of unpackRows(rows)) connection.run(sql, row)
+      for (const { sql, rows } of batch) for (const row of rows) connection.run(sql, row)
     })
     return true
   },
