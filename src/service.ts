@@ -26,7 +26,7 @@ import { migrations } from './storage/migrations/index.ts'
 import { openDatabase } from './storage/open.ts'
 import { applyProductMigrations, readProductMigrations } from './storage/product-migrations.ts'
 import { checkSealedValues } from './storage/reseal.ts'
-import { describeExposed, exposedFiles } from './storage/sqlite/file-modes.ts'
+import { describeExposed, exposedFiles } from './storage/sqlite/files.ts'
 
 export interface ServiceParts extends AppParts {
   configuration: Configuration

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync } from 'node:fs'
 import { secretsFile } from '../config/generated-secrets.ts'
 import { backUpSqlite, filesInTheWay, restoreSqlite, SpoolUnreadable } from '../storage/sqlite/backup.ts'
-import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { CommandFailure } from './command-failure.ts'
 import { interruptible } from './database.ts'
 import { print } from './output.ts'

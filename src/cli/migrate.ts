@@ -13,7 +13,7 @@ import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 import { existsSync } from 'node:fs'
 import type { Database } from '../storage/database.ts'
-import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { CommandFailure, exitCodes } from './command-failure.ts'
 
 /** Brings the database to this version, and the product's own tables to the migrations beside the configuration module. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { newToken } from '../crypto/tokens.ts'
-import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { ConfigurationError, type Configuration } from './environment.ts'
 
 const secretNames = ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'ADMIN_API_KEY'] as const

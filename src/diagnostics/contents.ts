@@ -9,7 +9,7 @@ import {
 } from '../storage/product-migrations.ts'
 import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { destinationIn, destinationUrl } from '../emitting/subscribers/destinations.ts'
-import { sqliteFileOf } from '../storage/sqlite/file-of-url.ts'
+import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
 import { fault, type Finding, ok, warning } from './finding.ts'

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { Database } from './database.ts'
 import type { PostgresOptions } from './postgres/database.ts'
 import { openSqlite } from './sqlite/database.ts'
-import { sqliteFileOf } from './sqlite/file-of-url.ts'
+import { sqliteFileOf } from './sqlite/files.ts'
 
 /** The settings with the addresses of the database. */
 export interface DatabasePlace {

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
+import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Access } from '../../http/access/principal.ts'
 import type { App } from '../../http/app.ts'
@@ -14,7 +14,7 @@ import {
 import {
   notFound,
   SvixAnswer,
-  type SvixCall,
+  SvixCall,
   type SvixOperations,
   toSvixError,
   notImplemented,
@@ -113,30 +113,6 @@ interface MessageBody {
   application?: Parameters<typeof createNamed>[1]
 }
 
-/** A class, because V8 creates a hidden class for each object literal with a getter, which retains the request until a full garbage collection. */
-class Call implements SvixCall {
-  readonly owner: string
-  readonly params: SvixCall['params']
-  readonly query: SvixCall['query']
-  readonly body: SvixCall['body']
-  readonly request: FastifyRequest
-  readonly isPortal: boolean
-
-  constructor(call: Omit<SvixCall, 'origin'>) {
-    this.owner = call.owner
-    this.params = call.params
-    this.query = call.query
-    this.body = call.body
-    this.request = call.request
-    this.isPortal = call.isPortal
-  }
-
-  /** A getter, because messages write no audit entry and do not need it. */
-  get origin(): AuditOrigin {
-    return auditOrigin(this.request)
-  }
-}
-
 interface HandleParts extends EmittingRouteParts {
   findOwner: OwnerLookup
 }
@@ -162,7 +138,7 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
       const { application } = body as MessageBody
       owner = await createNamed(params['app_id']!, application, parts, auditOrigin(request))
     }
-    const call = new Call({ owner, params, query, body, request, isPortal })
+    const call = new SvixCall({ owner, params, query, body, request, isPortal })
     const work = async (): Promise<Answer> => write(status, await handler(call))
     // A message's id is derived from its key, so messages need no stored response.
     const key = isMessage ? undefined : idempotencyHash(request)

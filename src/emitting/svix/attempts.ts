@@ -87,7 +87,7 @@ type Attempt = Awaited<ReturnType<typeof attemptsOf>>[number]
 /** The attempts of an endpoint, by delivery. */
 async function byEndpoint(
   { database }: EmittingRouteParts,
-  { owner, query }: SvixCall,
+  { owner, query }: Pick<SvixCall, 'owner' | 'query'>,
   endpoint: SubscribersTable,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
@@ -144,7 +144,7 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
 const mostCounted = 1_000
 
 export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
-  const ofEndpoint = async (call: SvixCall, asked: AskedPage) =>
+  const ofEndpoint = async (call: Pick<SvixCall, 'owner' | 'params' | 'query'>, asked: AskedPage) =>
     pageOf(asked, await byEndpoint(parts, call, await endpointOf(parts, call), asked))
   return {
     'v1.message-attempt.list-by-endpoint': async (call) => {
@@ -155,8 +155,10 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
       return { ...page, data }
     },
     'v1.message-attempt.count-by-endpoint': async (call) => {
+      const { owner, params } = call
       const query = { ...call.query, with_content: false }
-      const { done, data } = await ofEndpoint({ ...call, query }, { ...readPage(query), limit: mostCounted })
+      const asked = { ...readPage(query), limit: mostCounted }
+      const { done, data } = await ofEndpoint({ owner, params, query }, asked)
       return { count: data.length, approximated: !done }
     },
     'v1.message-attempt.list-by-msg': async (call) => {

@@ -1,25 +1,36 @@
 import type { FastifyRequest } from 'fastify'
-import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
 import type { Problem, ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 
-/** A validated call of one operation. */
-export interface SvixCall {
+/**
+ * A validated call of one operation. A class, because V8 creates a hidden class for each object literal with a getter, which retains the
+ * request until a full garbage collection.
+ */
+export class SvixCall {
   /** The owner of `{app_id}`. Empty for operations without it, and if the operation creates the application. */
-  owner: string
+  readonly owner!: string
   /** The parameters of the path. */
-  params: Readonly<Record<string, string>>
+  readonly params!: Readonly<Record<string, string>>
   /** Declared parameters only: numbers, booleans, arrays, and times in milliseconds since 1970. */
   // The document declares the types. TypeScript cannot read them from it.
   // oxlint-disable-next-line typescript/no-explicit-any
-  query: Readonly<Record<string, any>>
+  readonly query!: Readonly<Record<string, any>>
   /** As the document declares it. Numbers that a double cannot represent are raw JSON. An absent body is an empty object. */
   // oxlint-disable-next-line typescript/no-explicit-any
-  body: any
-  request: FastifyRequest
-  origin: AuditOrigin
+  readonly body!: any
+  readonly request!: FastifyRequest
   /** Whether the caller is the owner, with a token of app-portal-access. */
-  isPortal: boolean
+  readonly isPortal!: boolean
+
+  constructor(call: Omit<SvixCall, 'origin'>) {
+    Object.assign(this, call)
+  }
+
+  /** A getter, because messages write no audit entry and do not need it. */
+  get origin(): AuditOrigin {
+    return auditOrigin(this.request)
+  }
 }
 
 /** Returns the response's body, an `SvixAnswer`, or `undefined` for 204. The status of a body is the first that the document declares. */

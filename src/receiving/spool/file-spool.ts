@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { Problem } from '../../errors.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
-import { isForeign } from '../../storage/sqlite/file-modes.ts'
+import { isForeign } from '../../storage/sqlite/files.ts'
 import { claimFile, FileInUse } from '../../storage/sqlite/owner.ts'
 import { ConfigurationError } from '../../config/environment.ts'
 import type { FileSpoolSettings } from '../../config/spool-url.ts'

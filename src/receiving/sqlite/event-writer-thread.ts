@@ -1,7 +1,7 @@
 // The thread that stores received events on SQLite.
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin, SqliteConnection } from '../../storage/sqlite/connection.ts'
-import type { OpenFile } from '../../storage/sqlite/file-in-place.ts'
+import type { OpenFile } from '../../storage/sqlite/files.ts'
 import { serveTasks } from '../../storage/sqlite/thread-server.ts'
 import { type EventKey, type IncomingEvent, type PackedEvents, unpackEvents } from '../queue/store.ts'
 import { isRefusedValue, StorageUnavailable } from '../../storage/unavailable.ts'

@@ -2,7 +2,7 @@
 import { constants, getPriority, setPriority } from 'node:os'
 import { workerData } from 'node:worker_threads'
 import { fewLogPages, mostLogPages, SqliteConnection } from './connection.ts'
-import type { OpenFile } from './file-in-place.ts'
+import type { OpenFile } from './files.ts'
 import { serveTasks } from './thread-server.ts'
 
 /**

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { systemClock, type Clock } from '../../runtime/clock.ts'
 import type { CheckpointerTasks } from './checkpointer-thread.ts'
 import { fewLogPages, logPageBytes } from './connection.ts'
-import type { OpenFile } from './file-in-place.ts'
+import type { OpenFile } from './files.ts'
 import { ThreadClient } from './thread-client.ts'
 
 /** Milliseconds from a write to the next task, and after a failure. */

@@ -19,7 +19,7 @@ import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { finish, tryBegin, SqliteConnection, type SqlValue, execute } from './connection.ts'
 import { sqliteTransactions, SqliteTransaction } from './transaction.ts'
 import { Checkpointer } from './checkpointer.ts'
-import type { OpenFile } from './file-in-place.ts'
+import type { OpenFile } from './files.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
 import { ThreadClient } from './thread-client.ts'
@@ -83,7 +83,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     watchWrites: () => connections.transactions.watchWrites(),
     ...signalsWithinProcess(),
     saw: () => undefined,
-    // A file that is replaced is no longer served: see file-in-place.ts.
+    // A file that is replaced is no longer served: see files.ts.
     onSetBack: () => () => undefined,
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
     ping: async () => ping(connections),

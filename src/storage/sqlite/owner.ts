@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import { createPrivately } from './file-modes.ts'
+import { createPrivately } from './files.ts'
 
 /** Another process serves the same SQLite file. */
 export class FileInUse extends Error {

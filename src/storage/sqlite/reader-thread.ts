@@ -1,7 +1,7 @@
 // The thread of `readerAside`.
 import { workerData } from 'node:worker_threads'
 import { SqliteConnection, type SqlRow, type SqlValue } from './connection.ts'
-import type { OpenFile } from './file-in-place.ts'
+import type { OpenFile } from './files.ts'
 import { serveTasks } from './thread-server.ts'
 
 const connection = new SqliteConnection(workerData as OpenFile, { readOnly: true })

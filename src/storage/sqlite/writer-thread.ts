@@ -1,7 +1,7 @@
 // The thread that runs statements which are known beforehand.
 import { workerData } from 'node:worker_threads'
 import { finish, tryBegin, SqliteConnection, type SqlValue } from './connection.ts'
-import type { OpenFile } from './file-in-place.ts'
+import type { OpenFile } from './files.ts'
 import { serveTasks } from './thread-server.ts'
 
 /** A statement, and the parameters of each time that it is run. */
