@@ -173,7 +173,9 @@ async function deleteOld(tx: Tx, now: number): Promise<void> {
 }
 
 /** In an upsert, the later of the stored time and the new one. A `case`, because the engines name the function differently. */
-export function laterOf(stored: `${'rejected_counts' | 'receiving_activity'}.last_at`): RawBuilder<number> {
+export function laterOf(
+  stored: `${'failure_groups' | 'rejected_counts' | 'receiving_activity'}.last_at`,
+): RawBuilder<number> {
   const column = sql.ref(stored)
   return sql`case when excluded.last_at > ${column} then excluded.last_at else ${column} end`
 }

@@ -82,37 +82,19 @@ export function endingSecrets(sources: ReadonlyMap<string, Scheme>, now: number)
   return [...sources].flatMap(([id, scheme]): Attention[] => {
     const { last, next, again } = secretsEnd(scheme, now)
     const until = again === Infinity ? '' : ` until ${utc(again)}`
-    const about = { topic: 'source', id } as const
-    if (last <= now)
-      return [
-        {
-          kind: 'source-secret-ended',
-          severity: 'error',
-          text: `Source ${id} has no valid secret: all its webhooks are rejected${until}.`,
-          since: Number.isFinite(last) ? last : null,
-          about,
-        },
-      ]
-    if (last <= now + notice)
-      return [
-        {
-          kind: 'source-secret-ends',
-          severity: 'error',
-          text: `The last secret of source ${id} expires at ${utc(last)}. Its webhooks are rejected after that${until}.`,
-          since: null,
-          about,
-        },
-      ]
+    const ending = { kind: 'source-secret-ends', since: null, about: { topic: 'source', id } } as const
+    if (last <= now) {
+      const text = `Source ${id} has no valid secret: all its webhooks are rejected${until}.`
+      const since = Number.isFinite(last) ? last : null
+      return [{ ...ending, kind: 'source-secret-ended', severity: 'error', text, since }]
+    }
+    if (last <= now + notice) {
+      const text = `The last secret of source ${id} expires at ${utc(last)}. Its webhooks are rejected after that${until}.`
+      return [{ ...ending, severity: 'error', text }]
+    }
     if (next > now + notice) return []
-    return [
-      {
-        kind: 'source-secret-ends',
-        severity: 'warning',
-        text: `A secret of source ${id} expires at ${utc(next)}. Make sure that the sender signs with the other one.`,
-        since: null,
-        about,
-      },
-    ]
+    const text = `A secret of source ${id} expires at ${utc(next)}. Make sure that the sender signs with the other one.`
+    return [{ ...ending, severity: 'warning', text }]
   })
 }
 

@@ -5,16 +5,14 @@ import { translateError } from '../../storage/unavailable.ts'
 import {
   type Candidate,
   choose,
-  deleteJobs,
-  deleteResponses,
   type EventCandidate,
   isHeld,
-  jobsPerStep,
   pagesOf,
   type Removed,
   type RetentionSteps,
   type RetentionStore,
   type Step,
+  stepsByTime,
 } from './store.ts'
 
 /** Rows that one step examines. */
@@ -75,17 +73,7 @@ function stepsOver(client: PoolClient): RetentionSteps {
     removeProcessedMarkers: stepOf('event_queue', pages.eventQueue, deleteEventQueue),
     removeIdempotencyKeys: stepOf('idempotency_keys', pages.idempotencyKeys, deleteIdempotencyKey),
     removeRejected: stepOf('rejected_webhooks', pages.rejected, deleteRejected),
-    async removeResponses(_after, until) {
-      const responses = (await client.query(deleteResponses('$1'), [until])).rowCount ?? 0
-      return {
-        removed: { idempotent_responses: responses },
-        next: responses < jobsPerStep ? undefined : 0,
-      }
-    },
-    async removeJobs(_after, until) {
-      const jobs = (await client.query(deleteJobs('$1'), [until])).rowCount ?? 0
-      return { removed: { jobs }, next: jobs < jobsPerStep ? undefined : 0 }
-    },
+    ...stepsByTime(async (statement, until) => (await client.query(statement('$1'), [until])).rowCount ?? 0),
   }
 }
 

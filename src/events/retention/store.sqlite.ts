@@ -2,16 +2,14 @@ import type { SqliteDatabase } from '../../storage/database.ts'
 import type { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import {
   choose,
-  deleteJobs,
-  deleteResponses,
   isHeld,
-  jobsPerStep,
   pagesOf,
   type Candidate,
   type EventCandidate,
   type Removed,
   type RetentionStore,
   type Step,
+  stepsByTime,
 } from './store.ts'
 
 /** Rows that one step examines. */
@@ -82,18 +80,9 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
           step(pages.idempotencyKeys, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
         removeRejected: (after, until) =>
           step(pages.rejected, after, until, byStatement('rejected_webhooks', deleteRejected)),
-        async removeResponses(_after, until) {
-          const { changes } = await database.batch('work', (connection) =>
-            connection.run(deleteResponses('?'), [until]),
-          )
-          return { removed: { idempotent_responses: changes }, next: changes < jobsPerStep ? undefined : 0 }
-        },
-        async removeJobs(_after, until) {
-          const { changes } = await database.batch('work', (connection) =>
-            connection.run(deleteJobs('?'), [until]),
-          )
-          return { removed: { jobs: changes }, next: changes < jobsPerStep ? undefined : 0 }
-        },
+        ...stepsByTime((statement, until) =>
+          database.batch('work', (connection) => connection.run(statement('?'), [until]).changes),
+        ),
       })
       return true
     },

@@ -79,19 +79,34 @@ export const isHeld = `case when e.direction = 'received'
     or exists (select 1 from scheduled_events s where s.event = e.id and s.released_at is null and s.canceled_at is null) end`
 
 /** The most jobs, or responses, that one step removes. */
-export const jobsPerStep = 100
+const jobsPerStep = 100
 
-/** SQL with one parameter: the time until which the jobs must have ended. */
-export const deleteJobs = (placeholder: string): string =>
+/** SQL for both engines, with the time as its parameter. */
+type DeleteUntil = (placeholder: string) => string
+
+const deleteJobs: DeleteUntil = (placeholder) =>
   `delete from jobs where id in (
     select id from jobs where status <> 'running' and updated_at <= ${placeholder} order by id limit ${jobsPerStep}
   )`
 
-/** SQL with one parameter: the time until which the requests were made. */
-export const deleteResponses = (placeholder: string): string =>
+const deleteResponses: DeleteUntil = (placeholder) =>
   `delete from idempotent_responses where key_hash in (
     select key_hash from idempotent_responses where created_at <= ${placeholder} order by created_at limit ${jobsPerStep}
   )`
+
+/** The steps of tables without numbers. @param run runs a statement, and returns how many rows it deleted */
+export function stepsByTime(
+  run: (statement: DeleteUntil, until: number) => Promise<number>,
+): Pick<RetentionSteps, 'removeResponses' | 'removeJobs'> {
+  const stepOf = (table: RetainedTable, statement: DeleteUntil) => async (_after: number, until: number) => {
+    const count = await run(statement, until)
+    return { removed: { [table]: count }, next: count < jobsPerStep ? undefined : 0 }
+  }
+  return {
+    removeResponses: stepOf('idempotent_responses', deleteResponses),
+    removeJobs: stepOf('jobs', deleteJobs),
+  }
+}
 
 /** SQL for the start of a marker's retention: the end of the processing, or of the last attempt. */
 const doneAt = `case when q.status in ('processed', 'failed') then coalesce(q.processed_at, q.due_at) end`

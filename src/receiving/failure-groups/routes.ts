@@ -65,28 +65,27 @@ function countOf(which: RawBuilder<unknown>) {
   ) counted)`
 }
 
+interface Hour {
+  at: number
+  count: number
+}
+
 /** The hourly counts of groups since a time, by group, the oldest first. */
 async function readHours(
   reader: Queryable,
   ids: readonly string[],
   since: number,
-): Promise<Map<string, { at: number; count: number }[]>> {
-  const hours = new Map<string, { at: number; count: number }[]>()
-  if (ids.length === 0) return hours
+): Promise<Map<string, Hour[]>> {
+  if (ids.length === 0) return new Map()
   const rows = await reader
     .selectFrom('receiving_activity')
-    .select(['name', 'slot', 'count'])
+    .select(['name', 'slot as at', 'count'])
     .where('kind', '=', 'failure')
     .where('name', 'in', [...ids])
     .where('slot', '>=', since)
     .orderBy('slot')
     .execute()
-  for (const { name, slot, count } of rows) {
-    const found = hours.get(name)
-    if (found) found.push({ at: slot, count })
-    else hours.set(name, [{ at: slot, count }])
-  }
-  return hours
+  return Map.groupBy(rows, ({ name }) => name)
 }
 
 /** The newest failed or retried event of a group with its whole last error; else the newest that had failed. */
@@ -265,7 +264,7 @@ async function findGroup({ database }: ReceivingRouteParts, id: string): Promise
   return row
 }
 
-function viewGroup(row: CountedGroup, hours: readonly { at: number; count: number }[] = []) {
+function viewGroup(row: CountedGroup, hours: readonly Hour[] = []) {
   return {
     ...row,
     firstAt: isoTime(row.first_at),

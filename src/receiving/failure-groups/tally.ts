@@ -1,6 +1,6 @@
 import { Sums } from '../../runtime/delayed-writes.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { Activity, Companion } from '../activity.ts'
+import { type Activity, type Companion, laterOf } from '../activity.ts'
 import { createHash } from 'node:crypto'
 import { dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -101,12 +101,7 @@ async function addToGroup(tx: Tx, { group, count, firstAt, lastAt }: Waiting): P
     .onConflict((conflict) =>
       conflict.column('id').doUpdateSet((eb) => ({
         count: eb('failure_groups.count', '+', count),
-        last_at: eb
-          .case()
-          .when('failure_groups.last_at', '>', lastAt)
-          .then(eb.ref('failure_groups.last_at'))
-          .else(lastAt)
-          .end(),
+        last_at: laterOf('failure_groups.last_at'),
       })),
     )
     .execute()

@@ -153,16 +153,10 @@ async function insertSamples(tx: Tx, waiting: readonly Waiting[]): Promise<void>
   }
 }
 
-function rowOf(one: Waiting): Insertable<RejectedWebhooksTable> {
-  const { source, reason, detail, at, address, headers, signatureHeader, size, body } = one
+function rowOf({ headers, signatureHeader, body, ...row }: Waiting): Insertable<RejectedWebhooksTable> {
   return {
-    source,
-    reason,
-    detail,
-    at,
-    address,
+    ...row,
     headers: redactHeaders(headers, signatureHeader),
-    size,
     body: body && redactBody(body, storedBodyLimit),
   }
 }
