@@ -346,6 +346,19 @@ onEachEngine('keys of several columns', (engine) => {
     )
   })
 
+  test('on SQLite, rows with a null in their key are reported', async () => {
+    if (engine.name === 'postgres') return
+    await run(
+      sql`create table loose (tenant text, id integer, size integer not null, primary key (tenant, id))`,
+    )
+    const options = { ...common, path: '/loose', table: 'loose' }
+    await run(sql`insert into loose values ('a', 1, 0)`)
+    assert.equal((await check(options)).nullKeys, undefined)
+    await run(sql`insert into loose values ('a', null, 0), (null, 1, 0)`)
+    const { faults, nullKeys, list: checked } = await check(options)
+    assert.deepEqual([faults, nullKeys, checked.fields['id']!.nullable], [[], true, true])
+  })
+
   test('the client, its types, the catalogue and the OpenAPI document have the key', async () => {
     interface Lists {
       '/odd': {
