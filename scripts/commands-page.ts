@@ -12,7 +12,8 @@ export function commandsPage(head: string, table: (columns: string[], rows: stri
 
 function linesOf(command: Command, prefix: string): string[] {
   const name = `${prefix} ${command.name()}`
-  if (command.commands.length > 0) return command.commands.flatMap((one) => linesOf(one, name))
+  const below = command.commands.flatMap((one) => linesOf(one, name))
+  if (below.length > 0 && command.registeredArguments.length === 0) return below
   const parts = command.registeredArguments.map((argument) => {
     const text = argument.argChoices?.join('|') ?? `<${argument.name()}>`
     return argument.required ? ` ${text}` : ` [${text}]`
@@ -20,6 +21,7 @@ function linesOf(command: Command, prefix: string): string[] {
   const options = optionsOf(command)
   return [
     `### ${name}${parts.join('')}\n\n${sentence(command.description())}\n${options === '' ? '' : `\n${options}`}`,
+    ...below,
   ]
 }
 

@@ -1,14 +1,21 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
+import { ConfigurationError } from '../config/environment.ts'
+import { inspectConfiguration } from '../diagnostics/configuration.ts'
+import { readLists } from '../listing/declaration.ts'
 import {
   importFile,
   type ImportFormat,
-  type ImportKind,
   type ImportResult,
+  isImportKind,
+  targetOf,
 } from '../listing/importing/import-file.ts'
+import { type ListImportOptions, openListTarget } from '../listing/importing/list-target.ts'
+import { InvalidRecord } from '../listing/importing/target.ts'
+import type { ListDeclaration } from '../listing/list.ts'
 import { printable } from '../telemetry/printable.ts'
-import { CommandFailure, exitCodes } from './command-failure.ts'
+import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
@@ -17,45 +24,98 @@ import { interruptible, recordCommand, withDatabase } from './database.ts'
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
 
+export interface ImportCommandOptions {
+  format?: ImportFormat
+  dryRun?: boolean
+  upsert?: boolean
+  ignoreUnknown?: boolean
+  null?: string
+}
+
 /**
- * Imports a file. Bad lines are told on stderr and passed over. It can be run again: what is there already is updated.
- * Exit codes: 0 when every line was imported, 3 when bad ones were passed over and the others imported, 1 when the import
- * could not be done, 130 when Ctrl-C ended it.
+ * Imports a file into a list: of the service, or of the configuration module, by path or name. Bad lines are told on stderr and passed
+ * over. Exit codes: 0 when every line was imported, 3 when bad ones were passed over and the others imported, 1 when the import could not
+ * be done, 130 when Ctrl-C ended it.
  */
 export async function importCommand(
-  kind: ImportKind,
+  name: string,
   file: string,
-  options: { format?: ImportFormat },
+  options: ImportCommandOptions,
 ): Promise<void> {
-  const size = sizeOf(file)
-  const format = options.format ?? (/\.csv$/i.test(file) ? 'csv' : 'ndjson')
+  const size = file === '-' ? 0 : sizeOf(file)
+  const format = formatOf(file, options)
+  const { dryRun = false } = options
+  const list = isImportKind(name) ? undefined : await declaredList(name)
+  if (!list && (options.upsert || options.ignoreUnknown || options.null !== undefined))
+    throw new UsageFailure(
+      `--upsert, --ignore-unknown and --null are for declared lists: an import of ${name} updates existing rows and ignores unknown fields`,
+    )
+  const kind = list?.path ?? name
   const about = { kind, file: basename(file), format }
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {
+      const target = list
+        ? await openListTarget(database, list, listOptions(options))
+        : targetOf(name as Parameters<typeof targetOf>[0], database)
       // An import is many transactions. One that was killed has a beginning without an end.
-      await recordCommand(database, { action: 'import.started', detail: about })
+      if (!dryRun) await recordCommand(database, { action: 'import.started', detail: about })
       const progress = showProgress(size, 'bytes', false)
+      const began = performance.now()
       let told = 0
       const result = await importFile({
         database,
         clock: systemClock,
-        kind,
+        target,
         file,
         format,
+        dryRun,
         signal,
-        onProgress: (_rows, bytes) => progress.update(bytes),
+        onProgress: (rows, bytes) =>
+          progress.update(bytes, size, `${rows} rows, ${rate(rows, performance.now() - began)}/s`),
         onFault(line, why) {
           told += 1
           if (told <= mostTold) progress.say(printable(`${file}:${line}: ${why}`))
           else if (told === mostTold + 1) progress.say('… further bad lines are only counted')
         },
-      }).finally(() => progress.stop())
-      await recordCommand(database, { action: 'import.finished', detail: { ...about, ...result } })
-      print({ kind, ...result }, `${summary(kind, result)}\n`)
+      })
+        .catch((error: unknown) => {
+          if (error instanceof InvalidRecord)
+            throw new CommandFailure(`the header of ${file} ${error.message}`)
+          throw error
+        })
+        .finally(() => progress.stop())
+      if (!dryRun)
+        await recordCommand(database, { action: 'import.finished', detail: { ...about, ...result } })
+      print({ kind, dryRun, ...result }, `${summary(kind, result, dryRun)}\n`)
       const { interrupted, partly, done } = exitCodes
       process.exitCode = (!result.complete ? interrupted : result.faults > 0 ? partly : done).code
     }),
   )
+}
+
+function formatOf(file: string, { format }: ImportCommandOptions): ImportFormat {
+  if (format) return format
+  if (file === '-') throw new UsageFailure('standard input has no file extension: add --format csv or ndjson')
+  return /\.csv$/i.test(file) ? 'csv' : 'ndjson'
+}
+
+function listOptions(options: ImportCommandOptions): ListImportOptions {
+  const { upsert = false, ignoreUnknown = false, null: nulls = '' } = options
+  return { upsert, ignoreUnknown, nulls }
+}
+
+async function declaredList(name: string): Promise<ListDeclaration> {
+  const { config, faults } = await inspectConfiguration()
+  if (!config && faults.length > 0) throw new ConfigurationError(faults)
+  const lists = readLists(config?.listing)
+  const found = lists.find((list) => [list.path, list.path.slice(1), list.name].includes(name))
+  if (found) return found
+  const names = ['users', 'products', 'posts', ...lists.map(({ path }) => path)]
+  throw new CommandFailure(`there is no list ${name} to import into: use one of ${names.join(', ')}`)
+}
+
+function rate(rows: number, milliseconds: number): number {
+  return Math.round((rows / Math.max(1, milliseconds)) * 1_000)
 }
 
 function sizeOf(file: string): number {
@@ -65,9 +125,17 @@ function sizeOf(file: string): number {
   return stat.size
 }
 
-function summary(kind: ImportKind, { imported, faults, complete }: ImportResult): string {
-  const bad = faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'} skipped`
-  const end = complete ? '' : '; interrupted, run it again to import the rest'
-  const what = imported === 1 ? kind.slice(0, -1) : kind
-  return `${imported} ${what} imported${bad}${end}`
+function summary(kind: string, result: ImportResult, dryRun: boolean): string {
+  const { imported, inserted, updated, existing, faults, line, complete } = result
+  const bad =
+    faults === 0 ? '' : `, ${faults} bad ${faults === 1 ? 'line' : 'lines'}${dryRun ? '' : ' skipped'}`
+  const parts = { new: inserted, updated, 'existing left alone': existing }
+  const counts = Object.entries(parts).flatMap(([name, count]) => (count === 0 ? [] : [`${count} ${name}`]))
+  const of = kind.startsWith('/') ? 'rows' : kind
+  const what = `${imported} ${imported === 1 ? of.slice(0, -1) : of}`
+  const done = dryRun ? `dry run, nothing was written: ${what} would be imported` : `${what} imported`
+  const end = complete
+    ? ''
+    : `; interrupted after line ${line}, run it again to ${dryRun ? 'check' : 'import'} the rest`
+  return `${done}${bad}${counts.length === 0 ? '' : ` (${counts.join(', ')})`}${end}`
 }

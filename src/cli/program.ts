@@ -3,8 +3,8 @@ import { version } from '../runtime/version.ts'
 import { exitCodes } from './command-failure.ts'
 import type { AuditExportOptions } from './audit.ts'
 import type { InitOptions } from './init.ts'
-import type { ImportFormat } from '../listing/importing/import-file.ts'
 import type { ListsAction } from './lists.ts'
+import type { ImportCommandOptions } from './import.ts'
 import type { SvixImportOptions } from './import-svix.ts'
 import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
@@ -145,7 +145,11 @@ function dataCommands(program: Command): void {
     .action(async (file: string | undefined, options: { database: boolean }) =>
       (await import('./types.ts')).typesCommand(file, options),
     )
-  importCommands(program.command('import').description('import data from files or from another product'))
+  importCommands(
+    program
+      .command('import')
+      .description('import a list from NDJSON or CSV, as its export writes it; safe to run again'),
+  )
   program
     .command('audit')
     .description('the audit log')
@@ -157,21 +161,23 @@ function dataCommands(program: Command): void {
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
 }
 
-/** users, products, posts, svix */
+/** import itself, and svix */
 function importCommands(imports: Command): void {
-  for (const kind of ['users', 'products', 'posts'] as const)
-    imports
-      .command(kind)
-      .argument('<file>')
-      .description(`import ${kind} from NDJSON or CSV; safe to run again`)
-      .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
-      .addHelpText(
-        'after',
-        '\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
-      )
-      .action(async (file: string, options: { format?: ImportFormat }) =>
-        (await import('./import.ts')).importCommand(kind, file, options),
-      )
+  imports
+    .argument('<list>', '`users`, `products`, `posts`, or the path or name of a list that you declare')
+    .argument('<file>', '`-` for standard input')
+    .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
+    .option('--dry-run', 'check everything, also in the database, and write nothing')
+    .option('--upsert', 'update existing rows by key with the fields in the file')
+    .option('--ignore-unknown', 'skip columns that are not fields of the list, or that the table computes')
+    .option('--null <text>', 'the text of a null cell in CSV. Default: an empty cell')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  postern import products products.csv\n  postern import /orders orders.ndjson --upsert --dry-run\n\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
+    )
+    .action(async (list: string, file: string, options: ImportCommandOptions) =>
+      (await import('./import.ts')).importCommand(list, file, options),
+    )
   imports
     .command('svix')
     .description(
@@ -188,7 +194,10 @@ function importCommands(imports: Command): void {
       'after',
       '\nExample:\n  SVIX_AUTH_TOKEN=testsk_… postern import svix --from https://api.eu.svix.com --dry-run\n\nExit code: 0 when everything was imported, 3 when entries were skipped and all others imported.',
     )
-    .action(async (options: SvixImportOptions) => (await import('./import-svix.ts')).importSvix(options))
+    // Commander takes an option that `import` has, too, for one of `import`.
+    .action(async (_: unknown, command: Command) =>
+      (await import('./import-svix.ts')).importSvix(command.optsWithGlobals<SvixImportOptions>()),
+    )
 }
 
 function describeExitCodes(): string {

@@ -2,7 +2,8 @@ import { Presets, SingleBar } from 'cli-progress'
 import { isJson } from './output.ts'
 
 export interface Progress {
-  update(done: number, total?: number): void
+  /** @param note shown after the bar */
+  update(done: number, total?: number, note?: string): void
   /** A line that stays. */
   say(text: string): void
   /** Removes the bar, and prints how far it came, if the total is what the command prints. */
@@ -18,17 +19,18 @@ const interval = 10_000
  * @param final whether a line at the end tells how far it came; with `--json` it goes to stderr
  */
 export function showProgress(total: number, what: string, final = true): Progress {
-  let last = { done: 0, total }
-  const line = (): string => `${last.total > 0 ? `${last.done} of ${last.total}` : last.done} ${what}\n`
+  let last = { done: 0, total, note: '' }
+  const line = (): string =>
+    `${last.total > 0 ? `${last.done} of ${last.total}` : last.done} ${what}${after(last.note)}\n`
   // A bar without a total would say 0 of 0, and a small database is copied before its size is told.
   let bar = process.stderr.isTTY && total > 0 ? startBar(total, what) : undefined
   let next = performance.now() + interval
   return {
-    update(done, total = last.total) {
-      last = { done, total }
+    update(done, total = last.total, note = '') {
+      last = { done, total, note }
       if (process.stderr.isTTY && total > 0) bar ??= startBar(total, what)
       bar?.setTotal(total)
-      bar?.update(done)
+      bar?.update(done, { note: after(note) })
       if (bar || performance.now() < next) return
       next = performance.now() + interval
       process.stderr.write(line())
@@ -42,16 +44,20 @@ export function showProgress(total: number, what: string, final = true): Progres
   }
 }
 
+function after(note: string): string {
+  return note === '' ? '' : ` · ${note}`
+}
+
 function startBar(total: number, what: string): SingleBar {
   const bar = new SingleBar(
     {
-      format: `{bar} {value}/{total} ${what} · {eta_formatted} left`,
+      format: `{bar} {value}/{total} ${what} · {eta_formatted} left{note}`,
       clearOnComplete: true,
       hideCursor: true,
       stopOnComplete: false,
     },
     Presets.shades_classic,
   )
-  bar.start(total, 0)
+  bar.start(total, 0, { note: '' })
   return bar
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { KeyValue } from '../paging/cursor.ts'
+import { csvLine } from './csv-line.ts'
 import type { Presentation } from './expansion.ts'
 import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'
@@ -33,8 +34,7 @@ export async function* exportRows(
   }: { pages: Pages; presentation: Presentation; revision?: Revision | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const columns = columnsOf(query)
-  const nulls = query.parameters['null']
+  const lineOf = lineWriter(query, format)
   if (format === 'csv') yield csvHead(query)
   if (query.empty) return
   const checkAdvance = advanceCheck(query.list)
@@ -43,17 +43,7 @@ export async function* exportRows(
     const present = await presentation.of(query, rows)
     const revise = await revision?.()
     if (rows.length > 0)
-      yield rows
-        .map((row) => {
-          const item = revise ? revise(present(row)) : present(row)
-          return format === 'csv'
-            ? csvLine(
-                columns.map((name) => item[name]),
-                nulls,
-              )
-            : `${JSON.stringify(item)}\n`
-        })
-        .join('')
+      yield rows.map((row) => lineOf(revise ? revise(present(row)) : present(row))).join('')
     if (rows.length < batchSize) return
     key = keyOf(query, query.order, rows.at(-1)!)
     checkAdvance(key)
@@ -62,15 +52,31 @@ export async function* exportRows(
 
 /** The items of one page as text. */
 export function formatPage(query: Query, format: ExportFormat, items: readonly Item[]): string {
-  if (format === 'ndjson') return items.map((item) => `${JSON.stringify(item)}\n`).join('')
-  const [columns, nulls] = [columnsOf(query), query.parameters['null']]
-  const lines = items.map((item) =>
+  return (format === 'csv' ? csvHead(query) : '') + items.map(lineWriter(query, format)).join('')
+}
+
+/** Returns the function that writes an item as a line. */
+function lineWriter(query: Query, format: ExportFormat): (item: Item) => string {
+  if (format === 'ndjson') return (item) => `${JSON.stringify(item)}\n`
+  const { fields } = query.list
+  const columns = columnsOf(query).map((name) => ({ name, isJson: fields[name]?.type === 'json' }))
+  const nulls = query.parameters['null']
+  return (item) =>
     csvLine(
-      columns.map((name) => item[name]),
+      columns.map(({ name, isJson }) => (isJson ? jsonCell(item[name]) : item[name])),
       nulls,
-    ),
-  )
-  return csvHead(query) + lines.join('')
+    )
+}
+
+/** A JSON string whose text is JSON as well keeps its quotes, so that an import does not take it for the number or object. */
+function jsonCell(value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  try {
+    JSON.parse(value)
+    return JSON.stringify(value)
+  } catch {
+    return value
+  }
 }
 
 /** The format that an Accept header prefers to JSON (RFC 9110, section 12.5.1); `undefined` for JSON. */
@@ -107,32 +113,4 @@ function advanceCheck({ path }: ListDeclaration): (key: readonly KeyValue[]) => 
     batches += 1
     if (Number.isInteger(Math.log2(batches))) remembered = key
   }
-}
-
-/**
- * A text that a spreadsheet interprets as a formula (OWASP, CSV Injection), and the place in a text where a spreadsheet that does not
- * separate by commas sees such a cell: behind a semicolon, a tab or a line break. A dash that begins a line of prose is left alone,
- * because without a call or a reference to other programs it can do nothing.
- */
-const formula = /^[=+\-@\t\r\n＝＋－＠]/
-const formulaWithin = /([;\t\r\n])(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
-const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-/** One record of RFC 4180, with its line end. @param nulls the cell of null */
-export function csvLine(values: readonly unknown[], nulls = ''): string {
-  return `${values.map((value) => cell(value) || nulls).join(',')}\r\n`
-}
-
-/** A text that a spreadsheet would run as a formula gets an apostrophe before the formula, unless it is a number. */
-function cell(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
-  // As in PostgreSQL's COPY, an empty cell is null.
-  if (value === '') return '""'
-  const text = typeof value === 'string' ? value : JSON.stringify(value)
-  const guarded = text.replaceAll(formulaWithin, "$1'")
-  const harmless = formula.test(text) && !number.test(text) ? `'${guarded}` : guarded
-  return /[",;\t\r\n]/.test(harmless) || harmless !== harmless.trim()
-    ? `"${harmless.replaceAll('"', '""')}"`
-    : harmless
 }

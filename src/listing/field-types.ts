@@ -179,6 +179,13 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
 }
 
+/** What a text must be to be a value of a field, for an error. */
+export function allowedIn({ type, values }: Pick<Field, 'type' | 'values'>): string {
+  if (type === 'boolean') return '`true` or `false`'
+  if (values) return `one of ${values.join(', ')}`
+  return fieldTypes[type].form ?? 'a text without the character U+0000'
+}
+
 /**
  * The value of a column as the database stores it, from what `select` read. Cursors hold this value, and statements compare columns
  * with it. On SQLite it has the storage class of the row, because texts sort above all numbers, and BLOBs above all texts.

@@ -1,7 +1,7 @@
 import { Problem } from '../errors.ts'
 import type { KeyValue } from '../paging/cursor.ts'
 import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
-import { fieldTypes, words } from './field-types.ts'
+import { allowedIn, fieldTypes, words } from './field-types.ts'
 import { unreadable } from './parameters.ts'
 import {
   type AppliedFilter,
@@ -402,12 +402,11 @@ function effectOf(
 }
 
 /** What a filter's value must be, for an error. */
-function allowedValues({ kind }: Filter, { type, values }: Field): string {
-  if (takenBy[kind] === 'boolean' || type === 'boolean') return '`true` or `false`'
-  if (values) return `one of ${values.join(', ')}`
+function allowedValues({ kind }: Filter, field: Field): string {
+  if (takenBy[kind] === 'boolean') return allowedIn({ type: 'boolean' })
   if (kind === 'search') return 'a text with a letter or a digit, and without U+0000'
   if (partKinds.has(kind)) return `a text of at most ${maxLength} characters without U+0000`
-  return fieldTypes[type].form ?? 'a text without the character U+0000'
+  return allowedIn(field)
 }
 
 /** The kinds that find part of a text, and that a special index serves. */

@@ -65,13 +65,7 @@ describe('the audit log and all commands', () => {
         .execute()
     })
     await subscribe(service, { url: 'http://127.0.0.1:9/' })
-    const files = {
-      users: { provider: 'acme', providerId: 'bob', name: 'Bob' },
-      products: { id: 'p', name: 'Lamp', category: 'home', price: 1, stock: 1 },
-      posts: { _id: 'p', title: 'One', body: 'Text', author: 'Ada' },
-    }
-    for (const [kind, row] of Object.entries(files))
-      writeFileSync(join(folder, `${kind}.ndjson`), `${JSON.stringify(row)}\n`)
+    writeFileSync(join(folder, 'users.ndjson'), '{"provider":"acme","providerId":"bob","name":"Bob"}\n')
   })
 
   const run = (...args: string[]) =>
@@ -134,9 +128,7 @@ describe('the audit log and all commands', () => {
     'users export': ['user.exported', async () => ['users', 'export', userId]],
     'users delete': ['user.deleted', async () => ['users', 'delete', userId]],
     lists: ['list.counts_changed', async () => ['lists', 'repair']],
-    'import users': ['import.finished', async () => ['import', 'users', 'users.ndjson']],
-    'import products': ['import.finished', async () => ['import', 'products', 'products.ndjson']],
-    'import posts': ['import.finished', async () => ['import', 'posts', 'posts.ndjson']],
+    import: ['import.finished', async () => ['import', 'users', 'users.ndjson']],
     'import svix': ['import.finished', async () => ['import', 'svix', '--from', svix.url]],
     replay: ['replay.started', async () => ['replay', 'deliveries']],
   }
@@ -166,6 +158,7 @@ describe('the audit log and all commands', () => {
 function leavesOf(command: Command, path: readonly string[] = []): string[] {
   return command.commands.flatMap((below) => {
     const name = [...path, below.name()]
-    return below.commands.length === 0 ? [name.join(' ')] : leavesOf(below, name)
+    const isOne = below.commands.length === 0 || below.registeredArguments.length > 0
+    return [...(isOne ? [name.join(' ')] : []), ...leavesOf(below, name)]
   })
 }

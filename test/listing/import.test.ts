@@ -6,7 +6,12 @@ import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { importFile, type ImportKind, type ImportResult } from '../../src/listing/importing/import-file.ts'
+import {
+  importFile,
+  type ImportKind,
+  type ImportResult,
+  targetOf,
+} from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { each } from '../harness/fields.ts'
 import { onEachEngine } from '../harness/engines.ts'
@@ -36,7 +41,7 @@ onEachEngine('postern import', (engine) => {
     const result = await importFile({
       database,
       clock: systemClock,
-      kind,
+      target: targetOf(kind, database),
       file,
       format: name.endsWith('.csv') ? 'csv' : 'ndjson',
       onFault: (line, why) => told.push(`${line}: ${why}`),

@@ -7,7 +7,7 @@ import { each } from '#test/harness/fields.ts'
 import { onEachEngine } from '#test/harness/engines.ts'
 import { rowsOf } from '#test/harness/rows.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { importFile } from '../../src/listing/importing/import-file.ts'
+import { importFile, targetOf } from '../../src/listing/importing/import-file.ts'
 import { counts, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
@@ -53,7 +53,13 @@ onEachEngine('roles and imported users', (engine) => {
     await writeFile(file, `${JSON.stringify(line)}\n`)
     try {
       const { database } = site.service
-      const import_ = { database, clock: systemClock, kind: 'users', file, format: 'ndjson' } as const
+      const import_ = {
+        database,
+        clock: systemClock,
+        target: targetOf('users', database),
+        file,
+        format: 'ndjson',
+      } as const
       const quiet = {
         signal: new AbortController().signal,
         onProgress: () => undefined,

@@ -9,7 +9,7 @@ const tableOf = `
   where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
 const columnsOf = `
-  select a.attname as name, a.attnotnull as not_null, t.typtype::text as kind,
+  select a.attname as name, a.attnotnull as not_null, a.attgenerated <> '' as computed, t.typtype::text as kind,
     case when coalesce(base.typcategory, t.typcategory) = 'A' then 'array' else coalesce(base.typname, t.typname) end as type,
     case when coalesce(base.typtype, t.typtype) = 'b' and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators,
     case when coalesce(base.typcategory, t.typcategory) = 'A' or coalesce(base.typname, t.typname) = 'jsonb'
@@ -45,6 +45,7 @@ const indexesOf = `
 interface ColumnRow {
   name: string
   not_null: boolean
+  computed: boolean
   kind: string
   type: string
   labels: string[] | null
@@ -85,6 +86,7 @@ export async function inspectPostgresTable(
 
 function describeColumn({
   not_null,
+  computed,
   kind,
   type,
   labels,
@@ -96,6 +98,7 @@ function describeColumn({
   return {
     type: kind === 'e' ? 'enum' : type,
     nullable: !not_null,
+    computed,
     values: labels ?? undefined,
     loose: loose === true || operators !== null,
     collation: collation ?? undefined,

@@ -16,6 +16,8 @@ export interface TableColumn {
   array?: string | undefined
   /** How it compares texts: on SQLite `binary`, `nocase` or `rtrim`. */
   collation?: string | undefined
+  /** Whether the table computes its values. */
+  computed?: boolean
   /** On SQLite: the expression of the default value. */
   byDefault?: string | undefined
 }
@@ -64,6 +66,7 @@ interface ColumnRow {
   notnull: number
   dflt_value: string | null
   pk: number
+  hidden: number
 }
 interface IndexRow {
   name: string
@@ -90,7 +93,7 @@ async function inspectSqliteTable(
   )
   if (!found) return undefined
   const columns = connection.all<ColumnRow>(
-    'select name, type, "notnull", dflt_value, pk from pragma_table_xinfo(?)',
+    'select name, type, "notnull", dflt_value, pk, hidden from pragma_table_xinfo(?)',
     [name],
   )
   const collations = collationsOf(connection, name, columns)
@@ -128,13 +131,18 @@ function collationsOf(connection: Connection, table: string, columns: readonly C
   return found.map((equal) => sqliteCollations[equal]!)
 }
 
-function describeColumn({ type, notnull, pk, dflt_value }: ColumnRow, collation: string): TableColumn {
+function describeColumn(
+  { type, notnull, pk, dflt_value, hidden }: ColumnRow,
+  collation: string,
+): TableColumn {
   const affinity = affinityOf(type)
   return {
     type: affinity,
     collation,
     nullable: notnull === 0 && pk === 0,
     byDefault: dflt_value ?? undefined,
+    // 1 is a hidden column of a virtual table.
+    computed: hidden > 1,
     // A column without an affinity distinguishes the text 5 from the number 5.
     loose: collation !== 'binary' || affinity === 'blob',
   }

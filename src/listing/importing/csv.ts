@@ -1,3 +1,5 @@
+import { withoutGuard } from '../csv-line.ts'
+
 /** The lines of a file without their line feeds. A line that is longer than a record may be is not held in memory. */
 export async function* splitLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer | 'too long'> {
   let parts: Buffer[] = []
@@ -48,20 +50,37 @@ interface Line {
 }
 
 /** The fields of a record, in Latin-1, and its last line; or the fault of a line. */
-type RawRecord = { line: number; lastLine: number; fields: string[] } | { line: number; fault: string }
+type RawRecord =
+  | { line: number; lastLine: number; fields: (string | null)[] }
+  | { line: number; fault: string }
 
 const byteOrderMark = '\u00ef\u00bb\u00bf'
 
+export interface CsvOptions {
+  /** Gets the names of the columns, and may throw. */
+  checkHeader?: (names: readonly string[]) => void
+  /** The text of a cell without quotes that is null. Default: no cell is null. */
+  nulls?: string
+  /** Whether to remove the apostrophes that an export adds to formulas. */
+  guarded?: boolean
+}
+
 /** Reads CSV (RFC 4180) whose first record names the columns. Empty lines are skipped, but numbered. */
-export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {
+export async function* readCsv(
+  chunks: AsyncIterable<Buffer>,
+  { checkHeader, nulls, guarded = false }: CsvOptions = {},
+): AsyncGenerator<FileRecord> {
   const lines = new Lines(chunks)
   let columns: string[] | undefined
   for (let line = await lines.next(); line; line = await lines.next()) {
     if (line.text === '' || line.text === '\r') continue
-    const record = await readRecord(line, lines)
+    const record = await readRecord(line, lines, columns && nulls)
     if ('fault' in record) yield record
-    else if (columns) yield nameFields(record, columns)
-    else columns = record.fields.map((field) => Buffer.from(field, 'latin1').toString().trim())
+    else if (columns) yield nameFields(record, columns, guarded)
+    else {
+      columns = record.fields.map((field) => Buffer.from(field!, 'latin1').toString().trim())
+      checkHeader?.(columns)
+    }
   }
 }
 
@@ -69,8 +88,8 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>): AsyncGenerator<Fi
  * Reads the record that begins with a line. If a quote in it is not closed, the line after the quote begins the next record: a quote
  * too many would otherwise make one text of the rest of the file.
  */
-async function readRecord(first: Line, lines: Lines): Promise<RawRecord> {
-  const record = new CsvRecord()
+async function readRecord(first: Line, lines: Lines, nulls?: string): Promise<RawRecord> {
+  const record = new CsvRecord(nulls)
   const read: Line[] = []
   let length = 0
   let state: ReturnType<CsvRecord['read']> = 'open'
@@ -120,16 +139,21 @@ class Lines {
 }
 
 function nameFields(
-  { line, lastLine, fields }: Extract<RawRecord, { fields: string[] }>,
+  { line, lastLine, fields }: Extract<RawRecord, { lastLine: number }>,
   columns: readonly string[],
+  guarded: boolean,
 ): FileRecord {
   if (fields.length !== columns.length) {
     const end = lastLine > line ? `, up to line ${lastLine}` : ''
     return { line, fault: `has ${fields.length} fields instead of ${columns.length}${end}` }
   }
   try {
-    const entries = columns.map((name, index) => [name, decodeField(fields[index]!)])
-    return { line, fields: Object.fromEntries(entries) as Record<string, string> }
+    const texts = fields.map((field) => field && decodeField(field))
+    const entries = columns.map((name, index) => [
+      name,
+      guarded && texts[index] ? withoutGuard(texts[index]) : texts[index],
+    ])
+    return { line, fields: Object.fromEntries(entries) as Record<string, string | null> }
   } catch {
     return { line, fault: 'is not UTF-8' }
   }
@@ -141,11 +165,17 @@ function decodeField(latin1: string): string {
 
 /** A record of CSV (RFC 4180) that is read line by line: a field in quotes may hold line ends. */
 class CsvRecord {
-  readonly fields: string[] = []
+  readonly fields: (string | null)[] = []
   /** The number of the line on which the last field in quotes began. */
   quoteLine = 0
   /** The text so far of a field whose closing quote has not been read. */
   #open: string | undefined
+  readonly #nulls: string | undefined
+
+  /** @param nulls the text of null */
+  constructor(nulls?: string) {
+    this.#nulls = nulls === undefined ? undefined : Buffer.from(nulls).toString('latin1')
+  }
 
   /**
    * Reads the next line, without its line feed.
@@ -162,10 +192,10 @@ class CsvRecord {
       if (this.#open === undefined) {
         const comma = line.indexOf(',', position)
         if (comma < 0) {
-          this.fields.push(line.slice(position).replace(/\r$/, ''))
+          this.#push(line.slice(position).replace(/\r$/, ''))
           return 'complete'
         }
-        this.fields.push(line.slice(position, comma))
+        this.#push(line.slice(position, comma))
         position = comma + 1
         continue
       }
@@ -181,6 +211,10 @@ class CsvRecord {
       if (line[end + 1] === ',') continue
       return /^\r?$/.test(line.slice(end + 1)) ? 'complete' : 'invalid'
     }
+  }
+
+  #push(bare: string): void {
+    this.fields.push(bare === this.#nulls ? null : bare)
   }
 }
 

@@ -1,171 +1,226 @@
 import { createReadStream } from 'node:fs'
-import { type Clock, sleep } from '../../runtime/clock.ts'
-import { InvalidTime, timeOf } from '../../paging/time.ts'
-import type { Database, Tx } from '../../storage/database.ts'
-import { isUniqueViolation, StorageUnavailable } from '../../storage/unavailable.ts'
-import { readCsv, decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
-import { createCheck, type ImportTarget, InvalidRecord, readTexts } from './target.ts'
-import { ImportedUser, userTarget } from './users.ts'
+import { sql } from 'kysely'
 import { Type } from 'typebox'
-import type { ProductsTable } from '../../storage/tables.ts'
-import {
-  columnsOf,
-  idField,
-  type ItemBody,
-  type ItemRow,
-  writablePosts,
-  writableProducts,
-  type WritableList,
-} from '../writing/routes.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
-
-/** A row to import, and whether its record has a `createdAt`. Without one, an existing row keeps its own. */
-interface ImportedItem {
-  values: ItemRow
-  hasTime: boolean
-}
+import { parseExactly } from '../../json/exact.ts'
+import { InvalidTime, timeOf } from '../../paging/time.ts'
+import { sleep } from '../../runtime/clock.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import type { Engine } from '../../storage/query-runner.ts'
+import { isUniqueViolation, mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
+import { columnsOf, idField, writablePosts, writableProducts, type WritableList } from '../writing/routes.ts'
+import { readCsv, decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
+import { type ColumnValues, saveRows } from './rows.ts'
+import { createCheck, type ImportTarget, InvalidRecord, type SavedRows } from './target.ts'
+import { userTarget } from './users.ts'
 
 /** Imports into a table whose rows can also be written over HTTP, by the same rules. Without ids, a second run would import all again. */
-function itemImport({ list, New }: WritableList) {
-  const schema = Type.Object({ ...New.properties, [list.key[0]!]: idField })
-  const check = createCheck(schema)
-  const target: ImportTarget<ImportedItem> = {
-    read(fields, now) {
-      const item = check(fields) as ItemBody
-      const values = { created_at: timeOf(now), ...columnsOf(list, item) } as ItemRow
-      return { values, hasTime: item.createdAt !== undefined }
-    },
-    keyOf: ({ values }) => values.id,
-    async save(tx, rows) {
-      for (const hasTime of [true, false]) {
-        const values = rows.filter((row) => row.hasTime === hasTime).map((row) => row.values)
-        if (values.length > 0) await upsert(tx, list.table, values, hasTime)
-      }
-    },
+function itemTarget({ list, New }: WritableList, engine: Engine): ImportTarget<ColumnValues> {
+  const check = createCheck(Type.Object({ ...New.properties, [list.key[0]!]: idField }))
+  return {
+    read: (fields, _now, isText) => columnsOf(list, check(fields, isText)),
+    keyOf: ({ id }) => String(id),
+    save: (tx, rows, now) =>
+      saveRows(
+        tx,
+        // Without a `createdAt` in the file, an existing row keeps its own.
+        { engine, table: list.table, key: ['id'], upsert: true, defaults: { created_at: timeOf(now) } },
+        rows,
+      ),
   }
-  return { schema, target: target as ImportTarget<unknown> }
-}
-
-async function upsert(tx: Tx, name: string, rows: readonly ItemRow[], hasTime: boolean): Promise<void> {
-  // Kysely has no type for a table that is a variable. The columns are those of the rows.
-  const table = name as 'products'
-  const columns = Object.keys(rows[0]!) as (keyof ProductsTable)[]
-  const changed = columns.filter((column) => column !== 'id' && (hasTime || column !== 'created_at'))
-  await tx
-    .insertInto(table)
-    .values(rows as readonly ProductsTable[])
-    .onConflict((conflict) =>
-      conflict
-        .column('id')
-        .doUpdateSet((eb) =>
-          Object.fromEntries(changed.map((column) => [column, eb.ref(`excluded.${column}`)])),
-        ),
-    )
-    .execute()
 }
 
 /** Rows in one transaction, for which the writers of a running service wait. */
 const batchSize = 500
+/** Bytes of a file in one transaction, about. */
+const batchBytes = 4 * 1024 * 1024
+/** Milliseconds for one batch, of which every row may be one that the database rejects. */
+const timeLimit = 60_000
 /** Attempts for each batch while the database is busy or unavailable, and the milliseconds between them. */
 const attempts = 5
 const pause = 1_000
 
 const targets = {
-  users: { schema: ImportedUser, target: userTarget as ImportTarget<unknown> },
-  products: itemImport(writableProducts),
-  posts: itemImport(writablePosts),
+  users: () => userTarget,
+  products: (engine: Engine) => itemTarget(writableProducts, engine),
+  posts: (engine: Engine) => itemTarget(writablePosts, engine),
 }
 export type ImportKind = keyof typeof targets
+
+export function isImportKind(name: string): name is ImportKind {
+  return Object.hasOwn(targets, name)
+}
+
+/** The target of a list of the service. */
+export function targetOf(kind: ImportKind, { engine }: Pick<Database, 'engine'>): ImportTarget<unknown> {
+  return targets[kind](engine)
+}
 
 export type ImportFormat = 'ndjson' | 'csv'
 
 interface ImportOptions extends Pick<ModuleParts, 'database' | 'clock'> {
-  kind: ImportKind
+  target: ImportTarget<unknown>
+  /** `-` is the standard input. */
   file: string
   format: ImportFormat
-  /** Called for each line that is skipped, with the reason. */
+  /** Whether to check everything, also in the database, and write nothing. */
+  dryRun?: boolean
+  /** Called for each line that is skipped, in the order of the file, with the reason. */
   onFault: (line: number, why: string) => void
-  /** Called after each batch with the rows imported and the bytes read so far. */
+  /** Called after each batch with the rows saved and the bytes read so far. */
   onProgress: (rows: number, bytes: number) => void
   /** When it is aborted, the import ends after the current batch. */
   signal?: AbortSignal
 }
 
-export interface ImportResult {
+export interface ImportResult extends SavedRows {
+  /** Rows that were inserted or updated. */
   imported: number
   faults: number
+  /** The last line whose record is saved or skipped. */
+  line: number
   /** False if the signal ended the import. */
   complete: boolean
 }
 
-/** Imports a file record by record. Existing rows are updated, so that an import can be repeated. */
+interface Fault {
+  line: number
+  why: string
+}
+
+/** A record of the batch that is being collected. */
+interface Collected {
+  line: number
+  row: unknown
+}
+
+/**
+ * Imports a file record by record, in one transaction for each batch, so that an import can be repeated.
+ * @throws InvalidRecord for a header that cannot be imported
+ */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
-  const { database, clock, kind, file, format, onFault, onProgress, signal } = options
-  const { schema, target } = targets[kind]
-  const stream = createReadStream(file, { highWaterMark: 256 * 1024 })
-  const records = format === 'csv' ? readCsv(stream) : readNdjson(stream)
-  const result: ImportResult = { imported: 0, faults: 0, complete: true }
-  let batch = new Map<string, unknown>()
-  let taken = 0
+  const { clock, target, file, format, signal } = options
+  const stream = file === '-' ? process.stdin : createReadStream(file, { highWaterMark: 256 * 1024 })
+  const isText = format === 'csv'
+  const records = isText ? readCsv(stream, target.csv) : readNdjson(stream)
+  const result = { imported: 0, inserted: 0, updated: 0, existing: 0, faults: 0, line: 0, complete: true }
+  const batch = new Map<string, Collected>()
+  let faults: Fault[] = []
+  let bytes = 0
 
   const flush = async (): Promise<void> => {
-    if (taken > 0) await save(database, clock, target, [...batch.values()])
-    result.imported += taken
-    batch = new Map()
-    taken = 0
-    onProgress(result.imported, stream.bytesRead)
+    if (batch.size > 0) {
+      const saved = await saveBatch(options, [...batch.values()])
+      for (const count of ['inserted', 'updated', 'existing'] as const) result[count] += saved[count]
+      result.imported = result.inserted + result.updated
+      faults.push(...saved.faults)
+    }
+    for (const { line, why } of faults.toSorted((one, other) => one.line - other.line))
+      options.onFault(line, why)
+    result.faults += faults.length
+    batch.clear()
+    faults = []
+    bytes = stream.bytesRead
+    options.onProgress(result.imported + result.existing, bytes)
   }
   try {
     for await (const record of records) {
-      let fault = 'fault' in record ? record.fault : undefined
-      if ('fields' in record) {
-        try {
-          const fields = format === 'csv' ? readTexts(schema, record.fields) : record.fields
-          const row = target.read(fields, clock.now())
-          batch.set(target.keyOf(row), row)
-          taken += 1
-        } catch (error) {
-          fault = faultOf(error)
-        }
-      }
-      if (fault !== undefined) {
-        result.faults += 1
-        onFault(record.line, fault)
-      }
-      if (taken === batchSize) await flush()
+      const read = readRecord(record, target, clock.now(), isText)
+      const key = 'row' in read ? target.keyOf(read.row) : undefined
+      // One statement cannot write a row twice.
+      if (key !== undefined && batch.has(key)) await flush()
+      if ('row' in read) batch.set(key!, read)
+      else faults.push(read)
+      result.line = record.line
+      if (batch.size + faults.length >= batchSize || stream.bytesRead - bytes >= batchBytes) await flush()
       if (signal?.aborted) {
         result.complete = false
         break
       }
     }
     await flush()
+    if (!options.dryRun && result.inserted > 0 && target.finish)
+      await options.database.transaction((tx) => target.finish!(tx), { priority: 'work' })
   } finally {
     stream.destroy()
   }
   return result
 }
 
-function faultOf(error: unknown): string {
-  if (error instanceof InvalidRecord) return error.message
-  if (error instanceof InvalidTime) return `createdAt ${error.message}`
-  throw error
+function readRecord(
+  record: FileRecord,
+  target: ImportTarget<unknown>,
+  now: number,
+  isText: boolean,
+): Collected | Fault {
+  const { line } = record
+  if ('fault' in record) return { line, why: record.fault }
+  try {
+    return { line, row: target.read(record.fields, now, isText) }
+  } catch (error) {
+    if (error instanceof InvalidRecord) return { line, why: error.message }
+    if (error instanceof InvalidTime) return { line, why: `createdAt ${error.message}` }
+    throw error
+  }
 }
 
-async function save(
-  database: Database,
-  clock: Clock,
-  target: ImportTarget<unknown>,
-  rows: readonly unknown[],
-): Promise<void> {
+type Saved = SavedRows & { faults: Fault[] }
+
+async function saveBatch(
+  { database, clock, target, dryRun = false }: ImportOptions,
+  batch: readonly Collected[],
+): Promise<Saved> {
   for (let attempt = 1; ; attempt += 1) {
+    const transaction = database.begin({ priority: 'work', timeLimit })
     try {
-      return await database.transaction((tx) => target.save(tx, rows, clock.now()), { priority: 'work' })
+      await target.begin?.(transaction.tx)
+      if (target.rejection) await sql`savepoint postern_import`.execute(transaction.tx)
+      const saved = await saveAccepted(transaction.tx, target, batch, clock.now())
+      if (!dryRun) await transaction.commit()
+      return saved
     } catch (error) {
       // A concurrent writer, such as a sign-in, has inserted one of these rows. The next attempt updates it.
-      const isTransient = error instanceof StorageUnavailable || isUniqueViolation(error)
+      const isTransient =
+        error instanceof StorageUnavailable || isUniqueViolation(error) || mayRunAgain(error)
       if (!isTransient || attempt === attempts) throw error
-      await sleep(clock, pause)
+    } finally {
+      await transaction.rollback()
     }
+    await sleep(clock, pause)
+  }
+}
+
+/**
+ * Saves the rows that the database accepts, from a savepoint up to a new one. It finds the others by saving half of the rows at a time.
+ */
+async function saveAccepted(
+  tx: Tx,
+  target: ImportTarget<unknown>,
+  batch: readonly Collected[],
+  now: number,
+): Promise<Saved> {
+  const rows = batch.map(({ row }) => row)
+  if (!target.rejection) return { ...(await target.save(tx, rows, now)), faults: [] }
+  try {
+    const saved = await target.save(tx, rows, now)
+    await sql`release savepoint postern_import`.execute(tx)
+    await sql`savepoint postern_import`.execute(tx)
+    return { ...saved, faults: [] }
+  } catch (error) {
+    const why = target.rejection(error)
+    if (why === undefined) throw error
+    await sql`rollback to savepoint postern_import`.execute(tx)
+    if (batch.length === 1)
+      return { inserted: 0, updated: 0, existing: 0, faults: [{ line: batch[0]!.line, why }] }
+  }
+  const middle = batch.length >> 1
+  const first = await saveAccepted(tx, target, batch.slice(0, middle), now)
+  const second = await saveAccepted(tx, target, batch.slice(middle), now)
+  return {
+    inserted: first.inserted + second.inserted,
+    updated: first.updated + second.updated,
+    existing: first.existing + second.existing,
+    faults: [...first.faults, ...second.faults],
   }
 }
 
@@ -182,23 +237,13 @@ async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRe
 function readLine(line: number, bytes: Buffer): FileRecord {
   let value: unknown
   try {
-    value = parse(decodeUtf8(bytes))
+    value = parseExactly(decodeUtf8(bytes))
   } catch (error) {
+    // The reviver of parseExactly is called for each level from within the one above it.
+    if (error instanceof RangeError) return { line, fault: 'is nested too deeply' }
     return { line, fault: error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8' }
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { line, fault: 'is not a JSON object' }
   return { line, fields: value as Record<string, unknown> }
-}
-
-const longNumber = /\d{16}/
-
-/** A `providerId` may be a number beyond 2^53. It is read as a text, because rounding could make two ids equal. */
-function parse(json: string): unknown {
-  if (!longNumber.test(json)) return JSON.parse(json)
-  return JSON.parse(json, (key, value: unknown, context?: { source?: string }) =>
-    key === 'providerId' && !Number.isSafeInteger(value) && /^-?\d+$/.test(context?.source ?? '')
-      ? context?.source
-      : value,
-  )
 }

@@ -1,16 +1,41 @@
 import type { Static, TObject } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { isDecimal } from '../../paging/parameters.ts'
+import { isRawNumber } from '../../json/exact.ts'
 import type { Tx } from '../../storage/database.ts'
+import type { CsvOptions } from './csv.ts'
 
 /** A table that files are imported into. */
 export interface ImportTarget<Row> {
-  /** Turns a record into a row. @throws InvalidRecord, or InvalidTime for its `createdAt`. */
-  read(fields: Readonly<Record<string, unknown>>, now: number): Row
-  /** Identifies the row. Of several records with one key in a batch, the last one is imported. */
+  csv?: CsvOptions
+  /**
+   * Turns a record into a row.
+   * @param now milliseconds since 1970
+   * @param isText whether all values are texts or null, because the file is CSV
+   * @throws InvalidRecord, or InvalidTime for its `createdAt`
+   */
+  read(fields: Readonly<Record<string, unknown>>, now: number, isText?: boolean): Row
+  /** Identifies the row. */
   keyOf(row: Row): string
-  /** Inserts new rows and updates existing ones. The keys of `rows` differ. */
-  save(tx: Tx, rows: readonly Row[], now: number): Promise<void>
+  /** Saves rows whose keys differ. @param now milliseconds since 1970 */
+  save(tx: Tx, rows: readonly Row[], now: number): Promise<SavedRows>
+  /**
+   * Why the database rejects a row; `undefined` for errors that are not because of its values. With this function, the rows of a batch
+   * that are rejected are found one by one, and the others are saved.
+   */
+  rejection?(error: unknown): string | undefined
+  /** Called at the beginning of each transaction. */
+  begin?(tx: Tx): Promise<unknown>
+  /** Called once after the last batch. */
+  finish?(tx: Tx): Promise<void>
+}
+
+/** Numbers of rows. */
+export interface SavedRows {
+  inserted: number
+  updated: number
+  /** Left as they were. */
+  existing: number
 }
 
 /** A record that cannot be imported. The message begins with the name of the field. */
@@ -22,10 +47,7 @@ export class InvalidRecord extends Error {
  * Converts the texts of a CSV record to the types of the schema: decimal numbers for number fields, and no value for an empty
  * optional field, or null if the field may be null. A text that cannot be converted stays a text, which the schema then refuses.
  */
-export function readTexts(
-  schema: TObject,
-  fields: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
+function readTexts(schema: TObject, fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const required = new Set<string>(schema.required)
   const read = Object.entries(fields).map(([name, value]): [string, unknown] => {
     const { type, anyOf }: { type?: string; anyOf?: readonly { type?: string }[] } =
@@ -39,15 +61,21 @@ export function readTexts(
   return Object.fromEntries(read.filter(([, value]) => value !== undefined))
 }
 
-/** Returns the function that selects the schema's fields of a record, and throws InvalidRecord if they do not match the schema. */
+/** A number that may have been preserved as text. */
+function plainNumber(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && isRawNumber(value) ? Number(value.rawJSON) : value
+}
+
+/** Returns the function that selects the schema's fields of a record, and throws InvalidRecord if they do not match the schema. @param isText see ImportTarget */
 export function createCheck<S extends TObject>(
   schema: S,
-): (fields: Readonly<Record<string, unknown>>) => Static<S> {
+): (fields: Readonly<Record<string, unknown>>, isText?: boolean) => Static<S> {
   const names = Object.keys(schema.properties)
   const validator = Compile(schema)
-  return (fields) => {
+  return (given, isText = false) => {
+    const fields = isText ? readTexts(schema, given) : given
     const own = Object.fromEntries(
-      names.filter((name) => Object.hasOwn(fields, name)).map((name) => [name, fields[name]]),
+      names.filter((name) => Object.hasOwn(fields, name)).map((name) => [name, plainNumber(fields[name])]),
     )
     if (validator.Check(own)) return own
     const [error] = validator.Errors(own)

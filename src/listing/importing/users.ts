@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
+import { isRawNumber } from '../../json/exact.ts'
 import type { Tx } from '../../storage/database.ts'
 import { boundedText } from '../writing/routes.ts'
 import { createCheck, type ImportTarget } from './target.ts'
@@ -33,11 +34,8 @@ const check = createCheck(ImportedUser)
 
 /** The pair (provider, providerId) is the key. A user with this identity is updated; otherwise one is created. */
 export const userTarget: ImportTarget<Row> = {
-  read(fields) {
-    const { providerId: given } = fields
-    // The ids of some providers are numbers. A sign-in stores their digits, and so does an import.
-    const asText = Number.isSafeInteger(given) ? { ...fields, providerId: String(given) } : fields
-    const { email, name, provider, providerId } = check(asText)
+  read(fields, _now, isText) {
+    const { email, name, provider, providerId } = check(withDigits(fields), isText)
     return { email, name, provider, provider_id: providerId }
   },
   keyOf: ({ provider, provider_id }) => JSON.stringify([provider, provider_id]),
@@ -50,7 +48,17 @@ export const userTarget: ImportTarget<Row> = {
       else await update(tx, identity, row, now)
     }
     if (created.length > 0) await create(tx, created, now)
+    return { inserted: created.length, updated: rows.length - created.length, existing: 0 }
   },
+}
+
+/** The ids of some providers are numbers, also beyond 2^53. A sign-in stores their digits, and so does an import. */
+function withDigits(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { providerId: given } = fields
+  const raw = typeof given === 'object' && given !== null && isRawNumber(given) ? given.rawJSON : undefined
+  const number = raw === undefined ? given : Number(raw)
+  if (Number.isSafeInteger(number)) return { ...fields, providerId: String(number) }
+  return raw !== undefined && /^-?\d+$/.test(raw) ? { ...fields, providerId: raw } : fields
 }
 
 async function findIdentities(tx: Tx, rows: readonly Row[]): Promise<Map<string, Identity>> {
