@@ -188,7 +188,7 @@ const numbers = new Set([21, 23, 700, 701])
 class RowsQuery extends pg.Query {
   declare callback: Callback<RowValue[][]>
   declare name: string | undefined
-  readonly #rows: RowValue[][] = []
+  #rows: RowValue[][] = []
   /** Indexes of the columns that are numbers. */
   #numeric: number[] = []
 
@@ -218,7 +218,10 @@ class RowsQuery extends pg.Query {
   }
 
   handleReadyForQuery(): void {
-    this.callback(null, this.#rows)
+    const rows = this.#rows
+    // The garbage collector keeps queries with a time limit longer than their rows are needed: a timer refers to them.
+    this.#rows = []
+    this.callback(null, rows)
   }
 }
 
