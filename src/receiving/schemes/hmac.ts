@@ -46,25 +46,27 @@ export interface HmacOptions extends TimedOptions, PlacedOptions {
  * @throws TypeError if the options contradict each other.
  */
 export function hmac(options: HmacOptions): Scheme {
-  const { mediaTypes, signed = '{body}' } = options
-  if (!signed.includes('{body}')) throw new TypeError('hmac: `signed` must contain {body}')
-  const isTimed = options.timestampHeader !== undefined || options.pairs?.timestamp !== undefined
-  if (isTimed !== signed.includes('{timestamp}'))
-    throw new TypeError('hmac: a time needs {timestamp} in `signed`, and {timestamp} needs a time')
+  const signed = readSigned('hmac', options)
   return createScheme({
     name: 'hmac',
     options,
-    mediaTypes,
-    signatureHeader: options.header.toLowerCase(),
-    signs: describe(options, signed),
-    check: hmacCheck({
-      ...options,
-      header: options.header.toLowerCase(),
-      timestampHeader: options.timestampHeader?.toLowerCase(),
-      template: signed,
-    }),
+    mediaTypes: options.mediaTypes,
+    signatureHeader: signed.header,
+    signs: describe(options, signed.template),
+    check: hmacCheck(signed),
     read: placedReader(options),
   })
+}
+
+/** Reads how a sender signs. @throws TypeError if the options contradict each other */
+export function readSigned<Options extends Signed & { signed?: string }>(scheme: string, options: Options) {
+  const { header, timestampHeader, pairs, signed = '{body}' } = options
+  if (!signed.includes('{body}')) throw new TypeError(`${scheme}: \`signed\` must contain {body}`)
+  const isTimed = timestampHeader !== undefined || pairs?.timestamp !== undefined
+  if (isTimed !== signed.includes('{timestamp}'))
+    throw new TypeError(`${scheme}: a time needs {timestamp} in \`signed\`, and {timestamp} needs a time`)
+  const lower = { header: header.toLowerCase(), timestampHeader: timestampHeader?.toLowerCase() }
+  return { ...options, ...lower, template: signed }
 }
 
 /** How the sender signs, for the steps of its set-up. */

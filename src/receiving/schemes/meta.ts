@@ -1,15 +1,6 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { parseExactly } from '../../json/exact.ts'
-import {
-  bodyDigest,
-  eventsOf,
-  fromObject,
-  identify,
-  isObject,
-  type JsonObject,
-  readJson,
-  valueAt,
-} from './body.ts'
+import { bodyDigest, eventsOf, fromObject, identify, type JsonObject, readJson, valueAt } from './body.ts'
 import { hmacCheck } from './hmac.ts'
 import {
   type Accepted,
@@ -98,12 +89,7 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 function commonField(entries: unknown): string | undefined {
-  const changes = Array.isArray(entries)
-    ? entries.flatMap((entry: unknown) =>
-        isObject(entry) && Array.isArray(entry['changes']) ? (entry['changes'] as unknown[]) : [],
-      )
-    : []
-  const fields = new Set(changes.map((change) => (isObject(change) ? change['field'] : undefined)))
-  const [field] = fields
-  return fields.size === 1 && typeof field === 'string' && field !== '' ? field : undefined
+  const changes = listOf(entries).flatMap((entry) => listOf(valueAt(entry, 'changes')))
+  const [field, ...others] = new Set(changes.map((change) => valueAt(change, 'field')))
+  return others.length === 0 && typeof field === 'string' && field !== '' ? field : undefined
 }

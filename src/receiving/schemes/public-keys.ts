@@ -17,7 +17,7 @@ import {
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest, ed25519Key } from './digest.ts'
-import { type Signed, signedCheck } from './hmac.ts'
+import { readSigned, type Signed, signedCheck } from './hmac.ts'
 import {
   answerEmpty,
   answerJson,
@@ -181,51 +181,37 @@ const lifetime = 3_600_000
  * @throws TypeError if the options contradict each other, or the key is of another algorithm.
  */
 export function publicKey(options: PublicKeyOptions): Scheme {
-  const { algorithm, key, url, signed = '{body}', header, mediaTypes } = options
+  const { algorithm, key, url, encoding = 'base64' } = options
   if ((key === undefined) === (url === undefined))
     throw new TypeError('publicKey: declare either `key` or `url`')
-  if (!signed.includes('{body}')) throw new TypeError('publicKey: `signed` must contain {body}')
-  const isTimed = options.timestampHeader !== undefined || options.pairs?.timestamp !== undefined
-  if (isTimed !== signed.includes('{timestamp}'))
-    throw new TypeError('publicKey: a time needs {timestamp} in `signed`, and {timestamp} needs a time')
+  const signed = readSigned('publicKey', options)
+  const { header, template } = signed
   const published = new Fetched({
     request: (address) => ({ url: address }),
     parse: (text) => readKeys(text).filter((one) => isOf(algorithm, one)),
     lifetime,
   })
-  const { tolerance, pairs, prefix, timestampUnit, encoding = 'base64' } = options
   return createScheme({
     name: 'public-key',
     options: { ...options, secret: key ?? (url === undefined ? undefined : [url]) },
     isPublic: true,
-    mediaTypes,
-    signatureHeader: header.toLowerCase(),
-    signs: `signs ${signed === '{body}' ? 'the raw body' : `\`${signed}\``} (${algorithm}) and sends the signature in the header \`${header.toLowerCase()}\``,
-    check: signedCheck(
-      {
-        header: header.toLowerCase(),
-        encoding,
-        tolerance,
-        pairs,
-        prefix,
-        timestampUnit,
-        timestampHeader: options.timestampHeader?.toLowerCase(),
-        template: signed,
-      },
-      (secrets) => {
-        const keys = url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : undefined
-        return (parts, signatures, { now }) => {
-          const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
-          const isSigned = (one: KeyObject): boolean =>
-            signatures.some((signature) => verifies(algorithm, one, message, signature))
-          if (keys) return keys.findIndex(isSigned)
-          const found = published.at(secrets[0]!, now)
-          if (!('value' in found)) return found
-          if (found.value.some(isSigned)) return 0
-          return published.again(secrets[0]!, now) ?? -1
-        }
-      },
-    ),
+    mediaTypes: options.mediaTypes,
+    signatureHeader: header,
+    signs: `signs ${template === '{body}' ? 'the raw body' : `\`${template}\``} (${algorithm}) and sends the signature in the header \`${header}\``,
+    // Its `url` is that of the key, not of the source.
+    check: signedCheck({ ...signed, encoding, url: undefined }, (secrets) => {
+      const keys = url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : undefined
+      return (parts, signatures, { now }) => {
+        const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
+        const isSigned = (one: KeyObject): boolean =>
+          signatures.some((signature) => verifies(algorithm, one, message, signature))
+        if (keys) return keys.findIndex(isSigned)
+        const found = published.at(secrets[0]!, now)
+        if (!('value' in found)) return found
+        if (found.value.some(isSigned)) return 0
+        return published.again(secrets[0]!, now) ?? -1
+      }
+    }),
     read: placedReader(options),
   })
 }
