@@ -32,7 +32,7 @@ const things = {
   name: 'things',
   path: '/things',
   summary: 'Things',
-  key: 'id',
+  key: ['id'],
   fields: [
     field('id', 'text'),
     field('name', 'text'),
