@@ -593,7 +593,7 @@ export class DeclaredModel {
       }
     if (kind === 'search') {
       const words = lower(text).match(/\w+/g)
-      if (!words) return text.trim() === '' ? undefined : () => false
+      if (!words) return undefined
       return (row) => words.every((word) => (row[column] ?? '').match(/\w+/g)?.includes(word))
     }
     const pool = values[engine].flat()
@@ -726,7 +726,7 @@ function wrongText(column: string, kind: Kind): string {
 }
 
 const isUnreadable = ({ column, kind, texts }: Omit<Asked, 'name'>): boolean =>
-  texts[0] === wrongText(column, kind)
+  texts[0] === wrongText(column, kind) || (kind === 'search' && texts[0] === '!')
 
 const each = (rows: readonly Row[]): number[] => rows.map(({ id }) => Number(id))
 const idsOf = (rows: readonly (readonly unknown[])[]): number[] => rows.map(([id]) => Number(id))
