@@ -5,13 +5,13 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { onEachEngine, onSqlite, sqlite } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
@@ -30,13 +30,7 @@ const nowhere = 'http://127.0.0.1:9'
 
 describe('postern doctor', () => {
   const home = temporaryFolder()
-  let provider: OAuthProvider
-  before(async () => {
-    provider = await startOAuthProvider()
-  })
-  after(async () => {
-    await provider.close()
-  })
+  const provider = started(() => startOAuthProvider())
   const doctor = (env: Record<string, string> = {}): Promise<Ended> => postern(home, ['doctor'], env)
 
   test('without settings and before the first start: no fault, and nothing is created', async () => {

@@ -12,10 +12,11 @@ import { after, before, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
 import { engines } from '../harness/engines.ts'
+import { started } from '../harness/started.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { type TestService, webhookSecret } from '../harness/service.ts'
+import { webhookSecret } from '../harness/service.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
@@ -93,9 +94,8 @@ describe('examples/opentelemetry', { skip }, () => {
 
   for (const engine of engines)
     describe(engine.name, () => {
-      let service: TestService
-      before(async () => {
-        service = await startEmitting(engine, {
+      const service = started(() =>
+        startEmitting(engine, {
           handlers: {
             'order.*': async (event, context) => {
               await new Promise((resolve) => setTimeout(resolve, 5))
@@ -109,9 +109,8 @@ describe('examples/opentelemetry', { skip }, () => {
             },
           },
           env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0,0.05' },
-        })
-      })
-      after(() => service.close())
+        }),
+      )
 
       test('one trace leads from the sender through handler and delivery, also in a retry', async () => {
         const receiver = await startReceiver(500, 204)

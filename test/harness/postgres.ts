@@ -43,6 +43,8 @@ const SETTINGS = {
   max_connections: '300',
   max_wal_size: '2GB',
   log_min_messages: 'fatal',
+  // Else each session loads it, at its first call of `postern_continue`.
+  shared_preload_libraries: 'plpgsql',
 }
 
 const COMMITS = {
