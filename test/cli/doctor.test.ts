@@ -11,6 +11,7 @@ import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { onEachEngine, onSqlite, sqlite } from '#test/harness/engines.ts'
+import { insertEvent } from '#test/harness/rows.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
@@ -340,24 +341,13 @@ onEachEngine('postern doctor with a database', (engine) => {
       const now = Date.now()
       await opened.transaction(async (tx) => {
         for (const [id, status] of ['pending', 'pending', 'blocked', 'failed', 'processed'].entries()) {
-          await tx
-            .insertInto('events')
-            .values({
-              event_id: `e${id}`,
-              direction: 'received',
-              source: 'provider',
-              type: 't',
-              content_type: 'application/json',
-              payload: Buffer.from('{}'),
-              headers: null,
-              created_at: now - 40 * 24 * hour,
-            })
-            .execute()
-          const { event } = await tx
-            .selectFrom('events')
-            .select('id as event')
-            .where('event_id', '=', `e${id}`)
-            .executeTakeFirstOrThrow()
+          const event = await insertEvent(tx, {
+            event_id: `e${id}`,
+            direction: 'received',
+            source: 'provider',
+            type: 't',
+            created_at: now - 40 * 24 * hour,
+          })
           await tx
             .insertInto('event_queue')
             .values({

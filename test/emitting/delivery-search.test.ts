@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
+import { insertEvent } from '../harness/rows.ts'
 import { started } from '../harness/started.ts'
 import { expectJson, startEmitting, subscribe } from './harness.ts'
 
@@ -46,20 +47,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
         const at = begin + n * hour
         const type = types[n % 3]!
         const [status, lastStatus] = outcomes[n % 5]!
-        const { id: event } = await tx
-          .insertInto('events')
-          .values({
-            event_id: `evt_${n}`,
-            direction: 'emitted',
-            source: null,
-            type,
-            content_type: 'application/json',
-            payload: Buffer.from('{}'),
-            headers: null,
-            created_at: at,
-          })
-          .returning('id')
-          .executeTakeFirstOrThrow()
+        const event = await insertEvent(tx, { event_id: `evt_${n}`, type, created_at: at })
         await tx
           .insertInto('idempotency_keys')
           .values({ event, event_id: `evt_${n}`, digest: Buffer.from('x'), caused_by: null, audience: '*' })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { slack } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { insertEvent } from '../harness/rows.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
@@ -92,19 +93,15 @@ onEachEngine('GET /events/search', (engine) => {
     const { database } = service
     const payload = Buffer.from(JSON.stringify({ token: 'verification-abc', text: 'hello there' }))
     await database.transaction((tx) =>
-      tx
-        .insertInto('events')
-        .values({
-          event_id: 'chat-1',
-          direction: 'received',
-          source: 'chat',
-          type: 'message',
-          content_type: 'application/json',
-          created_at: Date.now(),
-          headers: JSON.stringify({ ':verified': { scheme: 'slack' } }),
-          payload,
-        })
-        .execute(),
+      insertEvent(tx, {
+        event_id: 'chat-1',
+        direction: 'received',
+        source: 'chat',
+        type: 'message',
+        created_at: Date.now(),
+        headers: JSON.stringify({ ':verified': { scheme: 'slack' } }),
+        payload,
+      }),
     )
     assert.deepEqual(idsOf(await search({ text: 'hello there' })), ['chat-1'])
     assert.deepEqual(idsOf(await search({ text: 'verification-abc' })), [])
@@ -113,19 +110,14 @@ onEachEngine('GET /events/search', (engine) => {
 
   test('a text with spaces is found in a form, which writes them otherwise', async () => {
     await service.database.transaction((tx) =>
-      tx
-        .insertInto('events')
-        .values({
-          event_id: 'form-1',
-          direction: 'received',
-          source: 'chat',
-          type: 'form',
-          content_type: 'application/x-www-form-urlencoded',
-          created_at: 0,
-          headers: null,
-          payload: Buffer.from('name=John+Smith&street=Long%20Lane'),
-        })
-        .execute(),
+      insertEvent(tx, {
+        event_id: 'form-1',
+        direction: 'received',
+        source: 'chat',
+        type: 'form',
+        content_type: 'application/x-www-form-urlencoded',
+        payload: Buffer.from('name=John+Smith&street=Long%20Lane'),
+      }),
     )
     assert.deepEqual(idsOf(await search({ text: 'John Smith' })), ['form-1'])
     assert.deepEqual(idsOf(await search({ text: 'Long Lane' })), ['form-1'])
@@ -177,19 +169,14 @@ onEachEngine('GET /events/search', (engine) => {
   async function insertLarge(from: number, to: number): Promise<void> {
     await service.database.transaction(async (tx) => {
       for (let n = from; n < to; n += 1)
-        await tx
-          .insertInto('events')
-          .values({
-            event_id: `large-${n}`,
-            direction: 'received',
-            source: 'chat',
-            type: 'large',
-            content_type: 'application/json',
-            created_at: Date.now(),
-            headers: null,
-            payload: Buffer.from(JSON.stringify({ large: n, filling: 'x'.repeat(900_000) })),
-          })
-          .execute()
+        await insertEvent(tx, {
+          event_id: `large-${n}`,
+          direction: 'received',
+          source: 'chat',
+          type: 'large',
+          created_at: Date.now(),
+          payload: Buffer.from(JSON.stringify({ large: n, filling: 'x'.repeat(900_000) })),
+        })
     })
   }
 })

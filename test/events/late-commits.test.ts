@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { after, before, test } from 'node:test'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
+import { insertEvent } from '../harness/rows.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
@@ -60,19 +61,7 @@ onEachEngine('following the event log', (engine) => {
           }
           // As a handler's emit or POST /events does: insert, then take a while to commit.
           const transaction = service.database.begin()
-          await transaction.tx
-            .insertInto('events')
-            .values({
-              event_id: id,
-              direction: 'emitted',
-              source: null,
-              type: 'late',
-              content_type: 'application/json',
-              payload: Buffer.from('{}'),
-              headers: null,
-              created_at: 0,
-            })
-            .execute()
+          await insertEvent(transaction.tx, { event_id: id, type: 'late' })
           await wait((writer * 7 + round * 3) % 20)
           await transaction.commit()
         }
@@ -98,19 +87,7 @@ test(
       ((await (await service.fetch('/events')).json()) as Page).data.map(({ eventId }) => eventId)
     await postWebhook(service, { id: 'before', type: 'a' })
     const late = database.begin()
-    await late.tx
-      .insertInto('events')
-      .values({
-        event_id: 'late',
-        direction: 'emitted',
-        source: null,
-        type: 'late',
-        content_type: 'application/json',
-        payload: Buffer.from('{}'),
-        headers: null,
-        created_at: 0,
-      })
-      .execute()
+    await insertEvent(late.tx, { event_id: 'late', type: 'late' })
     await postWebhook(service, { id: 'after', type: 'a' })
     assert.deepEqual(await ids(), ['before'], 'the one that is committed waits for the one that is not')
     await late.commit()

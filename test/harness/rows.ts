@@ -1,5 +1,5 @@
-import { sql, type Selectable } from 'kysely'
-import type { Database } from '../../src/storage/database.ts'
+import { sql, type Insertable, type Selectable } from 'kysely'
+import type { Database, Tx } from '../../src/storage/database.ts'
 import type { Tables } from '../../src/storage/tables.ts'
 
 type Row<T extends keyof Tables> = Selectable<Tables[T]>
@@ -40,4 +40,25 @@ export async function rowIn<T extends keyof Tables>(
   const found = await findRow(service, table, where)
   if (!found) throw new Error(`${table} has no row with ${JSON.stringify(where)}`)
   return found
+}
+
+/** Inserts an event past the service, by default an emitted one with an empty object. Returns its number. */
+export async function insertEvent(
+  tx: Tx,
+  row: Pick<Insertable<Tables['events']>, 'event_id' | 'type'> & Partial<Insertable<Tables['events']>>,
+): Promise<number> {
+  const { id } = await tx
+    .insertInto('events')
+    .values({
+      direction: 'emitted',
+      source: null,
+      content_type: 'application/json',
+      payload: Buffer.from('{}'),
+      headers: null,
+      created_at: 0,
+      ...row,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  return id
 }
