@@ -8,13 +8,12 @@ import { type IdentityTokens, emptyHeaders, headersOf, withoutOwnCookies } from 
 import type { Pass, Passes, ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
 import { answerPreflight, corsHeaders, passesPreflight } from './preflights.ts'
-import { type Caller, challengeOf, type Programs, type RuledRequest, scopesFor } from './programs.ts'
+import { admitProgram, type Caller, challengeOf, type RuledRequest, scopesFor } from './programs.ts'
 import type { TokenLookups } from './token-lookups.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
 
 interface GateParts extends ForwardAuthBasis {
   people: People
-  programs: Programs
   passes: Passes
   tokens: IdentityTokens
   lookups: TokenLookups
@@ -92,9 +91,9 @@ export class Gate {
   }
 
   async #admitProgram(call: RawCall, asked: Asked): Promise<RawAnswer> {
-    const { programs, tokens, count } = this.#parts
+    const { tokens, count } = this.#parts
     const { guarded } = asked
-    const named = await programs.admit(call, asked, (...about) => this.#note(call, ...about))
+    const named = await admitProgram(this.#parts, call, asked, (...about) => this.#note(call, ...about))
     count(guarded.host, 'allowed')
     const token = guarded.hasToken ? await tokens.sign(guarded, named) : ''
     return allowed({ ...asked, authorization: removedCredential }, headersOf(named), token)

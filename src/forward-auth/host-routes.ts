@@ -24,7 +24,6 @@ import type { ForwardAuthBasis } from './passes.ts'
 interface HostRoutesParts extends ForwardAuthBasis {
   /** Where hosts have the metadata of an API. */
   resourcePaths: readonly string[]
-  codes: HostCodes
   binding: BrowserBinding
   proxies: TrustedProxies
 }
@@ -71,7 +70,7 @@ function startRoute(app: App, parts: HostRoutesParts): void {
 }
 
 function signInRoute(app: App, parts: HostRoutesParts): void {
-  const { hosts, codes, sessions, sessionCookie, noteRefusal } = parts
+  const { hosts, sessions, sessionCookie, noteRefusal } = parts
   app.get(
     paths.signIn,
     {
@@ -103,7 +102,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
         return reply.redirect(`${app.basePath}/login?return_to=${back}`, 303)
       }
       app.limits.take(reply, `codes of session ${session.id}`, mostCodes)
-      const code = await codes.issue({
+      const code = await issueCode(parts, {
         sessionId: session.id,
         host,
         browser,
@@ -115,7 +114,7 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
 }
 
 function callbackRoute(app: App, parts: HostRoutesParts): void {
-  const { codes, hostCookie, binding, noteRefusal } = parts
+  const { hostCookie, binding, noteRefusal } = parts
   app.get(
     paths.callback,
     {
@@ -136,7 +135,7 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
     },
     async (request, reply) => {
       const { host } = otherHostOf(request, parts)
-      const redeemed = await codes.redeem(request.query.code, {
+      const redeemed = await redeemCode(parts, request.query.code, {
         host,
         browser: binding.of(request, reply),
         origin: auditOriginOf(request, undefined),
@@ -209,78 +208,71 @@ interface RedeemedCode {
   token?: SessionToken
 }
 
-/** One-time codes that carry a session to another host. */
-export class HostCodes {
-  readonly #parts: AccountServices
-
-  constructor(parts: AccountServices) {
-    this.#parts = parts
-  }
-
-  /** @param browser SHA-256 of the value of the binding cookie, in base64url */
-  async issue(to: { sessionId: string; host: string; browser: string; returnTo: string }): Promise<string> {
-    const { database, clock } = this.#parts
-    const code = newToken()
-    await database.transaction((tx) =>
-      tx
-        .insertInto('host_codes')
-        .values({
-          code_hash: hashToken(code),
-          session_id: to.sessionId,
-          host: to.host,
-          browser_hash: Buffer.from(to.browser, 'base64url'),
-          return_to: to.returnTo,
-          expires_at: clock.now() + lifetime,
-        })
-        .execute(),
-    )
-    return code
-  }
-
-  /**
-   * Uses up a code, in one statement, and creates the token of its session for the host. Another host or browser cannot use it up.
-   */
-  async redeem(
-    code: string,
-    { host, browser, origin }: { host: string; browser: BoundBrowser; origin: AuditOrigin },
-  ): Promise<RedeemedCode | CodeFault> {
-    const { database, clock, hostSessions, audit } = this.#parts
-    const now = clock.now()
-    const hash = hashToken(code)
-    return database.transaction(async (tx) => {
-      const row = await tx
-        .selectFrom('host_codes')
-        .selectAll()
-        .where('code_hash', '=', hash)
-        .executeTakeFirst()
-      if (!row) return 'unknown-code'
-      if (row.host !== host) return 'other-host'
-      if (!browser.isBoundTo(row.browser_hash)) return 'other-browser'
-      const { session_id: sessionId, return_to: returnTo } = row
-      const used = await tx
-        .updateTable('host_codes')
-        // Not now: the clock of another process may be behind.
-        .set({ expires_at: now - lifetime })
-        .where('code_hash', '=', hash)
-        .where('expires_at', '>', now)
-        .returning('host')
-        .executeTakeFirst()
-      const created = used && (await hostSessions.create(tx, { sessionId, host }))
-      if (!created) return { returnTo }
-      const { userId, ...token } = created
-      await audit.record(tx, {
-        ...origin,
-        action: 'forward_auth.signed_in',
-        actor: `user:${userId}`,
-        sessionId,
-        userId,
-        target: `host:${host}`,
+/**
+ * Issues a one-time code that carries a session to another host.
+ * @param to.browser SHA-256 of the value of the binding cookie, in base64url
+ */
+async function issueCode(
+  { database, clock }: AccountServices,
+  to: { sessionId: string; host: string; browser: string; returnTo: string },
+): Promise<string> {
+  const code = newToken()
+  await database.transaction((tx) =>
+    tx
+      .insertInto('host_codes')
+      .values({
+        code_hash: hashToken(code),
+        session_id: to.sessionId,
+        host: to.host,
+        browser_hash: Buffer.from(to.browser, 'base64url'),
+        return_to: to.returnTo,
+        expires_at: clock.now() + lifetime,
       })
-      return { returnTo, token }
-    })
-  }
+      .execute(),
+  )
+  return code
+}
 
-  sweep(now: number): Promise<void> {
-    return deleteExpired(this.#parts.database, 'host_codes', now - retention)
-  }
+/**
+ * Uses up a code, in one statement, and creates the token of its session for the host. Another host or browser cannot use it up.
+ */
+async function redeemCode(
+  { database, clock, hostSessions, audit }: AccountServices,
+  code: string,
+  { host, browser, origin }: { host: string; browser: BoundBrowser; origin: AuditOrigin },
+): Promise<RedeemedCode | CodeFault> {
+  const now = clock.now()
+  const hash = hashToken(code)
+  return database.transaction(async (tx) => {
+    const row = await tx.selectFrom('host_codes').selectAll().where('code_hash', '=', hash).executeTakeFirst()
+    if (!row) return 'unknown-code'
+    if (row.host !== host) return 'other-host'
+    if (!browser.isBoundTo(row.browser_hash)) return 'other-browser'
+    const { session_id: sessionId, return_to: returnTo } = row
+    const used = await tx
+      .updateTable('host_codes')
+      // Not now: the clock of another process may be behind.
+      .set({ expires_at: now - lifetime })
+      .where('code_hash', '=', hash)
+      .where('expires_at', '>', now)
+      .returning('host')
+      .executeTakeFirst()
+    const created = used && (await hostSessions.create(tx, { sessionId, host }))
+    if (!created) return { returnTo }
+    const { userId, ...token } = created
+    await audit.record(tx, {
+      ...origin,
+      action: 'forward_auth.signed_in',
+      actor: `user:${userId}`,
+      sessionId,
+      userId,
+      target: `host:${host}`,
+    })
+    return { returnTo, token }
+  })
+}
+
+/** Deletes the codes whose end is long over. */
+export function sweepCodes({ database }: AccountServices, now: number): Promise<void> {
+  return deleteExpired(database, 'host_codes', now - retention)
 }

@@ -1,7 +1,5 @@
-import type { SigningKeys } from '../accounts/tokens/signing-keys.ts'
+import type { AccountServices } from '../accounts/services.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database } from '../storage/database.ts'
 import type { GuardedHost } from './hosts.ts'
 import type { Person } from './people.ts'
 
@@ -80,15 +78,11 @@ interface Signed {
 
 /** Signs short-lived tokens that tell an application who the person is, so that it need not trust a bare header. */
 export class IdentityTokens {
-  readonly #keys: SigningKeys
-  readonly #clock: Clock
-  readonly #baseUrl: () => string
+  readonly #parts: AccountServices
   #signed = new BoundedCache<string, Signed>(capacity)
 
-  constructor(parts: { signingKeys: SigningKeys; clock: Clock; baseUrl: () => string; database: Database }) {
-    this.#keys = parts.signingKeys
-    this.#clock = parts.clock
-    this.#baseUrl = parts.baseUrl
+  constructor(parts: AccountServices) {
+    this.#parts = parts
     // A key may have been withdrawn.
     parts.database.revocations.listen(() => {
       this.#signed = new BoundedCache(capacity)
@@ -97,7 +91,7 @@ export class IdentityTokens {
 
   /** A token for one host, with at least 45 seconds left, and until when it may be sent. */
   tokenFor(host: GuardedHost, person: Person): Pick<Signed, 'token' | 'until'> {
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     const key = `${person.userId} ${person.provider} ${host.host}`
     const signed = this.#signed.get(key)
     // A person that was read again may have changed.
@@ -111,9 +105,9 @@ export class IdentityTokens {
 
   /** A token that is valid for a minute. */
   sign(host: GuardedHost, { userId, email, name, groups, client, scope }: Named): Promise<string> {
-    const iat = Math.floor(this.#clock.now() / 1000)
+    const iat = Math.floor(this.#parts.clock.now() / 1000)
     const claims = {
-      iss: this.#baseUrl(),
+      iss: this.#parts.baseUrl(),
       aud: host.origin,
       sub: userId,
       iat,
@@ -123,6 +117,6 @@ export class IdentityTokens {
       groups: [...groups],
       ...(client !== undefined && { client_id: client, scope }),
     }
-    return this.#keys.sign(claims, { typ: type })
+    return this.#parts.signingKeys.sign(claims, { typ: type })
   }
 }

@@ -7,12 +7,11 @@ import { TrustedProxies } from '../http/limits/client-address.ts'
 import type { ServiceModule, ModuleParts } from '../http/service-module.ts'
 import { type ForwardAuthConfig, validateForwardAuth } from './config.ts'
 import { Gate } from './gate.ts'
-import { HostCodes, hostRoutes } from './host-routes.ts'
+import { hostRoutes, sweepCodes } from './host-routes.ts'
 import { compileHosts, type GuardedHost, namesIdentities, resourcePathsOf } from './hosts.ts'
 import { IdentityTokens, identityHeaders } from './identity-headers.ts'
 import { type Outcome, Passes } from './passes.ts'
 import { People } from './people.ts'
-import { Programs } from './programs.ts'
 import { TokenLookups } from './token-lookups.ts'
 import { Type } from 'typebox'
 import type { App } from '../http/app.ts'
@@ -33,7 +32,6 @@ export function createForwardAuth(
   if (faults.length > 0) throw new ConfigurationError(faults)
   const hosts = compiledOnce(config, baseUrl)
   const hostCookie = new HostCookie('postern_host', baseUrl)
-  const codes = new HostCodes(accounts)
   const counter = metrics.counter(
     'postern_forward_auth_total',
     'Requests that proxies asked about, by host and outcome: `allowed`, `signed-out`, `forbidden`, `refused`',
@@ -47,15 +45,11 @@ export function createForwardAuth(
     (outcome === 'allowed' ? allowed.get(host) : undefined) ?? counter.labels({ host, outcome })
   const count = (host: string, outcome: Outcome): void => labelled(host, outcome).inc()
   const basis = { ...accounts, hosts, hostCookie, count }
-  const shared = {
+  const gate = new Gate({
     ...basis,
     people: new People({ database, clock, users: accounts.users, withIdentities: namesIdentities(config) }),
     lookups: new TokenLookups(clock, configuration.rateLimit),
-  }
-  const gate = new Gate({
-    ...shared,
     passes: new Passes(basis),
-    programs: new Programs(shared),
     tokens: new IdentityTokens(accounts),
   })
   return {
@@ -64,12 +58,11 @@ export function createForwardAuth(
       hostRoutes(app, {
         ...basis,
         resourcePaths: resourcePathsOf(config),
-        codes,
         binding: new BrowserBinding(baseUrl),
         proxies: new TrustedProxies(configuration.trustedProxies),
       })
     },
-    workers: [createSweeper('forward authentication', clock, log, [(now) => codes.sweep(now)])],
+    workers: [createSweeper('forward authentication', clock, log, [(now) => sweepCodes(accounts, now)])],
   }
 }
 

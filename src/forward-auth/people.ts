@@ -1,8 +1,7 @@
+import type { AccountServices } from '../accounts/services.ts'
+import { identitiesOf } from '../accounts/users/identities.ts'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
-import type { Users } from '../accounts/users/users.ts'
 import { BoundedCache } from '../runtime/bounded-cache.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Database } from '../storage/database.ts'
 import { headersOf } from './identity-headers.ts'
 import type { Condition, PeopleRule } from './hosts.ts'
 
@@ -36,22 +35,19 @@ interface CachedPerson {
   readonly until: number
 }
 
+interface PeopleParts extends Pick<AccountServices, 'database' | 'users' | 'clock'> {
+  /** Whether a rule asks for identities. */
+  withIdentities: boolean
+}
+
 /** Reads people, and caches them for seconds: a page with many assets asks about one person many times. */
 export class People {
-  readonly #database: Database
-  readonly #users: Users
-  readonly #clock: Clock
-  readonly #withIdentities: boolean
+  readonly #parts: PeopleParts
   #cache = new BoundedCache<string, CachedPerson>(capacity)
 
-  /** @param parts.withIdentities whether a rule asks for identities */
-  constructor(parts: { database: Database; users: Users; clock: Clock; withIdentities: boolean }) {
-    const { database } = parts
-    this.#database = database
-    this.#users = parts.users
-    this.#clock = parts.clock
-    this.#withIdentities = parts.withIdentities
-    database.revocations.listen(() => {
+  constructor(parts: PeopleParts) {
+    this.#parts = parts
+    parts.database.revocations.listen(() => {
       this.#cache = new BoundedCache(capacity)
     })
   }
@@ -69,7 +65,7 @@ export class People {
   find(signIn: SignIn): Promise<Person | undefined> {
     const current = this.#current(signIn)
     if (current) return current.reading
-    const cached: CachedPerson = { reading: this.#read(signIn), until: this.#clock.now() + cacheTime }
+    const cached: CachedPerson = { reading: this.#read(signIn), until: this.#parts.clock.now() + cacheTime }
     const key = keyOf(signIn)
     this.#cache.set(key, cached)
     cached.reading.then(
@@ -82,15 +78,15 @@ export class People {
 
   #current(signIn: SignIn): CachedPerson | undefined {
     const cached = this.#cache.get(keyOf(signIn))
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     return cached && cached.until > now && cached.until <= now + cacheTime ? cached : undefined
   }
 
   async #read({ userId, provider }: SignIn): Promise<Person | undefined> {
-    const { reader } = this.#database
+    const { database, users, withIdentities } = this.#parts
     const [profile, identities] = await Promise.all([
-      this.#users.profile(reader, userId, provider),
-      this.#withIdentities ? this.#users.identities(reader, userId) : [],
+      users.profile(database.reader, userId, provider),
+      withIdentities ? identitiesOf(database.reader, userId) : [],
     ])
     if (!profile) return undefined
     const person = {

@@ -37,83 +37,80 @@ export type Caller = AuditOrigin & { userId?: string | undefined }
 type ProgramsParts = ForwardAuthBasis & { people: People; lookups: TokenLookups }
 
 /**
- * Programs at guarded hosts. Each request reads the key or the sign-in of the token, so a revocation takes effect at once. Only the user's
+ * A program at a guarded host. Each request reads the key or the sign-in of the token, so a revocation takes effect at once. Only the user's
  * groups, name and address are cached, as for people in browsers.
+ * @throws Problem `not-signed-in` for an invalid credential, `forbidden` for one that the rules do not let pass
  */
-export class Programs {
-  readonly #parts: ProgramsParts
+export async function admitProgram(
+  parts: ProgramsParts,
+  call: RawCall,
+  asked: RuledRequest,
+  note: Note,
+): Promise<Named> {
+  const { guarded, rules, scopes = [] } = asked
+  const { named, hasScopes, user } = await find(parts, call, asked, note)
+  if (hasScopes && (!user || rules.every(({ allow }) => lets(allow, user.role, user.person)))) return named
+  parts.count(guarded.host, 'forbidden')
+  const code = hasScopes ? 'forbidden' : 'insufficient-scope'
+  const caller = user ? { actor: `user:${named.userId}`, userId: named.userId } : { actor: named.userId }
+  await note({ action: 'forward_auth.forbidden', code, target: `host:${guarded.host}` }, caller)
+  if (hasScopes)
+    throw new Problem('forbidden', { detail: "The rules do not let the token's user use the path." })
+  const detail = `This path needs an access token or API key with the scopes ${scopes.join(' ')}.`
+  throw new Problem('forbidden', { detail, challenge: challengeOf(guarded, scopes, 'insufficient_scope') })
+}
 
-  constructor(parts: ProgramsParts) {
-    this.#parts = parts
+async function find(parts: ProgramsParts, call: RawCall, asked: RuledRequest, note: Note): Promise<Program> {
+  const { lookups, count } = parts
+  const { guarded, scopes = [], authorization = '' } = asked
+  const key = `${guarded.host} ${hashToken(authorization).toString('base64')}`
+  const look = async () => {
+    const credential = readBearer(authorization)
+    return isJwt(credential) ? ofToken(parts, credential, guarded, scopes) : ofKey(parts, credential, scopes)
   }
+  try {
+    const program = await lookups.lookUp(key, () => call.network, look)
+    if (program) return program
+    throw new Problem('not-signed-in', {
+      detail: 'The access token or API key is invalid, expired or revoked.',
+    })
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== 'not-signed-in') throw error
+    count(guarded.host, 'signed-out')
+    const { cause } = error.extras
+    if (cause instanceof RefusedKey)
+      await note({ action: 'key.refused', code: cause.code, target: cause.keyId && `key:${cause.keyId}` })
+    const advice = `Send an API key, or an access token for ${guarded.origin}, with the scopes ${scopes.join(' ')}.`
+    const challenge = challengeOf(guarded, scopes, 'invalid_token')
+    throw new Problem('not-signed-in', { advice, challenge, ...error.extras })
+  }
+}
 
-  /** @throws Problem `not-signed-in` for an invalid credential, `forbidden` for one that the rules do not let pass */
-  async admit(call: RawCall, asked: RuledRequest, note: Note): Promise<Named> {
-    const { guarded, rules, scopes = [] } = asked
-    const { named, hasScopes, user } = await this.#find(call, asked, note)
-    if (hasScopes && (!user || rules.every(({ allow }) => lets(allow, user.role, user.person)))) return named
-    this.#parts.count(guarded.host, 'forbidden')
-    const code = hasScopes ? 'forbidden' : 'insufficient-scope'
-    const caller = user ? { actor: `user:${named.userId}`, userId: named.userId } : { actor: named.userId }
-    await note({ action: 'forward_auth.forbidden', code, target: `host:${guarded.host}` }, caller)
-    if (hasScopes)
-      throw new Problem('forbidden', { detail: "The rules do not let the token's user use the path." })
-    const detail = `This path needs an access token or API key with the scopes ${scopes.join(' ')}.`
-    throw new Problem('forbidden', { detail, challenge: challengeOf(guarded, scopes, 'insufficient_scope') })
-  }
+async function ofKey({ keys }: ProgramsParts, key: string, scopes: readonly string[]): Promise<Program> {
+  const { id, scopes: scope } = await keys.find(key)
+  const held = scope.split(' ')
+  const hasScopes = held.includes('admin') || scopes.every((one) => held.includes(one))
+  return { named: withoutUser(`key:${id}`, `key:${id}`, scope), hasScopes }
+}
 
-  async #find(call: RawCall, asked: RuledRequest, note: Note): Promise<Program> {
-    const { lookups, count } = this.#parts
-    const { guarded, scopes = [], authorization = '' } = asked
-    const key = `${guarded.host} ${hashToken(authorization).toString('base64')}`
-    const find = async () => {
-      const credential = readBearer(authorization)
-      return isJwt(credential) ? this.#ofToken(credential, guarded, scopes) : this.#ofKey(credential, scopes)
-    }
-    try {
-      const program = await lookups.lookUp(key, () => call.network, find)
-      if (program) return program
-      throw new Problem('not-signed-in', {
-        detail: 'The access token or API key is invalid, expired or revoked.',
-      })
-    } catch (error) {
-      if (!(error instanceof Problem) || error.code !== 'not-signed-in') throw error
-      count(guarded.host, 'signed-out')
-      const { cause } = error.extras
-      if (cause instanceof RefusedKey)
-        await note({ action: 'key.refused', code: cause.code, target: cause.keyId && `key:${cause.keyId}` })
-      const advice = `Send an API key, or an access token for ${guarded.origin}, with the scopes ${scopes.join(' ')}.`
-      const challenge = challengeOf(guarded, scopes, 'invalid_token')
-      throw new Problem('not-signed-in', { advice, challenge, ...error.extras })
-    }
-  }
-
-  async #ofKey(key: string, scopes: readonly string[]): Promise<Program> {
-    const { id, scopes: scope } = await this.#parts.keys.find(key)
-    const held = scope.split(' ')
-    const hasScopes = held.includes('admin') || scopes.every((one) => held.includes(one))
-    return { named: withoutUser(`key:${id}`, `key:${id}`, scope), hasScopes }
-  }
-
-  async #ofToken(
-    token: string,
-    { audience }: GuardedHost,
-    scopes: readonly string[],
-  ): Promise<Program | undefined> {
-    const { accessTokens, people, secondFactor } = this.#parts
-    const { claims, app, live } = await accessTokens.accept(token, audience)
-    const { scope = '', sub, client_id: client } = claims
-    const hasScopes = scopes.every((one) => scope.split(' ').includes(one))
-    if (!live) return { named: withoutUser(`app:${client}`, client, scope), hasScopes }
-    // As with sessions: the application cannot see that an admin acts for the user.
-    if (live.impersonatorId !== null) throw new Problem('impersonating')
-    const person = await people.find({ userId: sub, provider: live.provider })
-    if (!person) return undefined
-    // As in the API: an attacker who takes over the app gets admins' tokens.
-    const isAdmin = app.admin === true && !secondFactor.isMissing(live.role, live)
-    const user = { person, role: isAdmin ? live.role : 'user' }
-    return { named: { ...person, client, scope }, hasScopes, user }
-  }
+async function ofToken(
+  { accessTokens, people, secondFactor }: ProgramsParts,
+  token: string,
+  { audience }: GuardedHost,
+  scopes: readonly string[],
+): Promise<Program | undefined> {
+  const { claims, app, live } = await accessTokens.accept(token, audience)
+  const { scope = '', sub, client_id: client } = claims
+  const hasScopes = scopes.every((one) => scope.split(' ').includes(one))
+  if (!live) return { named: withoutUser(`app:${client}`, client, scope), hasScopes }
+  // As with sessions: the application cannot see that an admin acts for the user.
+  if (live.impersonatorId !== null) throw new Problem('impersonating')
+  const person = await people.find({ userId: sub, provider: live.provider })
+  if (!person) return undefined
+  // As in the API: an attacker who takes over the app gets admins' tokens.
+  const isAdmin = app.admin === true && !secondFactor.isMissing(live.role, live)
+  const user = { person, role: isAdmin ? live.role : 'user' }
+  return { named: { ...person, client, scope }, hasScopes, user }
 }
 
 function withoutUser(userId: string, client: string, scope: string): Named {

@@ -1,3 +1,4 @@
+import { usersOfAddress } from '../accounts/users/identities.ts'
 import type { AccountEventType } from '../accounts/users/account-events.ts'
 import type { AuditEntry, AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Accounts } from '../accounts/index.ts'
@@ -102,9 +103,9 @@ export class Provisioning {
    * address alone links nothing. @throws SignInFailure `account-exists`
    */
   async #refuseKnownAddress(tx: Tx, identity: ProviderIdentity): Promise<void> {
-    const { users, linkable } = this.#parts
+    const { linkable } = this.#parts
     if (!linkable || !identity.emailVerified) return
-    const known = await users.ofAddress(tx, identity)
+    const known = await usersOfAddress(tx, identity)
     if (known.some(({ provider }) => linkable.has(provider)))
       throw new SignInFailure('account-exists', undefined, { providerId: identity.providerId })
   }

@@ -1,3 +1,4 @@
+import { usersOfAddress } from '../accounts/users/identities.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import { withQuery } from '../http/requests/parameters.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
@@ -166,8 +167,8 @@ export class SignIn {
     offer: Offer,
     { context, session }: { context: SignInContext; session?: { sessionId: string; token: string } },
   ): Promise<boolean> {
-    const { users, recentSignIn, flows, roleChanges, provisioning } = this.#parts
-    const known = created ? [] : await users.ofAddress(tx, offer.verified.identity)
+    const { recentSignIn, flows, roleChanges, provisioning } = this.#parts
+    const known = created ? [] : await usersOfAddress(tx, offer.verified.identity)
     const who = { providerId: identity.providerId, ...(!created && { userId }) }
     if (!known.some((other) => other.userId === userId))
       throw new SignInFailure('other-account', undefined, who)

@@ -1,5 +1,5 @@
-import { sql, type RawBuilder } from 'kysely'
-import type { Clock } from '../../runtime/clock.ts'
+import { type ExpressionBuilder, sql, type RawBuilder } from 'kysely'
+import type { Tables } from '../../storage/tables.ts'
 import type { Queryable, Tx, Database } from '../../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
 import { storedClaims, storedGroups, type ProfileClaims } from './user-profile.ts'
@@ -54,151 +54,151 @@ export interface FoundUser {
   blocked: boolean
 }
 
-/** The rows of `identities`. */
-export class Identities {
-  readonly #clock: Clock
+/** The user that an identity links to. */
+export async function ownerOf(db: Queryable, key: IdentityKey): Promise<string | undefined> {
+  const row = await db.selectFrom('identities').select('user_id').where(isKey(key)).executeTakeFirst()
+  return row?.user_id
+}
 
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  /** The user that an identity links to. */
-  async ownerOf(db: Queryable, { provider, providerId }: IdentityKey): Promise<string | undefined> {
-    const row = await db
+/**
+ * The users who have an identity with the same verified address at another provider, and these providers; 100 at most. Blocked users
+ * are omitted, so nobody else learns of them. Case is ignored as by the engine's `lower`.
+ */
+export async function usersOfAddress(
+  db: Queryable,
+  { provider, email }: ProviderIdentity,
+): Promise<KnownAddress[]> {
+  return (
+    db
       .selectFrom('identities')
-      .select('user_id')
-      .where('provider', '=', provider)
-      .where('provider_id', '=', providerId)
-      .executeTakeFirst()
-    return row?.user_id
-  }
-
-  /**
-   * The users who have an identity with the same verified address at another provider, and these providers; 100 at most. Blocked users
-   * are omitted, so nobody else learns of them. Case is ignored as by the engine's `lower`.
-   */
-  async ofAddress(db: Queryable, { provider, email }: ProviderIdentity): Promise<KnownAddress[]> {
-    return (
-      db
-        .selectFrom('identities')
-        .innerJoin('users', 'users.id', 'identities.user_id')
-        .select(['identities.user_id as userId', 'identities.provider'])
-        .where(sql`lower(identities.email)`, '=', sql`lower(${email})`)
-        // A literal: SQLite uses the partial index only then.
-        .where(sql<boolean>`identities.email_verified = 1`)
-        .where('identities.provider', '<>', provider)
-        .where('users.blocked_at', 'is', null)
-        .orderBy('identities.provider')
-        .orderBy('identities.user_id')
-        .limit(100)
-        .execute()
-    )
-  }
-
-  /** The user's identities, oldest first. */
-  async list(db: Queryable, userId: string): Promise<StoredIdentity[]> {
-    const rows = await db
-      .selectFrom('identities')
-      .selectAll()
-      .where('user_id', '=', userId)
-      .orderBy('created_at')
-      .orderBy('provider')
-      .orderBy('provider_id')
+      .innerJoin('users', 'users.id', 'identities.user_id')
+      .select(['identities.user_id as userId', 'identities.provider'])
+      .where(sql`lower(identities.email)`, '=', sql`lower(${email})`)
+      // A literal: SQLite uses the partial index only then.
+      .where(sql<boolean>`identities.email_verified = 1`)
+      .where('identities.provider', '<>', provider)
+      .where('users.blocked_at', 'is', null)
+      .orderBy('identities.provider')
+      .orderBy('identities.user_id')
       .limit(100)
       .execute()
-    return rows.map((row) => ({
-      provider: row.provider,
-      providerId: row.provider_id,
-      email: row.email,
-      emailVerified: row.email_verified === 1,
-      issuer: row.issuer,
-      name: row.name,
-      picture: row.picture,
-      claims: storedClaims(row.claims),
-      groups: storedGroups(row.groups),
-      adminGroup: row.admin_group,
-      createdAt: row.created_at,
-      lastUsedAt: row.last_used_at,
-    }))
-  }
-
-  /**
-   * Updates a known identity to the provider's current values. A name or an address that it does not send any more stays, with
-   * its verification. The user's own row stays as it is. An identity without an
-   * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
-   */
-  async updateKnown(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
-    const found = await this.#update(tx, identity)
-    if (found) return found
-    const bound = await tx
-      .selectFrom('identities')
-      .select(['user_id', 'issuer'])
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .executeTakeFirst()
-    if (!bound) return undefined
-    if (bound.issuer !== null && bound.issuer !== identity.issuer)
-      throw new IssuerMismatch(bound.user_id, bound.issuer, identity.issuer)
-    // On PostgreSQL each statement sees what was committed before it: another sign-in inserted the identity between the two.
-    return this.#update(tx, identity)
-  }
-
-  /** `undefined` when there is no such identity, or it is bound to another issuer. */
-  async #update(tx: Tx, identity: ProviderIdentity): Promise<FoundUser | undefined> {
-    const now = this.#clock.now()
-    const { name, email, email_verified: verified, ...asserted } = assertedColumns(identity)
-    const addressed = identity.isFallbackEmail
-      ? { email: unlessVerified('email', email), email_verified: unlessVerified('email_verified', verified) }
-      : { email, email_verified: verified }
-    // Apple sends the name only at the first sign-in.
-    const values = {
-      ...asserted,
-      ...(name !== null && { name }),
-      ...(email !== null && addressed),
-    }
-    const row = await tx
-      .updateTable('identities')
-      .set({
-        ...values,
-        last_used_at: now,
-        issuer: identity.issuer,
-        updated_at: changedAt(values, now),
-      })
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .where((eb) => eb.or([eb('issuer', 'is', null), eb('issuer', '=', identity.issuer)]))
-      .returning((eb) => [
-        'user_id',
-        eb
-          .selectFrom('users')
-          .select('blocked_at')
-          .whereRef('users.id', '=', 'identities.user_id')
-          .as('blocked_at'),
-      ])
-      .executeTakeFirst()
-    return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
-  }
-
-  /** False when the identity exists already. */
-  async insert(tx: Tx, userId: string, identity: ProviderIdentity): Promise<boolean> {
-    const now = this.#clock.now()
-    const inserted = await tx
-      .insertInto('identities')
-      .values({
-        provider: identity.provider,
-        provider_id: identity.providerId,
-        user_id: userId,
-        issuer: identity.issuer,
-        ...assertedColumns(identity),
-        created_at: now,
-        last_used_at: now,
-      })
-      .onConflict((conflict) => conflict.columns(['provider', 'provider_id']).doNothing())
-      .returning('user_id')
-      .executeTakeFirst()
-    return inserted !== undefined
-  }
+  )
 }
+
+/** The user's identities, oldest first. */
+export async function identitiesOf(db: Queryable, userId: string): Promise<StoredIdentity[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('created_at')
+    .orderBy('provider')
+    .orderBy('provider_id')
+    .limit(100)
+    .execute()
+  return rows.map((row) => ({
+    provider: row.provider,
+    providerId: row.provider_id,
+    email: row.email,
+    emailVerified: row.email_verified === 1,
+    issuer: row.issuer,
+    name: row.name,
+    picture: row.picture,
+    claims: storedClaims(row.claims),
+    groups: storedGroups(row.groups),
+    adminGroup: row.admin_group,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at,
+  }))
+}
+
+/**
+ * Updates a known identity to the provider's current values. A name or an address that it does not send any more stays, with
+ * its verification. The user's own row stays as it is. An identity without an
+ * issuer is bound to this one. @throws IssuerMismatch when it is bound to another one.
+ */
+export async function updateKnown(
+  tx: Tx,
+  identity: ProviderIdentity,
+  now: number,
+): Promise<FoundUser | undefined> {
+  const found = await update(tx, identity, now)
+  if (found) return found
+  const bound = await tx
+    .selectFrom('identities')
+    .select(['user_id', 'issuer'])
+    .where(isKey(identity))
+    .executeTakeFirst()
+  if (!bound) return undefined
+  if (bound.issuer !== null && bound.issuer !== identity.issuer)
+    throw new IssuerMismatch(bound.user_id, bound.issuer, identity.issuer)
+  // On PostgreSQL each statement sees what was committed before it: another sign-in inserted the identity between the two.
+  return update(tx, identity, now)
+}
+
+/** `undefined` when there is no such identity, or it is bound to another issuer. */
+async function update(tx: Tx, identity: ProviderIdentity, now: number): Promise<FoundUser | undefined> {
+  const { name, email, email_verified: verified, ...asserted } = assertedColumns(identity)
+  const addressed = identity.isFallbackEmail
+    ? { email: unlessVerified('email', email), email_verified: unlessVerified('email_verified', verified) }
+    : { email, email_verified: verified }
+  // Apple sends the name only at the first sign-in.
+  const values = {
+    ...asserted,
+    ...(name !== null && { name }),
+    ...(email !== null && addressed),
+  }
+  const row = await tx
+    .updateTable('identities')
+    .set({
+      ...values,
+      last_used_at: now,
+      issuer: identity.issuer,
+      updated_at: changedAt(values, now),
+    })
+    .where(isKey(identity))
+    .where((eb) => eb.or([eb('issuer', 'is', null), eb('issuer', '=', identity.issuer)]))
+    .returning((eb) => [
+      'user_id',
+      eb
+        .selectFrom('users')
+        .select('blocked_at')
+        .whereRef('users.id', '=', 'identities.user_id')
+        .as('blocked_at'),
+    ])
+    .executeTakeFirst()
+  return row && { userId: row.user_id, created: false, blocked: row.blocked_at !== null }
+}
+
+/** False when the identity exists already. */
+export async function insertIdentity(
+  tx: Tx,
+  userId: string,
+  identity: ProviderIdentity,
+  now: number,
+): Promise<boolean> {
+  const inserted = await tx
+    .insertInto('identities')
+    .values({
+      provider: identity.provider,
+      provider_id: identity.providerId,
+      user_id: userId,
+      issuer: identity.issuer,
+      ...assertedColumns(identity),
+      created_at: now,
+      last_used_at: now,
+    })
+    .onConflict((conflict) => conflict.columns(['provider', 'provider_id']).doNothing())
+    .returning('user_id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+/** The condition for the row of an identity. */
+export const isKey =
+  ({ provider, providerId }: IdentityKey) =>
+  (eb: ExpressionBuilder<Tables, 'identities'>) =>
+    eb.and({ provider, provider_id: providerId })
 
 /** The columns of `identities` that the provider asserts anew at each sign-in. */
 function assertedColumns(identity: ProviderIdentity) {

@@ -3,7 +3,7 @@ import type { Tx } from '../../storage/database.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { hasAdmin, lockAdmins } from './administration.ts'
 import type { SessionToken } from '../sessions/sessions.ts'
-import type { FoundUser, ProviderIdentity } from './identities.ts'
+import { type FoundUser, ownerOf, type ProviderIdentity } from './identities.ts'
 import { lockUser, type Roles } from './users.ts'
 
 export interface IdentityChange {
@@ -76,7 +76,7 @@ export class RoleChanges {
     const { provider } = identity
     if (!exclusive && !admins.some((rule) => 'group' in rule && rule.provider === provider)) return work()
     if (exclusive) await lockAdmins(database, tx)
-    const known = await users.ownerOf(tx, identity)
+    const known = await ownerOf(tx, identity)
     if (known !== undefined) await lockUser(tx, known)
     const before = known === undefined ? undefined : await users.roles(tx, known, provider)
     const found = await work()

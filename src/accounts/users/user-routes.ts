@@ -21,7 +21,7 @@ import { auditPage, parseAuditFilter } from '../audit/audit-log.ts'
 import { auditPaging, Entry } from '../audit/audit-routes.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { StoredIdentity } from './identities.ts'
+import { identitiesOf, type StoredIdentity } from './identities.ts'
 import type { IdentityChange } from './role-changes.ts'
 import { OwnGroups } from './invitation-routes.ts'
 import { sessionOf, signedIn } from '../routes.ts'
@@ -164,7 +164,7 @@ function detailRoute(scope: App, services: AccountServices): void {
       const account = await accountOf(services, id)
       const [profile, identities, list, by] = await Promise.all([
         users.profile(database.reader, id),
-        users.identities(database.reader, id),
+        identitiesOf(database.reader, id),
         devices.list(id, undefined),
         users.adminReason(database.reader, id),
       ])
@@ -196,7 +196,7 @@ function detailRoute(scope: App, services: AccountServices): void {
 }
 
 function identitiesRoute(scope: App, services: AccountServices): void {
-  const { users, database } = services
+  const { database } = services
   scope.get(
     '/users/:id/identities',
     {
@@ -210,7 +210,7 @@ function identitiesRoute(scope: App, services: AccountServices): void {
     },
     async ({ params: { id } }) => {
       await accountOf(services, id)
-      return { data: (await users.identities(database.reader, id)).map(viewIdentity) }
+      return { data: (await identitiesOf(database.reader, id)).map(viewIdentity) }
     },
   )
 }
@@ -265,7 +265,7 @@ export function identityRoutes(scope: App, services: AccountServices): void {
   unlinkRoute(scope, services)
 }
 
-function listRoute(scope: App, { database, users }: AccountServices): void {
+function listRoute(scope: App, { database }: AccountServices): void {
   scope.get(
     '/auth/identities',
     {
@@ -277,7 +277,7 @@ function listRoute(scope: App, { database, users }: AccountServices): void {
       },
     },
     async ({ principal }) => {
-      const identities = await users.identities(database.reader, signedIn({ principal }).userId)
+      const identities = await identitiesOf(database.reader, signedIn({ principal }).userId)
       return { data: identities.map(viewIdentity) }
     },
   )

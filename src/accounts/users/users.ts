@@ -3,11 +3,12 @@ import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Revocations, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
 import {
-  Identities,
   type FoundUser,
-  type KnownAddress,
+  identitiesOf,
+  insertIdentity,
+  isKey,
   type ProviderIdentity,
-  type StoredIdentity,
+  updateKnown,
 } from './identities.ts'
 import { userProfileReader, type ReadProfile } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
@@ -31,7 +32,6 @@ export class Users {
   readonly #clock: Clock
   readonly #admins: readonly AdminRule[]
   readonly #revocations: Revocations
-  readonly #identities: Identities
   /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
   readonly profile: ReadProfile
 
@@ -39,7 +39,6 @@ export class Users {
     this.#clock = clock
     this.#admins = admins
     this.#revocations = revocations
-    this.#identities = new Identities(clock)
     this.profile = userProfileReader(admins)
   }
 
@@ -59,21 +58,6 @@ export class Users {
       .select(roleExpression(counted).as('atProvider'))
       .where('users.id', '=', id)
       .executeTakeFirst()
-  }
-
-  /** The user's identities, oldest first. */
-  identities(db: Queryable, userId: string): Promise<StoredIdentity[]> {
-    return this.#identities.list(db, userId)
-  }
-
-  /** The user that an identity links to. */
-  ownerOf(db: Queryable, key: IdentityKey): Promise<string | undefined> {
-    return this.#identities.ownerOf(db, key)
-  }
-
-  /** See Identities.ofAddress. */
-  ofAddress(db: Queryable, identity: ProviderIdentity): Promise<KnownAddress[]> {
-    return this.#identities.ofAddress(db, identity)
   }
 
   /** What makes a user an admin beside the assigned role, for the audit log. */
@@ -114,7 +98,7 @@ export class Users {
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
     // The identity may also be unlinked between the conflicting insert and the next read.
     for (;;) {
-      const known = await this.#identities.updateKnown(tx, identity)
+      const known = await updateKnown(tx, identity, this.#clock.now())
       if (known) return known
       const userId = await this.#create(tx, identity)
       if (userId !== undefined) return { userId, created: true, blocked: false }
@@ -140,7 +124,7 @@ export class Users {
         last_seen_at: now,
       })
       .execute()
-    if (await this.#identities.insert(tx, id, identity)) return id
+    if (await insertIdentity(tx, id, identity, now)) return id
     await tx.deleteFrom('users').where('id', '=', id).execute()
     return undefined
   }
@@ -174,12 +158,7 @@ export class Users {
     const now = this.#clock.now()
     await tx.updateTable('users').set(values).where('id', '=', userId).execute()
     // The identity itself may have changed before, when this was not configured.
-    await tx
-      .updateTable('identities')
-      .set({ updated_at: now })
-      .where('provider', '=', identity.provider)
-      .where('provider_id', '=', identity.providerId)
-      .execute()
+    await tx.updateTable('identities').set({ updated_at: now }).where(isKey(identity)).execute()
     return changed
   }
 
@@ -190,12 +169,12 @@ export class Users {
   async link(tx: Tx, userId: string, identity: ProviderIdentity): Promise<'linked' | 'known' | 'taken'> {
     // `unlink` takes the same lock, so that changes of a user's identities run one after the other.
     await lockUser(tx, userId)
-    if (await this.#identities.insert(tx, userId, identity)) {
+    if (await insertIdentity(tx, userId, identity, this.#clock.now())) {
       // An identity may carry the admin role.
       await this.#revocations.announce(tx, userId)
       return 'linked'
     }
-    const owner = await this.#identities.updateKnown(tx, identity)
+    const owner = await updateKnown(tx, identity, this.#clock.now())
     return owner?.userId === userId ? 'known' : 'taken'
   }
 
@@ -216,7 +195,7 @@ export class Users {
     providerId?: string,
   ): Promise<{ unlinked: IdentityKey[] } | 'unknown' | 'last'> {
     await lockUser(tx, userId)
-    const all = await this.identities(tx, userId)
+    const all = await identitiesOf(tx, userId)
     const isLeaving = (key: IdentityKey): boolean =>
       key.provider === provider && (providerId === undefined || key.providerId === providerId)
     const remaining = all.find((identity) => !isLeaving(identity))
@@ -225,12 +204,7 @@ export class Users {
     if (!remaining) return 'last'
     await this.#revocations.announce(tx, userId)
     for (const key of leaving) {
-      await tx
-        .deleteFrom('identities')
-        .where('provider', '=', key.provider)
-        .where('provider_id', '=', key.providerId)
-        .where('user_id', '=', userId)
-        .execute()
+      await tx.deleteFrom('identities').where(isKey(key)).where('user_id', '=', userId).execute()
       await tx
         .updateTable('users')
         .set({ provider: remaining.provider, provider_id: remaining.providerId })
@@ -243,8 +217,7 @@ export class Users {
     await tx
       .updateTable('identities')
       .set({ updated_at: this.#clock.now() })
-      .where('provider', '=', remaining.provider)
-      .where('provider_id', '=', remaining.providerId)
+      .where(isKey(remaining))
       .execute()
     return { unlinked: leaving }
   }

@@ -1,3 +1,4 @@
+import { usersOfAddress } from '../../accounts/users/identities.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
@@ -27,10 +28,10 @@ import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from '
 
 /** The providers at which the users with the address of an offer sign in. */
 export async function earlierProviders(
-  { users, database, providers }: LoginServices,
+  { database, providers }: LoginServices,
   { verified }: Offer,
 ): Promise<ProviderClient['provider'][]> {
-  const known = await users.ofAddress(database.reader, verified.identity)
+  const known = await usersOfAddress(database.reader, verified.identity)
   const names = new Set(known.map(({ provider }) => provider))
   return [...names].flatMap((name) => providers.get(name)?.provider ?? [])
 }
