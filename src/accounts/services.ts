@@ -83,7 +83,7 @@ export function createUserServices(
   const shared: AccountBasis = { database, clock, log, limits, admins, record, lastSeen, mayImpersonate }
   const sessions = new Sessions(shared)
   const tokenFamilies = new TokenFamilies({ ...shared, sessions })
-  const devices = new Devices(database, sessions, tokenFamilies)
+  const devices = new Devices({ database, sessions, tokenFamilies })
   return {
     shared,
     admins,

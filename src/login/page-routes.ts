@@ -6,7 +6,7 @@ import type { App } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
 import type { Offer } from './flow/flows.ts'
-import { type FailureCode, isFailureCode } from './flow/failures.ts'
+import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
 import { earlierProviders, offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
@@ -64,7 +64,7 @@ function providersRoute(routes: App, { providers }: LoginServices): void {
 }
 
 function loginPageRoute(routes: App, parts: LoginServices): void {
-  const { providers, database, users, lastProvider, refusals, apps, baseUrl, demo } = parts
+  const { providers, database, users, lastProvider, keyring, apps, baseUrl, demo } = parts
   const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
     name,
     label,
@@ -100,7 +100,7 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
         error: error ?? overCode(offer, wantsInvitation ? { invitation } : undefined),
         referenceId: id,
         failedProviderLabel: providers.get(provider)?.provider.label,
-        refusal: refusals.verify(query),
+        refusal: verifiedMessage(keyring, query),
         appName: await apps.nameFor(returnTo),
         passedOn: { ...passedOn(query), ...(invitation && { invitation: 'true' }) },
         returnTo: returnTo === defaultTarget(baseUrl()) ? undefined : returnTo,

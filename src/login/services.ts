@@ -6,17 +6,16 @@ import { ConfigurationError } from '../config/environment.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { createGuardedFetch } from '../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
-import { type AppSignIns, Flows } from './flow/flows.ts'
+import { Flows } from './flow/flows.ts'
+import type { AppSignIns } from '../accounts/sessions/authentication.ts'
 import { type LoginConfig, type StoredTokenScopes, resolveLoginConfig } from './config.ts'
 import { Hooks } from './hooks.ts'
 import { checkLimit, checkProvider, type ProviderFinding } from './check-provider.ts'
-import { ProviderStore } from './providers-routes.ts'
 import { ProviderClient } from './provider-client/provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
 import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/preset.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
-import { RefusalMessages } from './flow/failures.ts'
 import { SignIn } from './sign-in.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
@@ -45,7 +44,7 @@ export type LoginServices = ReturnType<typeof createLoginServices>
 
 /** All services of the module, in the order in which they need each other. @throws ConfigurationError */
 export function createLoginServices(parts: LoginParts) {
-  const { configuration, database, keyring, metrics, baseUrl, accounts, builtIn } = parts
+  const { configuration, metrics, baseUrl, accounts, builtIn } = parts
   const calls = outgoingCalls(configuration.allowPrivateNetwork)
   const { providers, stored } = createProviders(parts, calls)
   const providerTokens = new ProviderTokens({ ...parts, providers, stored })
@@ -67,21 +66,15 @@ export function createLoginServices(parts: LoginParts) {
     flows,
     signIn: new SignIn({ ...parts, ...accounts, provisioning, flows }),
     binding: new BrowserBinding(baseUrl),
-    lastProvider: lastProviderCookie(baseUrl),
+    /** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
+    lastProvider: new HostCookie('postern_last_provider', baseUrl, /^[\w-]{1,64}$/),
     /** The token of the invitation whose link the browser opened. */
     invitationCookie: new HostCookie('postern_invitation', baseUrl),
-    refusals: new RefusalMessages(keyring),
-    providerStore: new ProviderStore(database),
     checkProvider: createChecks(providers, calls, parts),
     demo: builtIn !== undefined,
     /** Counts how sign-ins end: `ok`, or the code of the failure. */
     count: (provider: string, outcome: string) => counter.inc({ provider, outcome }),
   }
-}
-
-/** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
-function lastProviderCookie(baseUrl: () => string): HostCookie {
-  return new HostCookie('postern_last_provider', baseUrl, /^[\w-]{1,64}$/)
 }
 
 /** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */

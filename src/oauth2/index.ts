@@ -2,18 +2,15 @@ import type { Worker } from '../runtime/worker.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/principal.ts'
-import type { App } from '../http/app.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import { parseQueryString, rawQuery } from '../http/requests/parameters.ts'
-import type { AppLink } from '../http/pages/error-page.ts'
 import type { ServiceModule } from '../http/service-module.ts'
-import type { Tx } from '../storage/database.ts'
-import { type AppRequest, isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
+import { isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
 import type { OAuth2Config } from './clients/client-config.ts'
 import { linkTo, type SharedReach, signingAlgorithms } from './clients/client.ts'
 import { isScopeText, validateOAuth2 } from './clients/client-faults.ts'
 import { ClientDocuments } from './clients/client-documents.ts'
-import { clientFinder, ClientList, clientRoutes } from './clients/client-routes.ts'
+import { clientFinder, clientRoutes } from './clients/client-routes.ts'
 import { clientSignInRoutes } from './clients/client-sign-in-routes.ts'
 import { deleteUnusedRegistrations } from './clients/registered-clients.ts'
 import { registrationRoute } from './clients/registration-routes.ts'
@@ -30,16 +27,8 @@ import { authorizeRoutes } from './authorize/authorize-route.ts'
 import { pushRoute } from './authorize/push-route.ts'
 import { BackchannelLogouts } from './logout/backchannel-logouts.ts'
 import { endSessionRoutes } from './logout/end-session-routes.ts'
-import type { SignedInUser } from '../accounts/sessions/authentication.ts'
-
-interface OAuth2 extends ServiceModule {
-  /** For GET /auth/{provider}. */
-  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
-  nameFor: (returnTo: string) => Promise<string | undefined>
-  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'> & { code: string }, user: SignedInUser) => Promise<void>
-  isOpen: (code: string) => Promise<boolean>
-  linkTo: (clientId: string) => Promise<AppLink | undefined>
-}
+import { deleteExpired } from '../storage/sql-text.ts'
+import type { AppSignIns } from '../accounts/sessions/authentication.ts'
 
 /**
  * The applications of the product. They are created first, because accounts ask for their rights.
@@ -75,9 +64,9 @@ function reachFaults({ scopes }: SharedReach): string[] {
 }
 
 /** The OpenID Provider: the applications of the product sign in with this service. */
-export function createOAuth2(parts: OAuth2Parts): OAuth2 {
+export function createOAuth2(parts: OAuth2Parts): ServiceModule & AppSignIns {
   const services = createServices(parts)
-  const { clients, database, configuration, accounts, codes, deviceCodes, requests, assertions } = services
+  const { clients, database, configuration, accounts } = services
   const { documents } = clients
   const { signingKeys: keys, audit } = accounts
   // Documents choose their algorithm when their app signs somebody in, which is too late to publish a key.
@@ -89,7 +78,9 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
   return {
     ...appSignIns(services),
     async routes(app) {
-      await managementRoutes(app, services)
+      clientRoutes(app, services)
+      clientSignInRoutes(app, services)
+      await registrationRoute(app, services)
       await authorizeRoutes(app, services)
       allowedAppsRoutes(app, services)
       await consentRoute(app, services)
@@ -107,17 +98,13 @@ export function createOAuth2(parts: OAuth2Parts): OAuth2 {
     workers: [
       ...(documents ? [documents] : []),
       new BackchannelLogouts({ ...parts, keys, record, allowPrivateNetwork }),
-      sweeper(parts, [codes, deviceCodes, requests, assertions]),
+      sweeper(services),
     ],
   }
 }
 
 /** What sign-ins at GET /auth/{provider} need of the apps. */
-function appSignIns({
-  clients,
-  baseUrl,
-  codes,
-}: OAuth2Services): Pick<OAuth2, 'parseRequest' | 'nameFor' | 'issueCode' | 'isOpen' | 'linkTo'> {
+function appSignIns({ clients, baseUrl, codes }: OAuth2Services): AppSignIns {
   return {
     async parseRequest(query) {
       if (!isAppRequest(query)) return undefined
@@ -137,23 +124,19 @@ function appSignIns({
   }
 }
 
-/** The calls with which administrators manage apps, and with which an app registers itself. */
-async function managementRoutes(app: App, services: OAuth2Services): Promise<void> {
-  const { clients, database, cursors, management } = services
-  clientRoutes(app, management, new ClientList(database, cursors, clients.declared()))
-  clientSignInRoutes(app, services)
-  await registrationRoute(app, services)
-}
-
-/** What has rows that expire. */
-interface Swept {
-  sweep(now: number): Promise<void>
-}
+/** Milliseconds for which rows outlive their end: until then the second use of a code is recognized, and a device is told of the end. */
+const expiring = {
+  authorization_codes: 24 * 3_600_000,
+  device_codes: 3_600_000,
+  authorization_requests: 0,
+} as const
 
 /** Deletes what has expired. */
-function sweeper({ database, clock, log, accounts }: OAuth2Parts, swept: readonly Swept[]): Worker {
+function sweeper({ database, clock, log, accounts, assertions }: OAuth2Services): Worker {
+  const tables = Object.keys(expiring) as (keyof typeof expiring)[]
   return createSweeper('apps', clock, log, [
-    ...swept.map((each) => (now: number) => each.sweep(now)),
+    ...tables.map((table) => (now: number) => deleteExpired(database, table, now - expiring[table])),
+    (now) => assertions.sweep(now),
     (now) => deleteUnusedRegistrations(database, accounts.audit.record, now),
     (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
   ])

@@ -66,7 +66,14 @@ export function storableText(text: string, longest = Number.POSITIVE_INFINITY): 
 /** Deletes the rows of a table that expired until a time. */
 export async function deleteExpired(
   database: Database,
-  table: 'device_codes' | 'flows' | 'host_codes' | 'invitations' | 'used_assertions',
+  table:
+    | 'authorization_codes'
+    | 'authorization_requests'
+    | 'device_codes'
+    | 'flows'
+    | 'host_codes'
+    | 'invitations'
+    | 'used_assertions',
   until: number,
 ): Promise<void> {
   await database.transaction(

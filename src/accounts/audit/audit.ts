@@ -46,26 +46,27 @@ const anonymousRetention = 30 * 86_400_000
 /** Rows of one DELETE statement at most, so that other writers do not wait long. */
 const sweepBatch = 1_000
 
+interface AuditParts {
+  database: Database
+  clock: Clock
+  log: Log
+  /** Milliseconds until a row is deleted. */
+  retention: number
+}
+
 /** Writes the audit log. Rows are inserted, and deleted after the retention; they are never updated. */
 export class Audit {
   readonly record: RecordAudit
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #log: Log
-  readonly #retention: number
+  readonly #parts: AuditParts
 
-  /** @param parts.retention milliseconds until a row is deleted. */
-  constructor(parts: { database: Database; clock: Clock; log: Log; retention: number }) {
-    this.#database = parts.database
-    this.#clock = parts.clock
-    this.#log = parts.log
-    this.#retention = parts.retention
+  constructor(parts: AuditParts) {
+    this.#parts = parts
     this.record = createRecordAudit(parts.clock)
   }
 
   /** The statement that writes an entry. */
   statement(entry: AuditEntry): CompiledQuery {
-    return auditStatement(this.#database.reader, entry, this.#clock.now())
+    return auditStatement(this.#parts.database.reader, entry, this.#parts.clock.now())
   }
 
   /**
@@ -74,9 +75,9 @@ export class Audit {
    */
   async note(entry: AuditEntry): Promise<void> {
     try {
-      await this.#database.transaction((tx) => this.record(tx, entry))
+      await this.#parts.database.transaction((tx) => this.record(tx, entry))
     } catch (error) {
-      this.#log.error(
+      this.#parts.log.error(
         { err: error, action: entry.action, code: entry.code },
         'could not write to the audit log',
       )
@@ -84,13 +85,13 @@ export class Audit {
   }
 
   async sweep(now: number): Promise<void> {
-    await this.#deleteUntil(now - this.#retention, 'all')
+    await this.#deleteUntil(now - this.#parts.retention, 'all')
     await this.#deleteUntil(now - anonymousRetention, 'anonymous failures')
   }
 
   async #deleteUntil(time: number, which: 'all' | 'anonymous failures'): Promise<void> {
     for (let deleted = sweepBatch; deleted === sweepBatch;) {
-      const result = await this.#database.transaction(
+      const result = await this.#parts.database.transaction(
         (tx) => {
           let old = tx.selectFrom('audit_log').select('id').where('created_at', '<=', time)
           if (which !== 'all') old = old.where('code', 'is not', null).where('user_id', 'is', null)

@@ -34,21 +34,17 @@ type OnlyApp = string | undefined
 
 /** A user's browser sessions and token families of apps as one list. */
 export class Devices {
-  readonly #database: Database
-  readonly #sessions: Sessions
-  readonly #tokenFamilies: TokenFamilies
+  readonly #parts: { database: Database; sessions: Sessions; tokenFamilies: TokenFamilies }
 
-  constructor(database: Database, sessions: Sessions, tokenFamilies: TokenFamilies) {
-    this.#database = database
-    this.#sessions = sessions
-    this.#tokenFamilies = tokenFamilies
+  constructor(parts: { database: Database; sessions: Sessions; tokenFamilies: TokenFamilies }) {
+    this.#parts = parts
   }
 
   /** The current device first, then the newest first; a hundred at most. */
   async list(userId: string, currentId: string | undefined, onlyApp?: OnlyApp): Promise<Device[]> {
     const [sessions, families] = await Promise.all([
-      onlyApp === undefined ? this.#sessions.list(userId, longestList) : [],
-      this.#tokenFamilies.list(userId, longestList, { clientId: onlyApp }),
+      onlyApp === undefined ? this.#parts.sessions.list(userId, longestList) : [],
+      this.#parts.tokenFamilies.list(userId, longestList, { clientId: onlyApp }),
     ])
     const names = await this.#namesOf([...sessions, ...families].flatMap((row) => row.impersonator_id ?? []))
     const devices = [
@@ -63,15 +59,15 @@ export class Devices {
   /** The names of admins by their ids. Users do not see admins' e-mail addresses. */
   async #namesOf(ids: readonly string[]): Promise<ReadonlyMap<string, string | null>> {
     if (ids.length === 0) return new Map()
-    const users = this.#database.reader.selectFrom('users').select(['id', 'name'])
+    const users = this.#parts.database.reader.selectFrom('users').select(['id', 'name'])
     return new Map((await users.where('id', 'in', ids).execute()).map(({ id, name }) => [id, name]))
   }
 
   /** Revokes one device and runs `record` in the same transaction. False when the user has no such device. */
   async revoke(userId: string, id: string, record: RecordRevocation, onlyApp?: OnlyApp): Promise<boolean> {
     return (
-      (onlyApp === undefined && (await this.#sessions.revoke(userId, id, record))) ||
-      (await this.#tokenFamilies.revoke(userId, id, record, { clientId: onlyApp }))
+      (onlyApp === undefined && (await this.#parts.sessions.revoke(userId, id, record))) ||
+      (await this.#parts.tokenFamilies.revoke(userId, id, record, { clientId: onlyApp }))
     )
   }
 
@@ -82,11 +78,11 @@ export class Devices {
     record: (tx: Tx, count: number) => Promise<void>,
     onlyApp?: OnlyApp,
   ): Promise<void> {
-    await this.#database.transaction(async (tx) => {
+    await this.#parts.database.transaction(async (tx) => {
       const count =
         onlyApp === undefined
           ? await this.revokeAll(tx, userId, currentId)
-          : await this.#tokenFamilies.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
+          : await this.#parts.tokenFamilies.revokeAll(tx, userId, { exceptId: currentId, clientId: onlyApp })
       await record(tx, count)
     })
   }
@@ -96,12 +92,13 @@ export class Devices {
    * of an excepted app stays too: its end would end the app.
    */
   async revokeAll(tx: Tx, userId: string, exceptId?: string, provider?: string): Promise<number> {
-    const ownSession = exceptId === undefined ? undefined : await this.#tokenFamilies.sessionOf(tx, exceptId)
-    const sessions = await this.#sessions.revokeAll(tx, userId, {
+    const ownSession =
+      exceptId === undefined ? undefined : await this.#parts.tokenFamilies.sessionOf(tx, exceptId)
+    const sessions = await this.#parts.sessions.revokeAll(tx, userId, {
       exceptId: ownSession ?? exceptId,
       provider,
     })
-    return sessions + (await this.#tokenFamilies.revokeAll(tx, userId, { exceptId, provider }))
+    return sessions + (await this.#parts.tokenFamilies.revokeAll(tx, userId, { exceptId, provider }))
   }
 }
 

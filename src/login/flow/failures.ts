@@ -68,29 +68,22 @@ const purpose = 'refusal'
 const macLength = 18
 
 /**
- * Signs the message of a hook that refused a sign-in, since it travels to /login in the query string. The signature covers
- * the reference ID too. Without it, anybody could make a link to /login that shows a text of their choice.
+ * The query parameters of the message of a hook that refused a sign-in, signed, since it travels to /login in the query string. The
+ * signature covers the reference ID too. Without it, anybody could make a link to /login that shows a text of their choice.
  */
-export class RefusalMessages {
-  readonly #keyring: Keyring
+function signedMessage(keyring: Keyring, referenceId: string, message: string): Record<string, string> {
+  const mac = keyring.sign(`${referenceId}\n${message}`, purpose).subarray(0, macLength)
+  return { message, proof: mac.toString('base64url') }
+}
 
-  constructor(keyring: Keyring) {
-    this.#keyring = keyring
-  }
-
-  /** The query parameters of a message. */
-  sign(referenceId: string, message: string): Record<string, string> {
-    const mac = this.#keyring.sign(`${referenceId}\n${message}`, purpose).subarray(0, macLength)
-    return { message, proof: mac.toString('base64url') }
-  }
-
-  /** The message, when this service signed it for this reference ID. */
-  verify(query: Readonly<Record<string, string | undefined>>): string | undefined {
-    const { id, message, proof } = query
-    if (id === undefined || message === undefined || proof === undefined) return undefined
-    const mac = Buffer.from(proof, 'base64url')
-    return this.#keyring.verify(`${id}\n${message}`, mac, purpose) ? message : undefined
-  }
+/** The message, when this service signed it for this reference ID. */
+export function verifiedMessage(
+  keyring: Keyring,
+  { id, message, proof }: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  if (id === undefined || message === undefined || proof === undefined) return undefined
+  const mac = Buffer.from(proof, 'base64url')
+  return keyring.verify(`${id}\n${message}`, mac, purpose) ? message : undefined
 }
 
 interface FailedSignIn {
@@ -135,7 +128,7 @@ export async function recordFailure(
  * @param invitation of the sign-in: the next attempt uses it, too
  */
 export function failurePath(
-  { refusals, baseUrl }: LoginServices,
+  { keyring, baseUrl }: LoginServices,
   request: FastifyRequest,
   {
     providerClient,
@@ -153,7 +146,7 @@ export function failurePath(
 ): string {
   const { code, details } = failure
   const referenceId = referenceOf(request.id)
-  const signed = details.message ? refusals.sign(referenceId, details.message) : {}
+  const signed = details.message ? signedMessage(keyring, referenceId, details.message) : {}
   const query = new URLSearchParams({
     error: code,
     id: referenceId,

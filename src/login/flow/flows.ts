@@ -1,3 +1,4 @@
+import type { AppRequest } from '../../accounts/sessions/authentication.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -8,11 +9,9 @@ import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
-import type { AppLink } from '../../http/pages/error-page.ts'
 import type { ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { VerifiedIdentity } from '../provider-client/profile.ts'
 import { SignInFailure } from './failures.ts'
-import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
 const contextOf = sealedColumns.flowVerifier.context
 const pendingContextOf = sealedColumns.flowPending.context
@@ -306,31 +305,6 @@ export class Flows {
   sweep(now: number): Promise<void> {
     return deleteExpired(this.#parts.database, 'flows', now - retention)
   }
-}
-
-/** An app's request at GET /auth/{provider}, validated. */
-interface AppRequest {
-  clientId: string
-  redirectUri: string
-  challenge: string
-  state: string | null
-}
-
-/** What sign-ins of apps need of the OpenID Provider, which knows the apps and issues their codes. */
-export interface AppSignIns {
-  /**
-   * The request of an app in the query of GET /auth/{provider}; `undefined` when a browser made it for itself.
-   * @throws Problem `invalid-parameter`
-   */
-  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
-  /** The name of the app that a sign-in with this return path is for; `undefined` when it is for this service. */
-  nameFor: (returnTo: string) => Promise<string | undefined>
-  /** Stores a code for an app. */
-  issueCode: (tx: Tx, app: Omit<AppRequest, 'state'> & { code: string }, user: SignedInUser) => Promise<void>
-  /** Whether an app can still exchange this code. */
-  isOpen: (code: string) => Promise<boolean>
-  /** The way back to an app; `undefined` for one that is not known, or that has no page. */
-  linkTo: (clientId: string) => Promise<AppLink | undefined>
 }
 
 /**

@@ -131,13 +131,6 @@ export class AuthorizationRequests {
     return Number(numUpdatedRows) > 0
   }
 
-  async sweep(now: number): Promise<void> {
-    await this.#database.transaction(
-      (tx) => tx.deleteFrom('authorization_requests').where('expires_at', '<=', now).execute(),
-      { priority: 'work' },
-    )
-  }
-
   #row(db: Queryable, hash: Uint8Array, clientId: string) {
     const now = this.#clock.now()
     return db

@@ -1,7 +1,6 @@
+import type { ModuleParts } from '../../http/service-module.ts'
 import type { JWK, JWTPayload } from 'jose'
 import { hashToken } from '../../crypto/tokens.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
 import type { Client } from './client.ts'
 import { deleteExpired, useAssertion } from '../../storage/sql-text.ts'
 import { createPublicKey, type KeyObject } from 'node:crypto'
@@ -25,14 +24,10 @@ interface AssertionFault {
 
 /** The signed assertions with which clients authenticate (`private_key_jwt`, RFC 7523). */
 export class ClientAssertions {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #baseUrl: () => string
+  readonly #parts: Pick<ModuleParts, 'database' | 'clock' | 'baseUrl'>
 
-  constructor({ database, clock, baseUrl }: { database: Database; clock: Clock; baseUrl: () => string }) {
-    this.#database = database
-    this.#clock = clock
-    this.#baseUrl = baseUrl
+  constructor(parts: Pick<ModuleParts, 'database' | 'clock' | 'baseUrl'>) {
+    this.#parts = parts
   }
 
   /** The client that an assertion names, before its signature is checked; `undefined` when it is malformed. */
@@ -56,10 +51,10 @@ export class ClientAssertions {
     const claims = await this.#verified(assertion, client, client.jwks)
     if (typeof claims === 'string') return { code: 'wrong-assertion', why: claims }
     const { jti, exp, aud } = claims
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     const wrong = (why: string): AssertionFault => ({ code: 'wrong-assertion', why })
     // Each audience is this service: otherwise another receiver could pass the assertion on to here.
-    const accepted = new Set(audiences.map((path) => this.#baseUrl() + path))
+    const accepted = new Set(audiences.map((path) => this.#parts.baseUrl() + path))
     const named = [aud ?? []].flat()
     if (named.length === 0 || !named.every((one) => accepted.has(one)))
       return wrong('aud of the assertion must be the issuer or the token endpoint')
@@ -84,7 +79,7 @@ export class ClientAssertions {
         subject: id,
         requiredClaims: ['exp', 'jti', 'aud'],
         clockTolerance: tolerance,
-        currentDate: new Date(this.#clock.now()),
+        currentDate: new Date(this.#parts.clock.now()),
       })
       return payload
     } catch (error) {
@@ -100,11 +95,11 @@ export class ClientAssertions {
   /** False if the client used this `jti` before. */
   async #use(clientId: string, jti: string, expiresAt: number): Promise<boolean> {
     const used = { issuer: clientId, hash: hashToken(jti), expires_at: expiresAt }
-    return this.#database.transaction((tx) => useAssertion(tx, used))
+    return this.#parts.database.transaction((tx) => useAssertion(tx, used))
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpired(this.#database, 'used_assertions', now)
+    return deleteExpired(this.#parts.database, 'used_assertions', now)
   }
 }
 

@@ -1,3 +1,4 @@
+import type { OAuth2Services } from '../services.ts'
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
@@ -28,31 +29,22 @@ import { type Client, idTokenClaims, isPublic, reauthenticationProofs, signingAl
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import { type StoredClient, type Clients, storedClient } from './clients.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import { type Cursors, idScope } from '../../paging/cursor.ts'
+import { idScope } from '../../paging/cursor.ts'
 import type { Database } from '../../storage/database.ts'
 import { contains, type Finder } from '../../http/finder.ts'
 
 const scope = idScope('clients', {})
 
 /** Declared and stored clients, by id, the highest first: new clients come before older ones. */
-export class ClientList {
-  readonly #database: Database
-  readonly #cursors: Cursors
-  readonly #declared: readonly Client[]
-
-  constructor(database: Database, cursors: Cursors, declared: readonly Client[]) {
-    this.#database = database
-    this.#cursors = cursors
-    this.#declared = declared
-  }
-
-  page(request: PageRequest): Promise<PageOfRows<Client | StoredClient>> {
-    return this.#cursors.readById(scope, request, async (last, count) => {
-      const stored = await storedClients(this.#database, count, last)
-      const others = this.#declared.filter(({ id }) => last === undefined || compareIds(id, last) < 0)
-      return [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, count)
-    })
-  }
+function clientsPage(
+  { database, cursors, clients }: OAuth2Services,
+  request: PageRequest,
+): Promise<PageOfRows<Client | StoredClient>> {
+  return cursors.readById(scope, request, async (last, count) => {
+    const stored = await storedClients(database, count, last)
+    const others = clients.declared().filter(({ id }) => last === undefined || compareIds(id, last) < 0)
+    return [...others, ...stored].toSorted((a, b) => compareIds(b.id, a.id)).slice(0, count)
+  })
 }
 
 /** The clients of the database, newest first. @param below only ids below this one */
@@ -253,13 +245,14 @@ const Created = Type.Object({
 })
 
 /** /clients: the applications of the product, for admins. */
-export function clientRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
-  readRoutes(routes, clients, list)
+export function clientRoutes(routes: App, services: OAuth2Services): void {
+  const { management: clients } = services
+  readRoutes(routes, services)
   changeRoutes(routes, clients)
   secretRoutes(routes, clients)
 }
 
-function readRoutes(routes: App, clients: ClientManagement, list: ClientList): void {
+function readRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/clients',
     {
@@ -271,13 +264,13 @@ function readRoutes(routes: App, clients: ClientManagement, list: ClientList): v
         response: { 200: pageSchema(ClientView) },
       },
     },
-    async ({ query }) => viewPage(await list.page(readPageRequest(query)), viewClient),
+    async ({ query }) => viewPage(await clientsPage(services, readPageRequest(query)), viewClient),
   )
   routes.get(
     '/clients/:id',
     { config: read, schema: { tags, summary: 'One app', params: IdParams, response: { 200: WithSecrets } } },
     async ({ params: { id } }) => {
-      const { client, secrets } = await clients.get(id)
+      const { client, secrets } = await services.management.get(id)
       return { ...viewClient(client), secrets: secrets.map(viewSecret) }
     },
   )

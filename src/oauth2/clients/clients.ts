@@ -1,3 +1,4 @@
+import type { AppRequest } from '../../accounts/sessions/authentication.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Client, originsOf, type SharedReach, withReach, allowsRedirect } from './client.ts'
 import type { ClientDocuments } from './client-documents.ts'
@@ -213,14 +214,6 @@ function originQuery({ reader }: Database): CompiledQuery {
     .where('origin', '=', '')
     .limit(sql.lit(1))
     .compile()
-}
-
-/** An app's request at GET /auth/{provider}, validated. */
-export interface AppRequest {
-  clientId: string
-  redirectUri: string
-  challenge: string
-  state: string | null
 }
 
 /** Characters of `state` and `nonce` at most. */

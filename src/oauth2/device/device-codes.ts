@@ -6,7 +6,6 @@ import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
-import { deleteExpired } from '../../storage/sql-text.ts'
 import { randomInt } from 'node:crypto'
 import type { OAuth2Basis } from '../services.ts'
 
@@ -16,8 +15,6 @@ export const codeLifetime = 600
 export const pollInterval = 5
 /** Milliseconds that a poll may come early: the network delays some polls more than others. */
 const tolerance = 500
-/** Milliseconds after which an expired code is deleted. Until then its device is told that it has expired. */
-const retention = 3_600_000
 const purpose = 'device-user-code'
 
 interface DeviceRequest {
@@ -157,10 +154,6 @@ export class DeviceCodes {
       }
       return { state: await this.#notePoll(tx, row) }
     })
-  }
-
-  sweep(now: number): Promise<void> {
-    return deleteExpired(this.#parts.database, 'device_codes', now - retention)
   }
 
   async #notePoll(tx: Tx, row: DeviceCodesTable): Promise<'pending' | 'too-fast'> {

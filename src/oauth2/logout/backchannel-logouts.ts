@@ -7,7 +7,6 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
 import type { Selectable } from 'kysely'
-import type { Clock } from '../../runtime/clock.ts'
 import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 import { randomUUID } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
@@ -38,7 +37,6 @@ const [mostInFlight, mostPerApp] = [32, 4]
 export class BackchannelLogouts implements Worker {
   readonly name = 'backchannel-logouts'
   readonly #parts: BackchannelLogoutsParts
-  readonly #queue: LogoutQueue
   readonly #rounds: PeriodicWorker
   readonly #sending = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
@@ -46,9 +44,8 @@ export class BackchannelLogouts implements Worker {
   readonly #fetch: GuardedFetch
 
   constructor(parts: BackchannelLogoutsParts) {
-    const { allowPrivateNetwork, clock, database } = parts
+    const { allowPrivateNetwork, clock } = parts
     this.#parts = parts
-    this.#queue = new LogoutQueue(database, clock)
     this.#agent = createOutboundAgent({ allowPrivateNetwork })
     this.#fetch = createGuardedFetch({ agent: this.#agent, allowPrivateNetwork, timeout })
     this.#rounds = periodicWorker(this.name, clock, interval, () => this.#round())
@@ -69,7 +66,7 @@ export class BackchannelLogouts implements Worker {
     try {
       while (this.#sending.size < mostInFlight) {
         const room = Math.min(mostPerApp, mostInFlight - this.#sending.size)
-        const claimed = await this.#queue.claim(room, this.#busyApps())
+        const claimed = await claimLogouts(this.#parts, room, this.#busyApps())
         if (claimed.length === 0) return
         for (const logout of claimed) this.#start(logout)
       }
@@ -94,12 +91,12 @@ export class BackchannelLogouts implements Worker {
   async #tell(logout: ClaimedLogout): Promise<void> {
     const told = deletedApp(logout) ?? (await this.#parts.clients.find(logout.client_id))
     if (told === undefined) return this.#waitForAddress(logout)
-    if (told.backchannelLogoutUri === undefined) return this.#queue.remove(logout)
+    if (told.backchannelLogoutUri === undefined) return removeLogout(this.#parts, logout)
     const status = await this.#post(told, told.backchannelLogoutUri, logout)
-    if (status !== undefined && status >= 200 && status <= 299) return this.#queue.remove(logout)
+    if (status !== undefined && status >= 200 && status <= 299) return removeLogout(this.#parts, logout)
     // A stop cuts the attempt short: another process, or this one after its start, makes it again.
-    if (this.#stopping.signal.aborted || (await this.#queue.putOff(logout))) return
-    await this.#queue.remove(logout, (tx) =>
+    if (this.#stopping.signal.aborted || (await putOff(this.#parts, logout))) return
+    await removeLogout(this.#parts, logout, (tx) =>
       this.#parts.record(tx, {
         ...byService,
         action: 'app.logout_failed',
@@ -113,7 +110,7 @@ export class BackchannelLogouts implements Worker {
 
   /** The app was deleted after the claim, or just before the sign-out: the deletion is adding the address to the notice. */
   async #waitForAddress(logout: ClaimedLogout): Promise<void> {
-    if (!(await this.#queue.putOff(logout))) await this.#queue.remove(logout)
+    if (!(await putOff(this.#parts, logout))) await removeLogout(this.#parts, logout)
   }
 
   /** The status of the app's answer; `undefined` without one. Redirects are not followed. */
@@ -152,62 +149,62 @@ const claimTime = 60_000
 /** Milliseconds from each failed attempt to the next: five attempts within a quarter of an hour. */
 const delays = [15_000, 60_000, 180_000, 600_000] as const
 
-/** The notices of ended sign-ins that wait in the database. accounts/sessions/apps-of-sessions.ts inserts them. */
-class LogoutQueue {
-  readonly #database: Database
-  readonly #clock: Clock
+/**
+ * Claims due notices, the oldest first. accounts/sessions/apps-of-sessions.ts inserts them. Another process can claim them a minute later.
+ * @param room how many to claim
+ * @param busy apps that get no further notices now
+ */
+async function claimLogouts(
+  { database, clock }: BackchannelLogoutsParts,
+  room: number,
+  busy: readonly string[],
+): Promise<ClaimedLogout[]> {
+  const now = clock.now()
+  // Read first, so that an idle service writes nothing.
+  const due = await dueLogouts(database.reader, now, busy).limit(room).execute()
+  if (due.length === 0) return []
+  const ids = due.map(({ family_id }) => family_id)
+  return database.transaction(
+    (tx) =>
+      tx
+        .updateTable('backchannel_logouts')
+        .set({ claimed_until: now + claimTime })
+        .where('family_id', 'in', ids)
+        .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
+        .returning(['family_id', 'user_id', 'client_id', 'attempts', 'uri', 'algorithm'])
+        .execute(),
+    { priority: 'work' },
+  )
+}
 
-  constructor(database: Database, clock: Clock) {
-    this.#database = database
-    this.#clock = clock
-  }
+/** Removes a notice. @param work runs in the same transaction */
+async function removeLogout(
+  { database }: BackchannelLogoutsParts,
+  { family_id }: ClaimedLogout,
+  work?: (tx: Tx) => Promise<void>,
+): Promise<void> {
+  await database.transaction(
+    async (tx) => {
+      await tx.deleteFrom('backchannel_logouts').where('family_id', '=', family_id).execute()
+      await work?.(tx)
+    },
+    { priority: 'work' },
+  )
+}
 
-  /**
-   * Claims due notices, the oldest first. Another process can claim them a minute later.
-   * @param room how many to claim
-   * @param busy apps that get no further notices now
-   */
-  async claim(room: number, busy: readonly string[]): Promise<ClaimedLogout[]> {
-    const now = this.#clock.now()
-    // Read first, so that an idle service writes nothing.
-    const due = await dueLogouts(this.#database.reader, now, busy).limit(room).execute()
-    if (due.length === 0) return []
-    const ids = due.map(({ family_id }) => family_id)
-    return this.#database.transaction(
-      (tx) =>
-        tx
-          .updateTable('backchannel_logouts')
-          .set({ claimed_until: now + claimTime })
-          .where('family_id', 'in', ids)
-          .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
-          .returning(['family_id', 'user_id', 'client_id', 'attempts', 'uri', 'algorithm'])
-          .execute(),
-      { priority: 'work' },
-    )
-  }
-
-  /** Removes a notice. @param work runs in the same transaction */
-  async remove({ family_id }: ClaimedLogout, work?: (tx: Tx) => Promise<void>): Promise<void> {
-    await this.#database.transaction(
-      async (tx) => {
-        await tx.deleteFrom('backchannel_logouts').where('family_id', '=', family_id).execute()
-        await work?.(tx)
-      },
-      { priority: 'work' },
-    )
-  }
-
-  /** Puts a notice off to its next attempt. False when this was the last one: the notice is then still claimed. */
-  async putOff({ family_id, attempts }: ClaimedLogout): Promise<boolean> {
-    const delay = delays[attempts]
-    if (delay === undefined) return false
-    const next = { attempts: attempts + 1, due_at: this.#clock.now() + delay, claimed_until: null }
-    await this.#database.transaction(
-      (tx) => tx.updateTable('backchannel_logouts').set(next).where('family_id', '=', family_id).execute(),
-      { priority: 'work' },
-    )
-    return true
-  }
+/** Puts a notice off to its next attempt. False when this was the last one: the notice is then still claimed. */
+async function putOff(
+  { database, clock }: BackchannelLogoutsParts,
+  { family_id, attempts }: ClaimedLogout,
+): Promise<boolean> {
+  const delay = delays[attempts]
+  if (delay === undefined) return false
+  const next = { attempts: attempts + 1, due_at: clock.now() + delay, claimed_until: null }
+  await database.transaction(
+    (tx) => tx.updateTable('backchannel_logouts').set(next).where('family_id', '=', family_id).execute(),
+    { priority: 'work' },
+  )
+  return true
 }
 
 function dueLogouts(db: Database['reader'], now: number, busy: readonly string[]) {

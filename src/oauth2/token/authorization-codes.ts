@@ -14,8 +14,6 @@ import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
 /** Milliseconds from the issue of a code to its exchange at most. */
 const lifetime = 60_000
-/** Milliseconds after which an expired code is deleted. Until then its second use is recognized. */
-const retention = 24 * 3_600_000
 
 /** What a code is issued for. */
 interface CodeGrant {
@@ -178,17 +176,6 @@ export class AuthorizationCodes {
       .where('expires_at', '>', clock.now())
       .executeTakeFirst()
     return row !== undefined
-  }
-
-  async sweep(now: number): Promise<void> {
-    await this.#parts.database.transaction(
-      (tx) =>
-        tx
-          .deleteFrom('authorization_codes')
-          .where('expires_at', '<=', now - retention)
-          .execute(),
-      { priority: 'work' },
-    )
   }
 
   /** Revokes the family of a used code, if its own client repeats it. Returns the user; `undefined` for an unknown code. */
