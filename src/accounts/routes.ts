@@ -5,7 +5,7 @@ import { Problem } from '../errors.ts'
 import { withForms } from '../http/requests/parameters.ts'
 import { wantsPage } from '../http/requests/accept.ts'
 import { isForeignWrite } from '../http/access/access.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
 import type { Tx } from '../storage/database.ts'
 import { auditOrigin } from './audit/audit.ts'
@@ -26,10 +26,7 @@ function sessionRoute(scope: App, services: AccountServices): void {
   const describe = sessionDescriber(services)
   scope.get(
     '/auth/session',
-    {
-      config: { access: 'user' },
-      schema: { tags, summary: 'The signed-in user and the session', response: { 200: CurrentSession } },
-    },
+    route('user', tags, 'The signed-in user and the session', { response: { 200: CurrentSession } }),
     async ({ principal }) => describe(principal),
   )
 }

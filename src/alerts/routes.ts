@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../accounts/audit/audit.ts'
 import { isId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import {
   closedObject,
   DateTime,
@@ -23,7 +23,7 @@ interface AlertRouteParts {
 }
 
 const tags = ['alerts']
-const config = { access: { scope: 'admin' } } as const
+const access = { scope: 'admin' } as const
 /** A message after which a condition that lasts is repeated, in seconds: once a day. */
 const usualRepeat = 86_400
 const testsPerMinute = 10
@@ -39,29 +39,19 @@ export function alertRoutes(app: App, parts: AlertRouteParts): void {
 function readRoutes(app: App, { destinations }: AlertRouteParts): void {
   app.get(
     '/alerts',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Alert destinations, newest first',
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(DestinationView) },
-      },
-    },
+    route(access, tags, 'Alert destinations, newest first', {
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(DestinationView) },
+    }),
     async ({ query }) => viewPage(await destinations.page(readPageRequest(query)), viewDestination),
   )
   app.get(
     '/alerts/:id/sendings',
-    {
-      config,
-      schema: {
-        tags,
-        summary: "A destination's messages of the last 30 days, newest first",
-        params: IdParams,
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(Sending) },
-      },
-    },
+    route(access, tags, "A destination's messages of the last 30 days, newest first", {
+      params: IdParams,
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(Sending) },
+    }),
     async ({ params: { id }, query }) => {
       return viewPage(await destinations.sendings(readId(id), readPageRequest(query)), viewSending)
     },
@@ -71,15 +61,10 @@ function readRoutes(app: App, { destinations }: AlertRouteParts): void {
 function createRoute(app: App, { destinations }: AlertRouteParts): void {
   app.post(
     '/alerts',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Add an alert destination: e-mail, Slack, Discord or Microsoft Teams',
-        body: NewDestination,
-        response: { 201: DestinationView },
-      },
-    },
+    route(access, tags, 'Add an alert destination: e-mail, Slack, Discord or Microsoft Teams', {
+      body: NewDestination,
+      response: { 201: DestinationView },
+    }),
     async (request, reply) => {
       const { kind, name, url, to, conditions, severity, repeatSeconds, enabled } = request.body
       const repeat = repeatSeconds === undefined ? usualRepeat : repeatSeconds
@@ -99,16 +84,11 @@ function createRoute(app: App, { destinations }: AlertRouteParts): void {
 function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
   app.patch(
     '/alerts/:id',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Change an alert destination',
-        params: IdParams,
-        body: DestinationChange,
-        response: { 200: DestinationView },
-      },
-    },
+    route(access, tags, 'Change an alert destination', {
+      params: IdParams,
+      body: DestinationChange,
+      response: { 200: DestinationView },
+    }),
     async (request, reply) => {
       const { repeatSeconds, ...change } = request.body
       const repeat = typeof repeatSeconds === 'number' ? repeatSeconds * 1000 : repeatSeconds
@@ -119,15 +99,10 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
   )
   app.delete(
     '/alerts/:id',
-    {
-      config,
-      schema: {
-        tags,
-        summary: 'Delete an alert destination with its messages',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(access, tags, 'Delete an alert destination with its messages', {
+      params: IdParams,
+      response: noContent,
+    }),
     async (request, reply) => {
       await destinations.remove(readId(request.params.id), auditOrigin(request))
       return reply.code(204).send(null)
@@ -138,15 +113,13 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
 function testRoute(app: App, { destinations, send }: AlertRouteParts): void {
   app.post(
     '/alerts/:id/test',
-    {
-      config: { ...config, rateLimit: { max: testsPerMinute }, optionalBody: true },
-      schema: {
-        tags,
-        summary: "Send a test message now and return the destination's response",
-        params: IdParams,
-        response: { 200: Sending },
-      },
-    },
+    route(
+      access,
+      tags,
+      "Send a test message now and return the destination's response",
+      { params: IdParams, response: { 200: Sending } },
+      { rateLimit: { max: testsPerMinute }, optionalBody: true },
+    ),
     async (request, reply) => {
       const sending = await destinations.beginTest(readId(request.params.id), auditOrigin(request))
       const sent = await send(sending)

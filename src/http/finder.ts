@@ -2,7 +2,7 @@ import { type Scope, holdsScope } from './access/principal.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import { readText } from '../paging/parameters.ts'
-import type { App } from './app.ts'
+import { type App, route } from './app.ts'
 import { NullableText, optionalText } from './schemas/schemas.ts'
 
 /** What the search of all things finds. */
@@ -61,16 +61,17 @@ export function findRoute(app: App, finders: readonly Finder[]): void {
   const scopes = [...new Set(finders.map(({ scope }) => scope))]
   app.get(
     '/search',
-    {
-      config: { access: { scope: scopes }, quiet: true },
-      schema: {
-        tags: ['operations'],
-        summary: 'Find events, deliveries, subscribers, people, apps, keys, sources and handlers',
+    route(
+      { scope: scopes },
+      ['operations'],
+      'Find events, deliveries, subscribers, people, apps, keys, sources and handlers',
+      {
         description: `By an id, by the beginning of an e-mail address or a person’s name, or by a part of another name. At most ${mostFound} of each kind, and only kinds that the scopes of the caller cover.`,
         querystring: Type.Object({ q: optionalText('What to find') }),
         response: { 200: Type.Object({ data: Type.Array(Item) }) },
       },
-    },
+      { quiet: true },
+    ),
     async ({ query, principal }) => {
       const text = readText(query.q ?? '', 'q').trim()
       if (!principal) throw new Problem('not-signed-in')

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { hashToken } from '../crypto/tokens.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
 import type { Offer } from './flow/flows.ts'
@@ -47,18 +47,13 @@ function providersRoute(routes: App, { providers }: LoginServices): void {
   const data = [...providers.values()].map(({ provider: { name, label } }) => ({ name, label }))
   routes.get(
     '/auth/providers',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'The identity providers on /login',
-        response: {
-          200: Type.Object({
-            data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
-          }),
-        },
+    route('public', ['sign-in'], 'The identity providers on /login', {
+      response: {
+        200: Type.Object({
+          data: Type.Array(Type.Object({ name: Type.String(), label: Type.String() })),
+        }),
       },
-    },
+    }),
     async () => ({ data }),
   )
 }
@@ -72,16 +67,13 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
   }))
   routes.get(
     '/login',
-    {
-      config: { access: 'public', sends: { sometimes: ['Set-Cookie', ...ofPages] } },
-      schema: {
-        tags: ['pages'],
-        summary: 'The sign-in page',
-        produces: ['text/html'],
-        querystring: LoginQuery,
-        response: { 200: Type.String() },
-      },
-    },
+    route(
+      'public',
+      ['pages'],
+      'The sign-in page',
+      { produces: ['text/html'], querystring: LoginQuery, response: { 200: Type.String() } },
+      { sends: { sometimes: ['Set-Cookie', ...ofPages] } },
+    ),
     async (request, reply) => {
       const query: Partial<Record<string, string>> = readOAuthParameters(rawQuery(request.url)).values
       const { error, id, provider = '', return_to: wanted } = query
@@ -143,20 +135,17 @@ const invitationLasts = 3_600
 function invitationRoute(routes: App, { invitationCookie, baseUrl }: LoginServices): void {
   routes.get(
     '/invitation/:token',
-    {
-      config: {
-        access: 'public',
-        rateLimit: { max: 60, sharedByProcesses: true },
-        sends: { always: ['Set-Cookie'] },
-      },
-      schema: {
-        tags: ['pages'],
-        summary: 'The link of an invitation: redirects to the sign-in page, which shows the invitation',
+    route(
+      'public',
+      ['pages'],
+      'The link of an invitation: redirects to the sign-in page, which shows the invitation',
+      {
         params: Type.Object({ token: Type.String({ pattern: '^[A-Za-z0-9_-]{43}$' }) }),
         querystring: Type.Object({ return_to: Type.Optional(Type.String()) }),
         response: { 303: Type.Null() },
       },
-    },
+      { rateLimit: { max: 60, sharedByProcesses: true }, sends: { always: ['Set-Cookie'] } },
+    ),
     async (request, reply) => {
       const returnTo = safeReturnTo(request.query.return_to, baseUrl())
       const isDefault = returnTo === defaultTarget(baseUrl())

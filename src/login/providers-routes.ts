@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { auditOrigin } from '../accounts/audit/audit.ts'
 import { Problem } from '../errors.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { DateTime, nullable } from '../http/schemas/schemas.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { LoginServices } from './services.ts'
@@ -154,29 +154,22 @@ const Provider = Type.Object({
 export function providersRoutes(routes: App, parts: LoginServices): void {
   routes.get(
     '/providers',
-    {
-      config: { access: { scope: 'users:read' } },
-      schema: {
-        tags,
-        summary: 'The configured identity providers, without secrets',
-        response: { 200: Type.Object({ data: Type.Array(Provider) }) },
-      },
-    },
+    route({ scope: 'users:read' }, tags, 'The configured identity providers, without secrets', {
+      response: { 200: Type.Object({ data: Type.Array(Provider) }) },
+    }),
     async () => ({
       data: await Promise.all([...parts.providers.values()].map((client) => view(parts, client))),
     }),
   )
   routes.post(
     '/providers/:name/check',
-    {
-      config: { access: { scope: 'users:write' }, rateLimit: { max: checksPerMinute } },
-      schema: {
-        tags,
-        summary: 'Check a provider now, as `postern doctor` does: discovery, keys, reachability, clock',
-        params: Type.Object({ name: Type.String() }),
-        response: { 200: Check },
-      },
-    },
+    route(
+      { scope: 'users:write' },
+      tags,
+      'Check a provider now, as `postern doctor` does: discovery, keys, reachability, clock',
+      { params: Type.Object({ name: Type.String() }), response: { 200: Check } },
+      { rateLimit: { max: checksPerMinute } },
+    ),
     async (request, reply) => {
       const { providers, checkProvider, database, audit, clock } = parts
       const { name } = request.params

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import {
   pageSchema,
   viewPage,
@@ -28,24 +28,19 @@ export function auditRoutes(scope: App, services: AccountServices): void {
 function adminRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/audit',
-    {
-      config: { access: { scope: 'admin' } },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'The audit log, newest first',
-        querystring: Type.Object({
-          ...auditFilters,
-          userId: optionalText('About this account'),
-          actor: optionalText('By this actor, such as `user:…`, `key:…`, `cli` or `service`'),
-          target: optionalText('About this other subject, such as `subscriber:…` or `key:…`'),
-          address: optionalText('From this address, exactly'),
-          supportId: optionalText('With this request ID, or reference ID: its first eight characters'),
-          provider: optionalText('About this identity provider'),
-          ...pageParameters(),
-        }),
-        response: { 200: pageSchema(Entry) },
-      },
-    },
+    route({ scope: 'admin' }, ['sign-in'], 'The audit log, newest first', {
+      querystring: Type.Object({
+        ...auditFilters,
+        userId: optionalText('About this account'),
+        actor: optionalText('By this actor, such as `user:…`, `key:…`, `cli` or `service`'),
+        target: optionalText('About this other subject, such as `subscriber:…` or `key:…`'),
+        address: optionalText('From this address, exactly'),
+        supportId: optionalText('With this request ID, or reference ID: its first eight characters'),
+        provider: optionalText('About this identity provider'),
+        ...pageParameters(),
+      }),
+      response: { 200: pageSchema(Entry) },
+    }),
     async ({ query }) => {
       const page = await auditPage(services, parseAuditFilter(query), readPageRequest(query))
       return viewNamedEntries(services.database, page)
@@ -56,15 +51,10 @@ function adminRoute(scope: App, services: AccountServices): void {
 function ownRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/auth/audit',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'My audit log, newest first',
-        querystring: Type.Object(auditPaging),
-        response: { 200: pageSchema(OwnEntry) },
-      },
-    },
+    route('user', ['sign-in'], 'My audit log, newest first', {
+      querystring: Type.Object(auditPaging),
+      response: { 200: pageSchema(OwnEntry) },
+    }),
     async ({ query, principal }) => {
       const { userId, onlyApp } = signedIn({ principal })
       // Entries show addresses and browsers of all sign-ins, which an app must not see.
@@ -96,15 +86,11 @@ const exportsPerMinute = 30
 function auditExportRoute(app: App, reader: AuditReader): void {
   app.get(
     '/audit/export',
-    {
-      config: {
-        access: { scope: 'admin' },
-        rateLimit: { max: exportsPerMinute },
-        sends: { always: ['Content-Disposition', 'Vary'], sometimes: ['Content-Encoding'] },
-      },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'The audit log as one JSON object per line, oldest first',
+    route(
+      { scope: 'admin' },
+      ['sign-in'],
+      'The audit log as one JSON object per line, oldest first',
+      {
         description:
           'Each line is an entry of `GET /audit` with its number `seq`. To follow the log, repeat the call with the last `seq` as `after`: it returns each entry once.',
         querystring: Type.Object({
@@ -113,7 +99,11 @@ function auditExportRoute(app: App, reader: AuditReader): void {
         }),
         response: { 200: { description: 'A stream', content: { [mediaType]: { schema: Type.String() } } } },
       },
-    },
+      {
+        rateLimit: { max: exportsPerMinute },
+        sends: { always: ['Content-Disposition', 'Vary'], sometimes: ['Content-Encoding'] },
+      },
+    ),
     async (request, reply) => {
       const start = parseStart(request.query)
       const coding = acceptedCoding(request.headers['accept-encoding'])

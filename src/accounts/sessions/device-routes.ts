@@ -2,7 +2,7 @@ import type { AccountServices } from '../services.ts'
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -43,14 +43,9 @@ export function ownDeviceRoutes(scope: App, services: AccountServices): void {
   const { devices, sessionCookie, audit, findApp } = services
   scope.get(
     '/auth/sessions',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'My sessions in browsers and apps; an app sees only its own',
-        response: { 200: DeviceList },
-      },
-    },
+    route('user', tags, 'My sessions in browsers and apps; an app sees only its own', {
+      response: { 200: DeviceList },
+    }),
     async ({ principal }) => {
       const { userId, sessionId, onlyApp } = signedIn({ principal })
       return describe(await devices.list(userId, sessionId, onlyApp), findApp)
@@ -58,14 +53,9 @@ export function ownDeviceRoutes(scope: App, services: AccountServices): void {
   )
   scope.delete(
     '/auth/sessions',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'Sign out everywhere else: revokes my other sessions; an app revokes only its own',
-        response: noContent,
-      },
-    },
+    route('user', tags, 'Sign out everywhere else: revokes my other sessions; an app revokes only its own', {
+      response: noContent,
+    }),
     async (request, reply) => {
       const { userId, sessionId, onlyApp } = signedIn(request)
       const target = onlyApp === undefined ? undefined : `app:${onlyApp}`
@@ -78,15 +68,13 @@ export function ownDeviceRoutes(scope: App, services: AccountServices): void {
   )
   scope.delete(
     '/auth/sessions/:id',
-    {
-      config: { access: 'user', sends: { sometimes: ['Set-Cookie'] } },
-      schema: {
-        tags,
-        summary: 'Revoke one of my sessions; an app can revoke only its own',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(
+      'user',
+      tags,
+      'Revoke one of my sessions; an app can revoke only its own',
+      { params: IdParams, response: noContent },
+      { sends: { sometimes: ['Set-Cookie'] } },
+    ),
     async (request, reply) => {
       const { userId, kind, sessionId, onlyApp } = signedIn(request)
       const { id } = request.params
@@ -104,15 +92,10 @@ export function userDeviceRoutes(scope: App, services: AccountServices): void {
   const { devices, audit } = services
   scope.get(
     '/users/:id/sessions',
-    {
-      config: { access: { scope: 'users:read' } },
-      schema: {
-        tags,
-        summary: "A user's sessions in browsers and apps",
-        params: IdParams,
-        response: { 200: DeviceList },
-      },
-    },
+    route({ scope: 'users:read' }, tags, "A user's sessions in browsers and apps", {
+      params: IdParams,
+      response: { 200: DeviceList },
+    }),
     async ({ params: { id }, principal }) => {
       if (!(await isUser(services, id))) throw new Problem('not-found')
       return describe(await devices.list(id, principal?.sessionId), services.findApp)
@@ -120,15 +103,12 @@ export function userDeviceRoutes(scope: App, services: AccountServices): void {
   )
   scope.delete(
     '/users/:id/sessions',
-    {
-      config: { access: { scope: 'users:write' } },
-      schema: {
-        tags,
-        summary: 'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(
+      { scope: 'users:write' },
+      tags,
+      'Revoke all sessions of a user, in browsers and apps; the user may sign in again',
+      { params: IdParams, response: noContent },
+    ),
     async (request, reply) => {
       const userId = request.params.id
       if (!(await isUser(services, userId))) throw new Problem('not-found')
@@ -141,15 +121,10 @@ export function userDeviceRoutes(scope: App, services: AccountServices): void {
   )
   scope.delete(
     '/users/:id/sessions/:sessionId',
-    {
-      config: { access: { scope: 'users:write' } },
-      schema: {
-        tags,
-        summary: 'Revoke one session of a user',
-        params: Type.Object({ id: Type.String(), sessionId: Type.String() }),
-        response: noContent,
-      },
-    },
+    route({ scope: 'users:write' }, tags, 'Revoke one session of a user', {
+      params: Type.Object({ id: Type.String(), sessionId: Type.String() }),
+      response: noContent,
+    }),
     async (request, reply) => {
       const { id: userId, sessionId } = request.params
       const entry = { action: 'session.revoked', userId, target: `session:${sessionId}` } as const

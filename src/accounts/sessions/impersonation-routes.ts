@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { closedObject, DateTime, IdParams, storablePattern } from '../../http/schemas/schemas.ts'
@@ -32,18 +32,19 @@ function startRoute(app: App, services: AccountServices): void {
   const { impersonations, mayImpersonate, recentSignIn, sessions, sessionCookie } = services
   app.post(
     '/users/:id/impersonate',
-    {
-      config: { access: { scope: 'admin' }, sends: { sometimes: ['Set-Cookie'] } },
-      schema: {
-        tags,
-        summary: "Act for a user: replaces the browser's session for up to an hour",
+    route(
+      { scope: 'admin' },
+      tags,
+      "Act for a user: replaces the browser's session for up to an hour",
+      {
         description:
           'For the session of an administrator who signed in recently; not for API keys. `IMPERSONATION` must be `on`. The session can read what the user can, and change nothing.',
         params: IdParams,
         body: Body,
         response: { 200: Type.Object({ session: Type.Object({ id: Type.String(), expiresAt: DateTime }) }) },
       },
-    },
+      { sends: { sometimes: ['Set-Cookie'] } },
+    ),
     async (request, reply) => {
       await recentSignIn.require(request, 'impersonation.refused')
       const token = sessionCookie.read(request)

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { scopes, type Scope } from '../../http/access/principal.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import {
   closedObject,
   DateTime,
@@ -55,15 +55,10 @@ export function keyRoutes(app: App, services: AccountServices): void {
 function listRoute(app: App, { keys, database, cursors }: AccountServices): void {
   app.get(
     '/keys',
-    {
-      config: { access },
-      schema: {
-        tags,
-        summary: 'API keys, including revoked ones, newest first',
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(Key) },
-      },
-    },
+    route(access, tags, 'API keys, including revoked ones, newest first', {
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(Key) },
+    }),
     async ({ query }) => {
       const page = await keys.page(cursors, readPageRequest(query))
       const names = await readSubjectNames(
@@ -85,17 +80,12 @@ function createRoute(app: App, services: AccountServices): void {
   })
   app.post(
     '/keys',
-    {
-      config: { access },
-      schema: {
-        tags,
-        summary: 'Create an API key; only this response contains it',
-        description:
-          'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.',
-        body: Body,
-        response: { 201: NewKey },
-      },
-    },
+    route(access, tags, 'Create an API key; only this response contains it', {
+      description:
+        'An administrator in a browser needs a recent sign-in (`RECENT_SIGN_IN`). Access tokens of apps are rejected.',
+      body: Body,
+      response: { 201: NewKey },
+    }),
     async (request, reply) => {
       // A key outlives the session that creates it, so a stolen cookie must not be enough.
       if (request.principal?.kind !== 'key') await recentSignIn.require(request, 'key.create_failed')
@@ -112,15 +102,7 @@ function createRoute(app: App, services: AccountServices): void {
 function revokeRoute(app: App, { keys }: AccountServices): void {
   app.delete(
     '/keys/:id',
-    {
-      config: { access },
-      schema: {
-        tags,
-        summary: 'Revoke an API key immediately',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(access, tags, 'Revoke an API key immediately', { params: IdParams, response: noContent }),
     async (request, reply) => {
       const { id } = request.params
       if (!isId(id) || !(await keys.revoke(id, auditOrigin(request))))

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import {
   closedObject,
   DateTime,
@@ -83,15 +83,10 @@ export function invitationRoutes(app: App, services: AccountServices): void {
 function listRoute(app: App, services: AccountServices): void {
   app.get(
     '/invitations',
-    {
-      config: { access: { scope: 'users:read' } },
-      schema: {
-        tags,
-        summary: 'Invitations, newest first; until 30 days after their expiry',
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(Invitation) },
-      },
-    },
+    route({ scope: 'users:read' }, tags, 'Invitations, newest first; until 30 days after their expiry', {
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(Invitation) },
+    }),
     async ({ query }) => {
       const page = await services.invitations.page(services.cursors, readPageRequest(query))
       const people = page.rows.flatMap((row) => [row.created_by, userOf(row)])
@@ -109,17 +104,18 @@ function listRoute(app: App, services: AccountServices): void {
 function createRoute(app: App, services: AccountServices): void {
   app.post(
     '/invitations',
-    {
-      config: { access: { scope: 'users:write' }, sends: { always: ['Cache-Control'] } },
-      schema: {
-        tags,
-        summary: 'Invite a person; only this response contains the link',
+    route(
+      { scope: 'users:write' },
+      tags,
+      'Invite a person; only this response contains the link',
+      {
         description:
           'The role `admin` and groups need the scope `admin`, or an administrator with a recent sign-in (`RECENT_SIGN_IN`). An invitation has no effect after its creator loses the admin role or is blocked, the key is revoked, expires or (`ADMIN_API_KEY`) is changed, or the app is deleted.',
         body: Body,
         response: { 201: NewInvitation },
       },
-    },
+      { sends: { always: ['Cache-Control'] } },
+    ),
     async (request, reply) => {
       const { invitations, recentSignIn, database, clock, baseUrl } = services
       const { email, role = 'user', groups = [], expiresIn = usual } = request.body
@@ -141,10 +137,7 @@ function createRoute(app: App, services: AccountServices): void {
 function revokeRoute(app: App, { invitations }: AccountServices): void {
   app.delete(
     '/invitations/:id',
-    {
-      config: { access: { scope: 'users:write' } },
-      schema: { tags, summary: 'Revoke an invitation', params: IdParams, response: noContent },
-    },
+    route({ scope: 'users:write' }, tags, 'Revoke an invitation', { params: IdParams, response: noContent }),
     async (request, reply) => {
       const { id } = request.params
       if (!isId(id) || !(await invitations.revoke(id, auditOrigin(request))))

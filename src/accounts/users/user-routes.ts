@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import type { Administration } from './administration.ts'
 import { auditOrigin } from '../audit/audit.ts'
 import {
@@ -56,18 +56,18 @@ export function userRoutes(scope: App, administration: Administration): void {
 function changeRoute(scope: App, administration: Administration): void {
   scope.patch(
     '/users/:id',
-    {
-      config: { access: { scope: 'users:write' } },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'Block or unblock an account, or change its role or groups; revokes its sessions and tokens',
+    route(
+      { scope: 'users:write' },
+      ['sign-in'],
+      'Block or unblock an account, or change its role or groups; revokes its sessions and tokens',
+      {
         description:
           'A key needs the scope `admin` to make an account an administrator, to add groups, and to unblock an administrator. `groups` replaces the groups that an invitation or an earlier request gave.',
         params: IdParams,
         body: Body,
         response: { 200: Account },
       },
-    },
+    ),
     async (request, reply) => {
       const { id } = request.params
       if (!isId(id)) throw new Problem('not-found')
@@ -88,17 +88,17 @@ function changeRoute(scope: App, administration: Administration): void {
 function deleteRoute(scope: App, administration: Administration): void {
   scope.delete(
     '/users/:id',
-    {
-      config: { access: { scope: 'users:write' } },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'Delete an account with its identities, sessions, consents and tokens',
+    route(
+      { scope: 'users:write' },
+      ['sign-in'],
+      'Delete an account with its identities, sessions, consents and tokens',
+      {
         description:
           'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
         params: IdParams,
         response: noContent,
       },
-    },
+    ),
     async (request, reply) => {
       const { id } = request.params
       if (!isId(id)) throw new Problem('not-found')
@@ -111,7 +111,7 @@ function deleteRoute(scope: App, administration: Administration): void {
 }
 
 const tags = ['sign-in']
-const read = { access: { scope: 'users:read' } } as const
+const read = { scope: 'users:read' } as const
 
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
 
@@ -156,10 +156,7 @@ function detailRoute(scope: App, services: AccountServices): void {
   const { users, devices, database } = services
   scope.get(
     '/users/:id',
-    {
-      config: read,
-      schema: { tags, summary: 'One user, with counts', params: IdParams, response: { 200: User } },
-    },
+    route(read, tags, 'One user, with counts', { params: IdParams, response: { 200: User } }),
     async ({ params: { id }, principal }) => {
       const account = await accountOf(services, id)
       const [profile, identities, list, by] = await Promise.all([
@@ -199,15 +196,10 @@ function identitiesRoute(scope: App, services: AccountServices): void {
   const { database } = services
   scope.get(
     '/users/:id/identities',
-    {
-      config: read,
-      schema: {
-        tags,
-        summary: "A user's identities, oldest first; a hundred at most",
-        params: IdParams,
-        response: { 200: Type.Object({ data: Type.Array(Identity) }) },
-      },
-    },
+    route(read, tags, "A user's identities, oldest first; a hundred at most", {
+      params: IdParams,
+      response: { 200: Type.Object({ data: Type.Array(Identity) }) },
+    }),
     async ({ params: { id } }) => {
       await accountOf(services, id)
       return { data: (await identitiesOf(database.reader, id)).map(viewIdentity) }
@@ -218,16 +210,11 @@ function identitiesRoute(scope: App, services: AccountServices): void {
 function auditRoute(scope: App, services: AccountServices): void {
   scope.get(
     '/users/:id/audit',
-    {
-      config: read,
-      schema: {
-        tags,
-        summary: "A user's audit log, newest first",
-        params: IdParams,
-        querystring: Type.Object(auditPaging),
-        response: { 200: pageSchema(Entry) },
-      },
-    },
+    route(read, tags, "A user's audit log, newest first", {
+      params: IdParams,
+      querystring: Type.Object(auditPaging),
+      response: { 200: pageSchema(Entry) },
+    }),
     async ({ params: { id }, query: { limit, cursor, ...texts } }) => {
       await accountOf(services, id)
       const filter = { ...parseAuditFilter(texts), userId: id }
@@ -268,14 +255,7 @@ export function identityRoutes(scope: App, services: AccountServices): void {
 function listRoute(scope: App, { database }: AccountServices): void {
   scope.get(
     '/auth/identities',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'My identities',
-        response: { 200: Type.Object({ data: Type.Array(Identity) }) },
-      },
-    },
+    route('user', tags, 'My identities', { response: { 200: Type.Object({ data: Type.Array(Identity) }) } }),
     async ({ principal }) => {
       const identities = await identitiesOf(database.reader, signedIn({ principal }).userId)
       return { data: identities.map(viewIdentity) }
@@ -291,18 +271,19 @@ function viewIdentity({ createdAt, lastUsedAt, groups, ...identity }: StoredIden
 function unlinkRoute(scope: App, services: AccountServices): void {
   scope.delete(
     '/auth/identities/:provider',
-    {
-      config: { access: 'session', sends: { sometimes: ['Set-Cookie'] } },
-      schema: {
-        tags,
-        summary: 'Unlink my identities at a provider, except the last one; only shortly after a sign-in',
+    route(
+      'session',
+      tags,
+      'Unlink my identities at a provider, except the last one; only shortly after a sign-in',
+      {
         params: Type.Object({ provider: Type.String() }),
         querystring: Type.Object({
           providerId: optionalText('Only the identity with this id'),
         }),
         response: noContent,
       },
-    },
+      { sends: { sometimes: ['Set-Cookie'] } },
+    ),
     async (request, reply) => {
       const { database, roleChanges, recentSignIn, sessionCookie } = services
       const { userId, sessionId } = sessionOf(request)

@@ -106,6 +106,39 @@ export async function encodeOnce(body: Buffer, coding: Coding): Promise<Buffer> 
   return compressBrotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } })
 }
 
+interface EncodedBody {
+  body: Buffer
+  tag: string
+}
+
+/** Bodies that are made and compressed at their first request and then cached: a few megabytes that do not change while the service runs. */
+export class EncodedBodies {
+  readonly #encoded = new Map<string, Promise<EncodedBody>>()
+
+  /** Sends a body, or 304 if the client has it. @param make the body, of which `name` is the key */
+  async send(
+    reply: FastifyReply,
+    name: string,
+    { type, caching, make }: { type: string; caching: string; make: () => Buffer | Promise<Buffer> },
+  ): Promise<FastifyReply> {
+    const { headers } = reply.request
+    const coding = acceptedCoding(headers['accept-encoding'])
+    const key = `${coding} ${name}`
+    let encoded = this.#encoded.get(key)
+    if (!encoded) this.#encoded.set(key, (encoded = encodeTagged(make, coding)))
+    const { body, tag } = await encoded
+    reply.header('cache-control', caching).header('vary', 'accept-encoding').header('etag', tag)
+    if (matches(headers['if-none-match'], tag)) return reply.code(304).send()
+    if (coding !== 'identity') reply.header('content-encoding', coding)
+    return reply.type(type).send(body)
+  }
+}
+
+async function encodeTagged(make: () => Buffer | Promise<Buffer>, coding: Coding): Promise<EncodedBody> {
+  const body = await make()
+  return { body: await encodeOnce(body, coding), tag: entityTag(body) }
+}
+
 /** Compresses a stream. If either stream fails or is closed, so is the other. */
 export function encodeStream(stream: Readable, coding: Coding): Readable {
   if (coding === 'identity') return stream

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Access } from '../access/principal.ts'
 import type { App } from '../app.ts'
-import { acceptedCoding, encodeOnce, entityTag, matches } from '../caching/tagged-answer.ts'
+import { EncodedBodies } from '../caching/tagged-answer.ts'
 import { StaticFolder } from '../pages/built-pages.ts'
 import {
   Contents,
@@ -37,21 +37,21 @@ export function serveGuide(app: App, access: Access): void {
   app.get<{ Params: { '*': string } }>('/docs/guide/*', options, (request, reply) => {
     const { '*': path } = request.params
     const name = path === '' ? 'index.html' : path
-    if (name === 'llms.txt') return guide.send(request, reply, name, 'text/plain; charset=utf-8')
-    if (guide.has(name)) return guide.send(request, reply, name, 'text/html; charset=utf-8')
+    if (name === 'llms.txt') return guide.send(reply, name, 'text/plain; charset=utf-8')
+    if (guide.has(name)) return guide.send(reply, name, 'text/html; charset=utf-8')
     if (guide.has(`${name}.html`)) return reply.redirect(`${home}${name}.html`, 301)
     const file = name === 'contents.md' ? 'README.md' : name
-    if (guide.files.has(file) && !isForContributors(name)) return guide.files.send(request, reply, file)
+    if (guide.files.has(file) && !isForContributors(name)) return guide.files.send(reply, file)
     if (!acceptsPage(request)) return reply.callNotFound()
     return reply.code(404).type('text/html; charset=utf-8').send(guide.missing())
   })
 }
 
-/** The pages of one service. Each is rendered and compressed at its first request and then cached, as are the files beside them. */
+/** The pages of one service. Each is rendered at its first request. */
 class Guide {
-  readonly files = new StaticFolder(guideFolder, { isImmutable: () => false })
+  readonly files = new StaticFolder(guideFolder, 'no-cache')
   private readonly basePath: string
-  private readonly rendered = new Map<string, Promise<{ body: Buffer; tag: string }>>()
+  private readonly bodies = new EncodedBodies()
   private loaded: { contents: Contents; search: GuideSearch } | undefined
 
   constructor(basePath: string) {
@@ -78,25 +78,12 @@ class Guide {
     return missingPage({ basePath, contents: this.load().contents })
   }
 
-  async send(
-    { headers }: FastifyRequest,
-    reply: FastifyReply,
-    name: string,
-    type: string,
-  ): Promise<FastifyReply> {
-    const coding = acceptedCoding(headers['accept-encoding'])
-    const key = `${coding} ${name}`
-    let page = this.rendered.get(key)
-    if (!page) {
-      const body = Buffer.from(this.render(name))
-      page = encodeOnce(body, coding).then((encoded) => ({ body: encoded, tag: entityTag(body) }))
-      this.rendered.set(key, page)
-    }
-    const { body, tag } = await page
-    reply.header('cache-control', 'no-cache').header('vary', 'accept-encoding').header('etag', tag)
-    if (matches(headers['if-none-match'], tag)) return reply.code(304).send()
-    if (coding !== 'identity') reply.header('content-encoding', coding)
-    return reply.type(type).send(body)
+  send(reply: FastifyReply, name: string, type: string): Promise<FastifyReply> {
+    return this.bodies.send(reply, name, {
+      type,
+      caching: 'no-cache',
+      make: () => Buffer.from(this.render(name)),
+    })
   }
 
   private render(name: string): string {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import type { Clock } from '../../runtime/clock.ts'
-import type { App } from '../app.ts'
+import { type App, route } from '../app.ts'
 import { type Attention, type AttentionKind, attentionTopics, type FindAttention } from '../attention.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
 import { DateTime, nullable } from '../schemas/schemas.ts'
@@ -130,16 +130,17 @@ export function attentionRoute(app: App, clock: Clock, find: readonly FindAttent
   const findShared = () => answers.get('', () => findAll(find, clock.now()))
   app.get(
     '/attention',
-    {
-      config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
-      schema: {
-        tags: ['operations'],
-        summary: 'Open alerts, most urgent first',
+    route(
+      { scope: 'operate' },
+      ['operations'],
+      'Open alerts, most urgent first',
+      {
         description:
           'Failing handlers and subscribers, more rejected webhooks, secrets and API keys that end soon, work that stalls, volumes that fill and the spool. At most 20 of each kind. Renewed every three seconds.',
         response: { 200: Type.Object({ data: Type.Array(Item) }) },
       },
-    },
+      { openInDemo: true, quiet: true },
+    ),
     async () => {
       const found = await findShared()
       return { data: found.map(present) }

@@ -4,7 +4,7 @@ import { posternCommand } from '../../code-folder.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { HistoryStore } from '../../telemetry/history/store.ts'
-import type { App } from '../app.ts'
+import { type App, route } from '../app.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
 import type { ModuleParts } from '../service-module.ts'
 
@@ -41,15 +41,16 @@ export function checklistRoute(app: App, parts: ChecklistParts): void {
   const facts = new SharedAnswers<InstallationFacts>(clock, cachedFor)
   app.get(
     '/checklist',
-    {
-      config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
-      schema: {
-        tags: ['operations'],
-        summary: 'The setup checklist and its progress',
+    route(
+      { scope: 'operate' },
+      ['operations'],
+      'The setup checklist and its progress',
+      {
         description: 'Derived from what is stored. Each step has a command that does it.',
         response: { 200: Checklist },
       },
-    },
+      { openInDemo: true, quiet: true },
+    ),
     async () => {
       const steps = stepsOf(
         parts,

@@ -12,7 +12,7 @@ import {
 } from '../../telemetry/history/recorder.ts'
 import { hour, type Period, retention, steps, Tally } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
-import type { App } from '../app.ts'
+import { type App, route } from '../app.ts'
 import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -94,11 +94,11 @@ export function historyRoute(app: App, parts: { recorder: Pick<Recorder, 'read'>
   const answers = new SharedAnswers<Static<typeof History>>(parts.clock, cachedFor)
   app.get(
     '/metrics/history',
-    {
-      config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
-      schema: {
-        tags: ['operations'],
-        summary: 'Counts, failures and durations over time',
+    route(
+      { scope: 'operate' },
+      ['operations'],
+      'Counts, failures and durations over time',
+      {
         description: `Of all processes, by steps that the service chooses: at most ${mostPoints + 1} of them. Minutes are stored for two days, hours for ${hourRetention / (24 * hour)} days. What another process counted is included within about a minute.`,
         querystring: Type.Object({
           series: optionalText(`Comma-separated: ${allNames.join(', ')}; default: all`),
@@ -109,7 +109,8 @@ export function historyRoute(app: App, parts: { recorder: Pick<Recorder, 'read'>
         }),
         response: { 200: History },
       },
-    },
+      { openInDemo: true, quiet: true },
+    ),
     async ({ query }) => {
       const chosen = readNames(query)
       const source = readSource(query)

@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from 'typebox'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { countQueues, mostCounted, readDatabaseSize, readTableSizes } from '../../storage/sizes.ts'
 import type { Database } from '../../storage/database.ts'
-import type { App } from '../app.ts'
+import { type App, route } from '../app.ts'
 import { closedObject, DateTime, nullable, optionalText } from '../schemas/schemas.ts'
 import { oldestDue, type ReadinessParts, spoolReport, SpoolReport } from './readiness.ts'
 import type { Scope } from '../access/principal.ts'
@@ -224,17 +224,18 @@ const callsPerMinute = 60
 export function diagnosticsRoute(app: App, { names, run }: Checks, clock: Clock): void {
   app.get(
     '/diagnostics',
-    {
-      config: { access: { scope: 'admin' }, rateLimit: { max: callsPerMinute } },
-      schema: {
-        tags: ['operations'],
-        summary: 'Run the checks of `postern doctor` in this process',
+    route(
+      { scope: 'admin' },
+      ['operations'],
+      'Run the checks of `postern doctor` in this process',
+      {
         description:
           'Each check takes eight seconds at most. One check runs at a time; concurrent calls share its result.',
         querystring: Type.Object({ check: optionalText(`Only this check: ${names.join(', ')}`) }),
         response: { 200: Diagnosis },
       },
-    },
+      { rateLimit: { max: callsPerMinute } },
+    ),
     async ({ query }) => {
       const chosen = query.check ? [readChoice(query.check, 'check', names)] : names
       const startedAt = isoTime(clock.now())

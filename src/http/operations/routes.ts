@@ -7,7 +7,7 @@ import type { Recorder } from '../../telemetry/history/recorder.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type SettingsSource, shownSettings } from '../../config/shown-settings.ts'
 import { closedObject, nullable, optionalText } from '../schemas/schemas.ts'
-import type { App } from '../app.ts'
+import { type App, route } from '../app.ts'
 import { docsAccess } from '../schemas/openapi.ts'
 import { type Checks, diagnosticsRoute, queuesRoute, report, versionRoute } from './reports.ts'
 import type { FindAttention } from '../attention.ts'
@@ -118,16 +118,13 @@ function readinessRoute(app: App, parts: ReadinessParts): void {
 function metricsRoute(app: App, metrics: Metrics): void {
   app.get(
     '/metrics',
-    {
-      config: { access: { scope: 'operate' }, openInDemo: true, quiet: true },
-      schema: {
-        tags,
-        summary:
-          'Metrics in Prometheus format, or in that of OpenMetrics, with exemplars, if `Accept` names it',
-        produces: ['text/plain', 'application/openmetrics-text'],
-        response: { 200: Type.String() },
-      },
-    },
+    route(
+      { scope: 'operate' },
+      tags,
+      'Metrics in Prometheus format, or in that of OpenMetrics, with exemplars, if `Accept` names it',
+      { produces: ['text/plain', 'application/openmetrics-text'], response: { 200: Type.String() } },
+      { openInDemo: true, quiet: true },
+    ),
     async (request, reply) => {
       const isOpen = request.headers.accept?.includes('application/openmetrics-text') ?? false
       const { registry } = metrics
@@ -142,14 +139,9 @@ function documentRoute(app: App, configuration: Configuration): void {
   let document: string | undefined
   app.get(
     '/openapi.json',
-    {
-      config: { access: docsAccess(configuration) },
-      schema: {
-        tags,
-        summary: 'This OpenAPI document',
-        response: { 200: Type.Object({}, { additionalProperties: true }) },
-      },
-    },
+    route(docsAccess(configuration), tags, 'This OpenAPI document', {
+      response: { 200: Type.Object({}, { additionalProperties: true }) },
+    }),
     async (_request, reply) => {
       document ??= JSON.stringify(app.swagger())
       return reply
@@ -170,15 +162,10 @@ function problemRoute(app: App): void {
   const params = Type.Object({ code: Type.String() })
   app.get(
     '/problems/:code',
-    {
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'The meaning of a problem, and the fix',
-        params,
-        response: { 200: Description },
-      },
-    },
+    route('public', tags, 'The meaning of a problem, and the fix', {
+      params,
+      response: { 200: Description },
+    }),
     async ({ params: { code } }) => {
       if (!Object.hasOwn(problems, code)) throw new Problem('not-found')
       const [status, title, advice] = problems[code as ProblemCode]

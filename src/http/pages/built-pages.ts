@@ -5,9 +5,9 @@ import type { App } from '../app.ts'
 import { brandLink, narrowPage, type Site } from './html.ts'
 import { en } from './language/en.ts'
 import type { Language } from './language/languages.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { readFile } from 'node:fs/promises'
-import { acceptedCoding, type Coding, encodeOnce, entityTag, matches } from '../caching/tagged-answer.ts'
+import { EncodedBodies } from '../caching/tagged-answer.ts'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { version } from '../../runtime/version.ts'
@@ -28,13 +28,14 @@ export interface BuiltPage {
 
 /** Serves the files of the built pages. */
 export function serveBuiltFiles(app: App): void {
-  const files = new StaticFolder(folder, { isImmutable: () => true })
+  // The name of a file changes with its content.
+  const files = new StaticFolder(folder, 'public, max-age=31536000, immutable')
   app.get<{ Params: { name: string } }>(
     '/assets/app/:name',
     { config: { access: 'public' }, schema: { hide: true } },
     async (request, reply) => {
       const { name } = request.params
-      return /\.(?:js|css)$/.test(name) ? files.send(request, reply, name) : reply.callNotFound()
+      return /\.(?:js|css)$/.test(name) ? files.send(reply, name) : reply.callNotFound()
     },
   )
 }
@@ -108,32 +109,22 @@ const types: Record<string, string> = {
   '.png': 'image/png',
 }
 
-interface EncodedFile {
-  body: Buffer
-  tag: string
-}
-
-interface StaticFolderOptions {
-  /** Whether the name of a file changes with its content, so that browsers may cache it for a year. Others revalidate it. */
-  isImmutable: (name: string) => boolean
-  /** Changes the text of a file before it is sent the first time. */
-  edit?: (text: string) => string
-}
-
 /**
- * The files of a folder that a build wrote. Each is read and compressed at its first request and then cached, so it is for folders
- * of a few megabytes that do not change while the service runs.
+ * The files of a folder that a build wrote. Each is read at its first request.
  */
 export class StaticFolder {
   private readonly names: ReadonlySet<string>
-  private readonly encoded = new Map<string, Promise<EncodedFile>>()
+  private readonly bodies = new EncodedBodies()
   private readonly folder: string | undefined
-  private readonly options: StaticFolderOptions
+  private readonly caching: string
 
-  /** @param folder `undefined`, or one that is missing: it has no files */
-  constructor(folder: string | undefined, options: StaticFolderOptions) {
+  /**
+   * @param folder `undefined`, or one that is missing: it has no files
+   * @param caching `Cache-Control`
+   */
+  constructor(folder: string | undefined, caching: string) {
     this.folder = folder
-    this.options = options
+    this.caching = caching
     const found = folder === undefined ? [] : readdirSync(folder, { recursive: true, encoding: 'utf8' })
     this.names = new Set(
       found.map((name) => name.replaceAll(sep, '/')).filter((name) => extname(name) in types),
@@ -144,48 +135,17 @@ export class StaticFolder {
     return this.names.has(name)
   }
 
-  /** The text of a file as it is sent. */
-  async read(name: string): Promise<string> {
-    return (await this.load(name, 'identity')).body.toString()
-  }
-
   /** Answers with a file, or 304 when the client has it. Unknown names are answered with 404. */
-  async send(
-    { headers }: FastifyRequest,
-    reply: FastifyReply,
-    name: string,
-  ): Promise<FastifyReply | undefined> {
+  async send(reply: FastifyReply, name: string): Promise<FastifyReply | undefined> {
     if (!this.has(name)) {
       reply.callNotFound()
       return undefined
     }
-    const coding = acceptedCoding(headers['accept-encoding'])
-    const { body, tag } = await this.load(name, coding)
-    reply
-      .header(
-        'cache-control',
-        this.options.isImmutable(name) ? 'public, max-age=31536000, immutable' : 'no-cache',
-      )
-      .header('vary', 'accept-encoding')
-      .header('etag', tag)
-    if (matches(headers['if-none-match'], tag)) return reply.code(304).send()
-    if (coding !== 'identity') reply.header('content-encoding', coding)
-    return reply.type(types[extname(name)]!).send(body)
-  }
-
-  private load(name: string, coding: Coding): Promise<EncodedFile> {
-    const key = `${coding} ${name}`
-    let file = this.encoded.get(key)
-    if (!file) this.encoded.set(key, (file = this.encode(name, coding)))
-    return file
-  }
-
-  private async encode(name: string, coding: Coding): Promise<EncodedFile> {
-    const { edit } = this.options
-    let body: Buffer = await readFile(join(this.folder!, name))
-    if (edit && types[extname(name)]!.includes('charset')) body = Buffer.from(edit(body.toString()))
-    const tag = entityTag(body)
-    return { body: await encodeOnce(body, coding), tag }
+    return this.bodies.send(reply, name, {
+      type: types[extname(name)]!,
+      caching: this.caching,
+      make: () => readFile(join(this.folder!, name)),
+    })
   }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { actsOnGet } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { escapeHtml, narrowPage } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
@@ -44,23 +44,22 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
     '/auth/:provider/callback',
     {
       ...actsOnGet,
-      config: {
-        access: 'public',
-        rateLimit: { ...limitPerIp, per: perState },
-        sends: { sometimes: ['Set-Cookie', ...ofPages] },
-      },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'The redirect URI at the provider: redirects to /dashboard, or to /login after a failure',
-        params: ProviderParams,
-        querystring: Type.Object({
-          code: Type.Optional(Type.String()),
-          state: Type.Optional(Type.String()),
-          iss: Type.Optional(Type.String()),
-          error: Type.Optional(Type.String()),
-        }),
-        response: { 200: Type.String({ description: 'The app has its code already' }), 303: Type.Null() },
-      },
+      ...route(
+        'public',
+        ['sign-in'],
+        'The redirect URI at the provider: redirects to /dashboard, or to /login after a failure',
+        {
+          params: ProviderParams,
+          querystring: Type.Object({
+            code: Type.Optional(Type.String()),
+            state: Type.Optional(Type.String()),
+            iss: Type.Optional(Type.String()),
+            error: Type.Optional(Type.String()),
+          }),
+          response: { 200: Type.String({ description: 'The app has its code already' }), 303: Type.Null() },
+        },
+        { rateLimit: { ...limitPerIp, per: perState }, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
+      ),
     },
     async (request, reply) => {
       const { sessionCookie, binding, database, flows } = parts
@@ -290,11 +289,11 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
   await withForms(app, (routes) => {
     routes.post(
       '/auth/:provider/callback',
-      {
-        config: { access: 'public', rateLimit: limitPerIp },
-        schema: {
-          tags: ['sign-in'],
-          summary: 'The response from a provider that posts a form: redirects to the same path with GET',
+      route(
+        'public',
+        ['sign-in'],
+        'The response from a provider that posts a form: redirects to the same path with GET',
+        {
           params: ProviderParams,
           body: Type.Object({
             state: Type.String({
@@ -310,7 +309,8 @@ export async function formPostRoute(app: App, providers: ReadonlyMap<string, Pro
           }),
           response: { 303: Type.Null() },
         },
-      },
+        { rateLimit: limitPerIp },
+      ),
       async ({ params: { provider }, body }, reply) => {
         findProvider(providers, provider)
         const { state, code, error, iss, user } = body

@@ -4,7 +4,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
@@ -75,16 +75,11 @@ export async function offerRoute(app: App, parts: LoginServices): Promise<void> 
   await withForms(app, (routes) => {
     routes.post(
       '/login/offer',
-      {
-        config: {
-          access: 'public',
-          rateLimit: limitPerIp,
-          sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
-        },
-        schema: {
-          tags: ['sign-in'],
-          summary:
-            'Link the identity of a sign-in to an earlier user, or continue as a new one; the form of /login',
+      route(
+        'public',
+        ['sign-in'],
+        'Link the identity of a sign-in to an earlier user, or continue as a new one; the form of /login',
+        {
           produces: ['text/html'],
           body: closedObject({
             offer: Type.String({ pattern: '^[\\w-]{43}$', description: 'Of the page' }),
@@ -93,7 +88,8 @@ export async function offerRoute(app: App, parts: LoginServices): Promise<void> 
           }),
           response: { 200: Type.String({ description: 'A page that redirects' }), 303: Type.Null() },
         },
-      },
+        { rateLimit: limitPerIp, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
+      ),
       async (request, reply) => {
         const { offer: id, provider, new_user: newUser } = request.body
         if ((provider === undefined) === (newUser === undefined))

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { hashToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../../http/requests/parameters.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
@@ -90,14 +90,13 @@ export function startRoute(routes: App, parts: LoginServices): void {
     '/auth/:provider',
     {
       ...actsOnGet,
-      config: { access: 'public', rateLimit: limitPerIp, sends: { sometimes: ['Set-Cookie'] } },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'Start a sign-in: redirects to the provider',
-        params: ProviderParams,
-        querystring: StartQuery,
-        response: { 303: Type.Null() },
-      },
+      ...route(
+        'public',
+        ['sign-in'],
+        'Start a sign-in: redirects to the provider',
+        { params: ProviderParams, querystring: StartQuery, response: { 303: Type.Null() } },
+        { rateLimit: limitPerIp, sends: { sometimes: ['Set-Cookie'] } },
+      ),
     },
     async (request, reply) => {
       const providerClient = findProvider(parts.providers, request.params.provider)
@@ -172,15 +171,11 @@ function parseFlag(parameter: string, value: string | undefined): boolean {
 export function linkRoute(routes: App, parts: LoginServices): void {
   routes.post(
     '/auth/:provider/link',
-    {
-      config: {
-        access: 'session',
-        rateLimit: { ...limitPerIp, perAccount: 30 },
-        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
-      },
-      schema: {
-        tags: ['sign-in'],
-        summary: 'Link another identity to the signed-in user: redirects to the provider',
+    route(
+      'session',
+      ['sign-in'],
+      'Link another identity to the signed-in user: redirects to the provider',
+      {
         params: ProviderParams,
         querystring: Type.Object({ return_to: ReturnTo }),
         response: {
@@ -188,7 +183,11 @@ export function linkRoute(routes: App, parts: LoginServices): void {
           303: Type.Null(),
         },
       },
-    },
+      {
+        rateLimit: { ...limitPerIp, perAccount: 30 },
+        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
+      },
+    ),
     async (request, reply) => {
       const providerClient = findProvider(parts.providers, request.params.provider)
       const { userId, sessionId } = sessionOf(request)

@@ -5,7 +5,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import {
   pageSchema,
   viewPage,
@@ -232,8 +232,8 @@ function viewSecret({ id, prefix, created_at: createdAt, expires_at: end }: List
 
 const tags = ['apps']
 const secretParams = Type.Object({ id: Type.String(), secretId: Type.String() })
-const read = { access: { scope: 'clients:read' } } as const
-const write = { access: { scope: 'clients:write' } } as const
+const read = { scope: 'clients:read' } as const
+const write = { scope: 'clients:write' } as const
 /** Seconds for which the secret before a new one is valid. */
 const defaultOverlap = 86_400
 const longestOverlap = 30 * 86_400
@@ -255,20 +255,15 @@ export function clientRoutes(routes: App, services: OAuth2Services): void {
 function readRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/clients',
-    {
-      config: read,
-      schema: {
-        tags,
-        summary: 'Apps, including declared ones, newest first',
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(ClientView) },
-      },
-    },
+    route(read, tags, 'Apps, including declared ones, newest first', {
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(ClientView) },
+    }),
     async ({ query }) => viewPage(await clientsPage(services, readPageRequest(query)), viewClient),
   )
   routes.get(
     '/clients/:id',
-    { config: read, schema: { tags, summary: 'One app', params: IdParams, response: { 200: WithSecrets } } },
+    route(read, tags, 'One app', { params: IdParams, response: { 200: WithSecrets } }),
     async ({ params: { id } }) => {
       const { client, secrets } = await services.management.get(id)
       return { ...viewClient(client), secrets: secrets.map(viewSecret) }
@@ -279,15 +274,10 @@ function readRoutes(routes: App, services: OAuth2Services): void {
 function changeRoutes(routes: App, clients: ClientManagement): void {
   routes.post(
     '/clients',
-    {
-      config: write,
-      schema: {
-        tags,
-        summary: 'Create an app; only this response contains its secret',
-        body: NewClientBody,
-        response: { 201: Created },
-      },
-    },
+    route(write, tags, 'Create an app; only this response contains its secret', {
+      body: NewClientBody,
+      response: { 201: Created },
+    }),
     async (request, reply) => {
       const { name, confidential = true, ...settings } = request.body
       const given = { name, confidential, settings: settings as GivenSettings, origin: 'api' } as const
@@ -297,16 +287,11 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
   )
   routes.patch(
     '/clients/:id',
-    {
-      config: write,
-      schema: {
-        tags,
-        summary: 'Change an app; null selects the default',
-        params: IdParams,
-        body: ClientChangeBody,
-        response: { 200: ClientView },
-      },
-    },
+    route(write, tags, 'Change an app; null selects the default', {
+      params: IdParams,
+      body: ClientChangeBody,
+      response: { 200: ClientView },
+    }),
     async (request, reply) => {
       const given = request.body as GivenSettings & { name?: string }
       const client = await clients.change(request.params.id, given, callerOf(request))
@@ -315,15 +300,10 @@ function changeRoutes(routes: App, clients: ClientManagement): void {
   )
   routes.delete(
     '/clients/:id',
-    {
-      config: write,
-      schema: {
-        tags,
-        summary: 'Delete an app; its tokens are rejected immediately',
-        params: IdParams,
-        response: noContent,
-      },
-    },
+    route(write, tags, 'Delete an app; its tokens are rejected immediately', {
+      params: IdParams,
+      response: noContent,
+    }),
     async (request, reply) => {
       await clients.remove(request.params.id, callerOf(request))
       return reply.code(204).send(null)
@@ -343,16 +323,13 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
   })
   routes.post(
     '/clients/:id/secrets',
-    {
-      config: { ...write, optionalBody: true },
-      schema: {
-        tags,
-        summary: 'Create a new secret, shown only once; an app has two at most',
-        params: IdParams,
-        body: Body,
-        response: { 201: NewSecret },
-      },
-    },
+    route(
+      write,
+      tags,
+      'Create a new secret, shown only once; an app has two at most',
+      { params: IdParams, body: Body, response: { 201: NewSecret } },
+      { optionalBody: true },
+    ),
     async (request, reply) => {
       const overlap = Math.round((request.body.overlapSeconds ?? defaultOverlap) * 1000)
       const { listed, secret } = await clients.addSecret(request.params.id, overlap, callerOf(request))
@@ -361,15 +338,7 @@ function secretRoutes(routes: App, clients: ClientManagement): void {
   )
   routes.delete(
     '/clients/:id/secrets/:secretId',
-    {
-      config: write,
-      schema: {
-        tags,
-        summary: 'Remove a secret immediately',
-        params: secretParams,
-        response: noContent,
-      },
-    },
+    route(write, tags, 'Remove a secret immediately', { params: secretParams, response: noContent }),
     async (request, reply) => {
       const { id, secretId } = request.params
       if (!isId(secretId)) throw new Problem('not-found', { detail: 'There is no such secret.' })

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import {
   type PageOfRows,
@@ -38,30 +38,20 @@ const SignIn = Type.Object({
 export function clientSignInRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/clients/:id/sign-ins',
-    {
-      config: { access: { scope: 'clients:read' } },
-      schema: {
-        tags,
-        summary: "An app's active sign-ins, newest first",
-        params: IdParams,
-        querystring: Type.Object(pageParameters()),
-        response: { 200: pageSchema(SignIn) },
-      },
-    },
+    route({ scope: 'clients:read' }, tags, "An app's active sign-ins, newest first", {
+      params: IdParams,
+      querystring: Type.Object(pageParameters()),
+      response: { 200: pageSchema(SignIn) },
+    }),
     async ({ params: { id }, query }) =>
       viewPage(await signInsOf(services, id, readPageRequest(query)), view),
   )
   routes.delete(
     '/clients/:id/sign-ins/:signInId',
-    {
-      config: { access: { scope: 'clients:write' } },
-      schema: {
-        tags,
-        summary: "End one of an app's sign-ins with its tokens",
-        params: Type.Object({ id: Type.String(), signInId: Type.String() }),
-        response: noContent,
-      },
-    },
+    route({ scope: 'clients:write' }, tags, "End one of an app's sign-ins with its tokens", {
+      params: Type.Object({ id: Type.String(), signInId: Type.String() }),
+      response: noContent,
+    }),
     async (request, reply) => {
       const { id, signInId } = request.params
       if (!isId(signInId) || !(await revokeSignIn(services, id, signInId, auditOrigin(request))))

@@ -4,7 +4,7 @@ import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
 import { signedIn } from '../../accounts/routes.ts'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { OAuth2Services } from '../services.ts'
@@ -28,25 +28,17 @@ const AppList = Type.Object({
 export function allowedAppsRoutes(routes: App, services: OAuth2Services): void {
   routes.get(
     '/auth/apps',
-    {
-      config: { access: 'user' },
-      schema: { tags, summary: 'The apps that I allowed or am signed in to', response: { 200: AppList } },
-    },
+    route('user', tags, 'The apps that I allowed or am signed in to', { response: { 200: AppList } }),
     async ({ principal }) => {
       return { data: (await listApps(services, userOf({ principal }))).map(view) }
     },
   )
   routes.get(
     '/users/:id/apps',
-    {
-      config: { access: { scope: 'users:read' } },
-      schema: {
-        tags,
-        summary: 'The apps that a user allowed or is signed in to',
-        params: IdParams,
-        response: { 200: AppList },
-      },
-    },
+    route({ scope: 'users:read' }, tags, 'The apps that a user allowed or is signed in to', {
+      params: IdParams,
+      response: { 200: AppList },
+    }),
     async ({ params: { id } }) => {
       const { users, database } = services
       if (!isId(id) || !(await users.find(database.reader, id))) throw new Problem('not-found')
@@ -55,15 +47,10 @@ export function allowedAppsRoutes(routes: App, services: OAuth2Services): void {
   )
   routes.delete(
     '/auth/apps/:clientId',
-    {
-      config: { access: 'user' },
-      schema: {
-        tags,
-        summary: 'Remove an app: revokes my consent and its tokens',
-        params: Type.Object({ clientId: Type.String() }),
-        response: noContent,
-      },
-    },
+    route('user', tags, 'Remove an app: revokes my consent and its tokens', {
+      params: Type.Object({ clientId: Type.String() }),
+      response: noContent,
+    }),
     async (request, reply) => {
       const userId = userOf(request)
       const { clientId } = request.params

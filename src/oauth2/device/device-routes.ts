@@ -9,7 +9,7 @@ import { rawQuery, readOAuthParameters, withForms } from '../../http/requests/pa
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
@@ -58,11 +58,11 @@ export async function deviceRoutes(app: App, parts: OAuth2Services): Promise<voi
 function showRoute(routes: App, parts: OAuth2Services): void {
   routes.get(
     '/device',
-    {
-      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
-      schema: {
-        tags,
-        summary: 'The page for device codes; redirects to /login without a session',
+    route(
+      'public',
+      tags,
+      'The page for device codes; redirects to /login without a session',
+      {
         produces: ['text/html'],
         querystring: Type.Object({
           user_code: optionalText('The code, from a link or a QR code'),
@@ -70,7 +70,8 @@ function showRoute(routes: App, parts: OAuth2Services): void {
         }),
         response: { 200: page, 303: Type.Null(), 400: page },
       },
-    },
+      { rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
+    ),
     async (request, reply) => {
       const { user_code: typed, ui_locales: locales } = readOAuthParameters(rawQuery(request.url)).values
       rememberLocales(reply, locales)
@@ -88,14 +89,13 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
   routes.post(
     '/device',
     {
-      config: { access: 'session', rateLimit, sends: { sometimes: ofPages } },
-      schema: {
+      ...route(
+        'session',
         tags,
-        summary: 'Allow or deny a device; the form of the page',
-        produces: ['text/html'],
-        body: Form,
-        response: { 200: page, 303: Type.Null(), 400: page },
-      },
+        'Allow or deny a device; the form of the page',
+        { produces: ['text/html'], body: Form, response: { 200: page, 303: Type.Null(), 400: page } },
+        { rateLimit, sends: { sometimes: ofPages } },
+      ),
       errorHandler: (error, request, reply) => {
         const isOver = error instanceof Problem && error.code === 'not-signed-in'
         if (!isOver || isForeignWrite(request, parts.baseUrl())) throw error

@@ -6,7 +6,7 @@ import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/re
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet, isForeignWrite } from '../../http/access/access.ts'
-import type { App } from '../../http/app.ts'
+import { type App, route } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
@@ -62,14 +62,17 @@ function startRoute(routes: App, parts: OAuth2Services): void {
     path,
     {
       ...actsOnGet,
-      config: { access: 'public', rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
-      schema: {
+      ...route(
+        'public',
         tags,
-        summary: 'Sign out of this browser for an app; asks first, unless the app shows its own id_token',
-        produces: ['text/html'],
-        querystring: Parameters,
-        response: { 200: page, 303: Type.Null(), 400: page },
-      },
+        'Sign out of this browser for an app; asks first, unless the app shows its own id_token',
+        {
+          produces: ['text/html'],
+          querystring: Parameters,
+          response: { 200: page, 303: Type.Null(), 400: page },
+        },
+        { rateLimit, sends: { sometimes: ['Set-Cookie', ...ofPages] } },
+      ),
     },
     async (request, reply) => {
       const { values, repeated } = readOAuthParameters(rawQuery(request.url), endSessionParameters)
@@ -101,15 +104,13 @@ function startRoute(routes: App, parts: OAuth2Services): void {
 function formRoute(routes: App): void {
   routes.post(
     path,
-    {
-      config: { access: 'public', rateLimit },
-      schema: {
-        tags,
-        summary: 'The same as a form: redirects to the same path as a GET',
-        body: Parameters,
-        response: { 303: Type.Null() },
-      },
-    },
+    route(
+      'public',
+      tags,
+      'The same as a form: redirects to the same path as a GET',
+      { body: Parameters, response: { 303: Type.Null() } },
+      { rateLimit },
+    ),
     async ({ body }, reply) => {
       const given = endSessionParameters.flatMap((name): [string, string][] =>
         body[name] === undefined ? [] : [[name, body[name]]],
@@ -130,19 +131,13 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
   routes.post(
     `${path}/confirm`,
     {
-      config: {
-        access: 'session',
-        rateLimit,
-        whileImpersonating: true,
-        sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] },
-      },
-      schema: {
+      ...route(
+        'session',
         tags,
-        summary: 'The form of the sign-out confirmation page',
-        produces: ['text/html'],
-        body: ConfirmForm,
-        response: { 200: page, 400: page },
-      },
+        'The form of the sign-out confirmation page',
+        { produces: ['text/html'], body: ConfirmForm, response: { 200: page, 400: page } },
+        { rateLimit, whileImpersonating: true, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
+      ),
       errorHandler: (error, request, reply) => {
         const isOver = error instanceof Problem && error.code === 'not-signed-in'
         if (!isOver || isForeignWrite(request, baseUrl())) throw error
@@ -166,16 +161,17 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
 function returnRoute(routes: App, { onward }: OAuth2Services): void {
   routes.get(
     returnPath,
-    {
-      config: { access: 'public', rateLimit, sends: { sometimes: ofPages } },
-      schema: {
-        tags,
-        summary: 'After the sign-out at the identity provider: redirects to the app',
+    route(
+      'public',
+      tags,
+      'After the sign-out at the identity provider: redirects to the app',
+      {
         produces: ['text/html'],
         querystring: Type.Object({ state: optionalText('As it was sent to the provider') }),
         response: { 200: page, 303: Type.Null() },
       },
-    },
+      { rateLimit, sends: { sometimes: ofPages } },
+    ),
     async ({ query: { state = '' } }, reply) => goOn(reply, onward.read(state)),
   )
 }
