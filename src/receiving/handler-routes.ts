@@ -69,13 +69,6 @@ const Handler = closedObject({
 })
 
 export function handlerRoutes(app: App, parts: ReceivingRouteParts): void {
-  listRoute(app, parts)
-  detailRoute(app, parts)
-  switchRoute(app, parts, 'pause')
-  switchRoute(app, parts, 'resume')
-}
-
-function listRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers',
     route(
@@ -87,9 +80,6 @@ function listRoute(app: App, parts: ReceivingRouteParts): void {
     ),
     async () => ({ data: await describeHandlers(parts) }),
   )
-}
-
-function detailRoute(app: App, parts: ReceivingRouteParts): void {
   app.get(
     '/handlers/:id',
     route(
@@ -101,6 +91,8 @@ function detailRoute(app: App, parts: ReceivingRouteParts): void {
     ),
     async ({ params: { id } }) => describeOne(parts, id),
   )
+  switchRoute(app, parts, 'pause')
+  switchRoute(app, parts, 'resume')
 }
 
 const switches = {

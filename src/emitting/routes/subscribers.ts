@@ -249,9 +249,7 @@ async function views(
 export function subscriberRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   registerRoute(app, parts, area)
   listRoute(app, parts, area)
-  detailRoute(app, parts, area)
-  changeRoute(app, parts, area)
-  removeRoute(app, parts, area)
+  singleRoutes(app, parts, area)
   rotateSecretRoute(app, parts, area)
   testRoute(app, parts, area)
   destinationsRoute(app, parts, area)
@@ -355,7 +353,8 @@ function listRoute(app: App, parts: EmittingRouteParts, area: Area): void {
   )
 }
 
-function detailRoute(app: App, parts: EmittingRouteParts, area: Area): void {
+/** One subscriber: its details, a change, its removal. */
+function singleRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   const { subscribers, secrets, database, clock } = parts
   app.get(
     `${area.prefix}/subscribers/:id`,
@@ -367,10 +366,6 @@ function detailRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       return { ...(await view(row, parts, area)), publicKeys, keys: keys.map(viewKey) }
     },
   )
-}
-
-function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
-  const { subscribers } = parts
   app.patch(
     `${area.prefix}/subscribers/:id`,
     route(
@@ -391,9 +386,6 @@ function changeRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       return { ...(await view(row, parts, area)), ...keys }
     },
   )
-}
-
-function removeRoute(app: App, { subscribers }: EmittingRouteParts, area: Area): void {
   app.delete(
     `${area.prefix}/subscribers/:id`,
     route(area.access.write, tags, 'Remove a subscriber with its delivery log', {

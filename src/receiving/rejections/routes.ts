@@ -54,9 +54,36 @@ const Counts = Type.Object({
 
 /** Shows refused webhooks: the counts for each reason, and the latest ones. */
 export function rejectedRoutes(app: App, parts: ReceivingRouteParts): void {
+  const { database } = parts
   listRoute(app, parts)
-  detailRoute(app, parts)
-  countsRoute(app, parts)
+  app.get(
+    '/rejected-webhooks/:id',
+    route(access, tags, 'One rejected webhook', { params: IdParams, response: { 200: Item } }, quiet),
+    async ({ params }) => {
+      const row = await database.readerAside
+        .selectFrom('rejected_webhooks')
+        .selectAll()
+        .where('id', '=', readEventNumber(params.id))
+        .executeTakeFirst()
+      if (!row) throw new Problem('not-found', { detail: 'There is no such webhook, or it was deleted.' })
+      return present(row)
+    },
+  )
+  app.get(
+    '/rejected-webhooks/counts',
+    route(
+      access,
+      tags,
+      'Rejected webhooks by source and reason',
+      {
+        description:
+          'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
+        response: { 200: Counts },
+      },
+      quiet,
+    ),
+    async () => describeCounts(database),
+  )
 }
 
 function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
@@ -97,40 +124,6 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
       }
       return viewPage(await cursors.read(scope, readPageRequest(paging), read, ({ id }) => id), present)
     },
-  )
-}
-
-function detailRoute(app: App, { database }: ReceivingRouteParts): void {
-  app.get(
-    '/rejected-webhooks/:id',
-    route(access, tags, 'One rejected webhook', { params: IdParams, response: { 200: Item } }, quiet),
-    async ({ params }) => {
-      const row = await database.readerAside
-        .selectFrom('rejected_webhooks')
-        .selectAll()
-        .where('id', '=', readEventNumber(params.id))
-        .executeTakeFirst()
-      if (!row) throw new Problem('not-found', { detail: 'There is no such webhook, or it was deleted.' })
-      return present(row)
-    },
-  )
-}
-
-function countsRoute(app: App, { database }: ReceivingRouteParts): void {
-  app.get(
-    '/rejected-webhooks/counts',
-    route(
-      access,
-      tags,
-      'Rejected webhooks by source and reason',
-      {
-        description:
-          'Counts of all processes over REJECTED_RETENTION_DAYS days, within two seconds. Counts that a killed process had not written are missing.',
-        response: { 200: Counts },
-      },
-      quiet,
-    ),
-    async () => describeCounts(database),
   )
 }
 
