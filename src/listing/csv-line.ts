@@ -5,9 +5,8 @@
  * an import can remove it.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/
-const within = String.raw`(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))`
-const formulaWithin = new RegExp(String.raw`([;\t\r\n])${within}`, 'g')
-const guardWithin = new RegExp(String.raw`([;\t\r\n])'${within}`, 'g')
+const formulaWithin = /([;\t\r\n])(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
+const guardWithin = /([;\t\r\n])'(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** One record of RFC 4180, with its line end. @param nulls the cell of null; other cells with this text are quoted */
