@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { asAdmin, onEachEngine } from '../harness/engines.ts'
 import { walk } from './seed.ts'
 import { listService } from './service.ts'
 
@@ -88,5 +88,51 @@ onEachEngine('a list over a materialized view, which is a table on SQLite', (eng
     const kept = { path: '/sums', table: 'sums', key: 'id', fields, pages: ['offset'], keep: true } as const
     const { faults } = await checkList(opened.service.database, readLists({ lists: [list(kept)] })[0]!)
     assert.deepEqual(faults, ['`keep` needs a table: a view cannot have triggers'])
+  })
+})
+
+onEachEngine('lists over partitioned tables', (engine) => {
+  if (engine.name === 'sqlite') return
+  const fields = { id, day: { type: 'date' }, size: { type: 'integer' } } as const
+  const common = { access: 'public', fields, sort: ['size'] } as const
+  const hashed = list({ ...common, path: '/hashed', table: 'hashed', key: 'id' })
+  const ranged = list({
+    ...common,
+    path: '/ranged',
+    table: 'ranged',
+    key: ['day', 'id'],
+    filters: { day: 'equals' },
+    expand: { same: { table: 'hashed', from: 'size', key: 'size', fields: { id }, many: { order: ['id'] } } },
+  })
+  const opened = listService(engine, [hashed, ranged], async (database) => {
+    const rows = `select n, date '2026-01-01' + n % 40, n % 3 from generate_series(1, 100) n`
+    for (const statement of [
+      'create table hashed (id int primary key, day date not null, size int) partition by hash (id)',
+      ...[0, 1, 2].map(
+        (n) => `create table h${n} partition of hashed for values with (modulus 3, remainder ${n})`,
+      ),
+      'create table ranged (id int, day date, size int, primary key (day, id)) partition by range (day)',
+      `create table january partition of ranged for values from ('2026-01-01') to ('2026-02-01')`,
+      'create table later partition of ranged default',
+      ...['hashed', 'ranged'].map((table) => `insert into ${table} ${rows}`),
+    ])
+      await database.transaction((tx) => sql.raw(statement).execute(tx))
+  })
+
+  test('walks go through all partitions, and the advised indexes can be created', async () => {
+    const { database } = opened.service
+    for (const declared of [hashed, ranged]) {
+      const [of] = readLists({ lists: [declared] })
+      const { faults, missing } = await checkList(database, of!)
+      assert.deepEqual(faults, [])
+      assert.ok(missing.length > 0)
+      for (const { statement } of missing) await asAdmin(opened.home.url, statement)
+      assert.deepEqual((await checkList(database, of!)).missing, [])
+      for (const query of ['limit=7', 'limit=7&sort=size', 'limit=7&sort=-size']) {
+        const items = (await walk(opened.service, `${declared.path}?${query}`)).flat()
+        assert.equal(new Set(items.map((item) => item['id'])).size, 100, query)
+        assert.equal(items.length, 100, query)
+      }
+    }
   })
 })

@@ -69,13 +69,22 @@ export async function checkList(database: Database, declaration: ListDeclaration
   return {
     list,
     faults,
-    missing: [...advice.missing, ...missingFilterIndexes(list, table, engine), ...expansions.missing],
-    missingForPairs: advice.forPairs,
+    missing: [
+      ...possible([...advice.missing, ...missingFilterIndexes(list, table, engine)], table),
+      ...expansions.missing,
+    ],
+    missingForPairs: possible(advice.forPairs, table),
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
     ...(list.settings &&
       database.engine === 'postgres' && { unprotected: await inactivePolicies(database, list) }),
   }
+}
+
+/** Statements that create indexes, as the table accepts them: https://www.postgresql.org/docs/current/ddl-partitioning.html */
+function possible(missing: readonly MissingIndex[], { partitioned }: Table): readonly MissingIndex[] {
+  if (!partitioned) return missing
+  return missing.map((one) => ({ ...one, statement: one.statement.replace(' concurrently ', ' ') }))
 }
 
 const noAdvice: MissingIndexes = { missing: [], forPairs: [] }
@@ -189,7 +198,7 @@ async function checkExpansions(database: Database, list: ListDeclaration): Promi
     const operators = columns.map((column) => column?.operators)
     checked.expand.push({ ...expansion, fields, loose, operators })
     checked.faults.push(...validateExpansion(expansion, other, list, engine))
-    checked.missing.push(...missingManyIndex(expansion, other, engine))
+    checked.missing.push(...possible(missingManyIndex(expansion, other, engine), other))
   }
   return checked
 }

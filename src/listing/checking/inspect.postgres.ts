@@ -76,6 +76,7 @@ export async function inspectPostgresTable(
     // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
     kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
     materialized: found.kind === 'm',
+    partitioned: found.kind === 'p',
     columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
     indexes: indexes.filter(({ plain }) => plain).map(describeIndex),
     forbidden: !found.readable,

@@ -45,6 +45,8 @@ export interface Table {
   indexes: readonly Index[]
   /** On PostgreSQL: a materialized view. It has indexes, and neither triggers nor columns that are known to be without nulls. */
   materialized?: boolean
+  /** On PostgreSQL: a partitioned table, on which no index can be created concurrently. */
+  partitioned?: boolean
   /** On PostgreSQL: whether the role of the connection may read no column. */
   forbidden?: boolean
   /** On SQLite: whether its rows have rowids, which an FTS5 table refers to. */
