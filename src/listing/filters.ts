@@ -425,7 +425,8 @@ function readSearch(text: string): FilterEffect | Unreadable {
   if (!isStorableText(text)) return { unreadable: 'none' }
   const searched = text.slice(0, maxLength).toWellFormed()
   if (searched.trim() === '') return 'all'
-  const words = searched.match(/\p{M}*[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu) ?? []
+  const parts = searched.match(/[\p{L}\p{N}\p{M}]+/gu) ?? []
+  const words = parts.filter((part) => /[\p{L}\p{N}]/u.test(part))
   if (words.length === 0) return { unreadable: 'none' }
   const quoted = words.slice(0, maxWords).map((word) => `"${word}"`)
   return { values: [quoted.join(' '), searched] }
