@@ -7,7 +7,6 @@ import { ClientAssertions } from './clients/client-assertions.ts'
 import { ClientAuthentication } from './clients/client-authentication.ts'
 import { ClientManagement } from './clients/client-management.ts'
 import type { Clients } from './clients/clients.ts'
-import { ConsentForms } from './consent/consent-page.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
 import { type EndSessionUrl, Onward } from './logout/end-session-request.ts'
@@ -20,7 +19,6 @@ import {
   type Grant,
   refreshTokenGrant,
 } from './token/grants.ts'
-import { IdTokens } from './token/id-tokens.ts'
 import type { ClaimsHook } from './token/own-claims.ts'
 import type { AccountServices } from '../accounts/services.ts'
 
@@ -46,24 +44,20 @@ export function createServices(parts: OAuth2Parts) {
   const { refreshTokens, signingKeys: keys } = accounts
   const { record } = accounts.audit
   const consents = new Consents(database, clock)
-  const forms = new ConsentForms(keyring)
   const requests = new AuthorizationRequests(database, clock)
   const codes = new AuthorizationCodes(basis)
   const deviceCodes = new DeviceCodes(basis)
-  const idTokens = new IdTokens(basis)
   const assertions = new ClientAssertions(basis)
   return {
     ...basis,
     consents,
-    forms,
     requests,
     codes,
     deviceCodes,
-    idTokens,
     assertions,
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
     binding: new BrowserBinding(parts.baseUrl),
-    decision: new Decision({ ...basis, codes, idTokens, requests, consents, forms }),
+    decision: new Decision({ ...basis, codes, requests, consents }),
     onward: new Onward(keyring, clock),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyReply, FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { Problem, type ProblemCode } from '../../errors.ts'
 import {
   type Access,
@@ -188,6 +188,18 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
   // Our pages send no referrer, and a browser then writes `null` as the origin of their own forms.
   const ownForm = from === 'null' && site === 'same-origin'
   return from !== origin && !ownForm
+}
+
+/**
+ * The error handler of a page's form whose session may have expired before it was sent. Others' forms get the problem.
+ * @param answer what the person gets
+ */
+export function whenSignedOut(baseUrl: () => string, answer: (reply: FastifyReply) => unknown) {
+  return (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+    const isOver = error instanceof Problem && error.code === 'not-signed-in'
+    if (!isOver || isForeignWrite(request, baseUrl())) throw error
+    void answer(reply)
+  }
 }
 
 /** An unparsable Referer counts as foreign. */

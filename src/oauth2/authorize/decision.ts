@@ -5,10 +5,10 @@ import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import type { Tx } from '../../storage/database.ts'
 import { type Client, provesIdentity, type ReauthenticationProof } from '../clients/client.ts'
-import { askConsent, type ConsentForms } from '../consent/consent-page.ts'
+import { askConsent } from '../consent/consent-page.ts'
 import type { Consents } from '../consent/consents.ts'
 import type { AuthorizationCodes } from '../token/authorization-codes.ts'
-import type { IdTokens } from '../token/id-tokens.ts'
+import { readHint } from '../token/id-tokens.ts'
 import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './authorize-route.ts'
@@ -29,9 +29,7 @@ export interface Wanted {
 interface Deciding extends OAuth2Basis {
   requests: AuthorizationRequests
   codes: AuthorizationCodes
-  idTokens: IdTokens
   consents: Consents
-  forms: ConsentForms
 }
 
 /** Decides what an authorization request leads to: a code, a sign-in, a consent, or an error. */
@@ -169,7 +167,7 @@ export class Decision {
     if (!session) return false
     if (subjects && !subjects.includes(session.userId)) return true
     if (idTokenHint === undefined) return false
-    const hint = await this.#parts.idTokens.readHint(idTokenHint)
+    const hint = await readHint(this.#parts, idTokenHint)
     return hint === undefined ? prompt.has('none') : hint.userId !== session.userId
   }
 

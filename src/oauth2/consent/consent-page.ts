@@ -21,7 +21,7 @@ interface ConsentPage {
   resource: string | null
   /** The name or the e-mail address of the signed-in user. */
   signedInAs: string
-  /** The fields of the form that name the request; see ConsentForms. */
+  /** The fields of the form that name the request; see formFields. */
   fields: Readonly<Record<string, string>>
 }
 
@@ -116,25 +116,17 @@ interface ConsentRequest {
 }
 
 /**
- * Binds the form of a consent page to its session and its request: a form that was made for another session, or that listed
- * other scopes or APIs, is rejected.
+ * The hidden fields of a consent form. They bind it to its session and its request: a form that was made for another session, or that
+ * listed other scopes or APIs, is rejected.
  */
-export class ConsentForms {
-  readonly #keyring: Keyring
+function formFields(keyring: Keyring, request: ConsentRequest): Record<string, string> {
+  const proof = keyring.sign(message(request), purpose).subarray(0, macLength).toString('base64url')
+  return { client_id: request.clientId, request_uri: request.requestUri, proof }
+}
 
-  constructor(keyring: Keyring) {
-    this.#keyring = keyring
-  }
-
-  /** The hidden fields of the form. */
-  fields(request: ConsentRequest): Record<string, string> {
-    const proof = this.#keyring.sign(message(request), purpose).subarray(0, macLength).toString('base64url')
-    return { client_id: request.clientId, request_uri: request.requestUri, proof }
-  }
-
-  verify(request: ConsentRequest, proof: string): boolean {
-    return this.#keyring.verify(message(request), Buffer.from(proof, 'base64url'), purpose)
-  }
+/** Whether a form with this proof was made for the request. */
+export function isFormOf(keyring: Keyring, request: ConsentRequest, proof: string): boolean {
+  return keyring.verify(message(request), Buffer.from(proof, 'base64url'), purpose)
 }
 
 /** JSON, so that the parts cannot run into each other. */
@@ -153,7 +145,7 @@ interface ConsentQuestion {
 
 /** Asks a person whether an app may have what it asks for. */
 export async function askConsent(
-  { forms, users, database }: OAuth2Basis & { forms: ConsentForms },
+  { keyring, users, database }: OAuth2Basis,
   reply: FastifyReply,
   { client, wanted, session, requestUri }: ConsentQuestion,
 ): Promise<string> {
@@ -166,6 +158,6 @@ export async function askConsent(
     scope,
     resource,
     signedInAs: user?.name ?? user?.email ?? session.userId,
-    fields: forms.fields({ sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
+    fields: formFields(keyring, { sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
   })
 }

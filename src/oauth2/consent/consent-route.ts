@@ -1,3 +1,4 @@
+import { isFormOf } from './consent-page.ts'
 import type { OAuth2Services } from '../services.ts'
 import { withForms, withQuery } from '../../http/requests/parameters.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -67,7 +68,7 @@ async function load(
   request: FastifyRequest<{ Body: Static<typeof Body> }>,
   reply: FastifyReply,
 ): Promise<{ asked: Wanted; session: Session }> {
-  const { clients, requests, binding, sessions, sessionCookie, forms, noteRefusal } = parts
+  const { clients, requests, binding, sessions, sessionCookie, keyring, noteRefusal } = parts
   const { body } = request
   const { proof = '' } = body
   const session = await sessions.find(sessionCookie.read(request))
@@ -83,7 +84,8 @@ async function load(
     const { parameters } = stored
     const wanted = stillAllowed(client, parameters)
     const about = { sessionId: session.id, clientId: client.id, requestUri: body.request_uri }
-    if (wanted && forms.verify({ ...about, scope: wanted.scopeToAllow, resource: wanted.resource }, proof))
+    const listed = wanted && { ...about, scope: wanted.scopeToAllow, resource: wanted.resource }
+    if (listed && isFormOf(keyring, listed, proof))
       return { asked: { client, wanted, parameters, stored, browser }, session }
   }
   const target = client && `app:${client.id}`

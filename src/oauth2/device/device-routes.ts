@@ -8,7 +8,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { Problem } from '../../errors.ts'
-import { isForeignWrite } from '../../http/access/access.ts'
+import { whenSignedOut } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
@@ -96,11 +96,7 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
         { produces: ['text/html'], body: Form, response: { 200: page, 303: Type.Null(), 400: page } },
         { rateLimit, sends: { sometimes: ofPages } },
       ),
-      errorHandler: (error, request, reply) => {
-        const isOver = error instanceof Problem && error.code === 'not-signed-in'
-        if (!isOver || isForeignWrite(request, parts.baseUrl())) throw error
-        void reply.redirect(loginPath(routes.basePath), 303)
-      },
+      errorHandler: whenSignedOut(parts.baseUrl, (reply) => reply.redirect(loginPath(routes.basePath), 303)),
     },
     async (request, reply) => {
       const { user_code: typed, compared, decision } = request.body

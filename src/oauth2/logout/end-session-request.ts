@@ -1,8 +1,7 @@
 import { withQuery } from '../../http/requests/parameters.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { Client } from '../clients/client.ts'
-import type { Clients } from '../clients/clients.ts'
-import type { IdTokenHint, IdTokens } from '../token/id-tokens.ts'
+import { type IdTokenHint, readHint } from '../token/id-tokens.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
@@ -51,13 +50,13 @@ export class RefusedSignOut extends Error {
  * @throws RefusedSignOut
  */
 export async function readEndSessionRequest(
-  { clients, idTokens }: { clients: Clients; idTokens: IdTokens },
+  { clients, signingKeys, baseUrl }: OAuth2Services,
   query: EndSessionQuery,
 ): Promise<EndSessionRequest> {
   const { id_token_hint: token, client_id: clientId, post_logout_redirect_uri: redirectUri, state } = query
-  const hint = token === undefined ? undefined : await idTokens.readHint(token)
-  // Such a hint proves nothing: the person is asked, as without one.
-  const isOld = token !== undefined && !hint && (await idTokens.mayBeOfDeletedKey(token))
+  const hint = token === undefined ? undefined : await readHint({ signingKeys, baseUrl }, token)
+  // Keys are deleted after a rotation, hints are not. Such a hint proves nothing: the person is asked, as without one.
+  const isOld = token !== undefined && !hint && (await signingKeys.namesUnknownKey(token, baseUrl()))
   if (token !== undefined && !hint && !isOld)
     throw new RefusedSignOut('invalid-hint', 'The app named a sign-in that is not of this service.')
   if (hint && clientId !== undefined && clientId !== hint.clientId)

@@ -4,8 +4,7 @@ import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import { Problem } from '../../errors.ts'
-import { actsOnGet, isForeignWrite } from '../../http/access/access.ts'
+import { actsOnGet, whenSignedOut } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
@@ -138,11 +137,7 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
         { produces: ['text/html'], body: ConfirmForm, response: { 200: page, 400: page } },
         { rateLimit, whileImpersonating: true, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
       ),
-      errorHandler: (error, request, reply) => {
-        const isOver = error instanceof Problem && error.code === 'not-signed-in'
-        if (!isOver || isForeignWrite(request, baseUrl())) throw error
-        void refresh(reply, undefined)
-      },
+      errorHandler: whenSignedOut(baseUrl, (reply) => refresh(reply, undefined)),
     },
     async (request, reply) => {
       const wanted = await read(parts, request.body)

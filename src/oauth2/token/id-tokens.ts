@@ -15,69 +15,59 @@ export interface IdTokenHint {
   familyId: string
 }
 
-/** The id_tokens of OpenID Connect Core, section 2. */
-export class IdTokens {
-  readonly #parts: OAuth2Basis
+/**
+ * Signs the id_token of a sign-in (OpenID Connect Core, section 2).
+ * @param more.nonce of the authorization request; null at a refresh, and when there was none
+ * @param more.own see ownClaims
+ */
+export async function issueIdToken(
+  parts: OAuth2Basis,
+  client: Client,
+  family: Family,
+  more: { nonce: string | null; accessToken: string; own: Readonly<Record<string, unknown>> },
+): Promise<string> {
+  const { signingKeys: keys, clock, baseUrl } = parts
+  const { userId, provider, familyId, authenticatedAt, amr, scope, impersonatorId } = family
+  const algorithm = client.idTokenAlgorithm
+  const asked = readStoredClaims(client, family.claims)
+  const ofScopes = client.idTokenClaims === 'minimal' ? '' : (scope ?? '')
+  const acr = asked.acr ?? family.acr
+  const now = Math.floor(clock.now() / 1000)
+  return keys.sign(
+    {
+      ...more.own,
+      ...(await userClaims(parts, { userId, provider }, ofScopes, asked.idToken)),
+      iss: baseUrl(),
+      sub: userId,
+      aud: client.id,
+      iat: now,
+      exp: now + lifetime,
+      ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
+      sid: familyId,
+      at_hash: accessTokenHash(more.accessToken, algorithm),
+      ...(more.nonce !== null && { nonce: more.nonce }),
+      ...(acr !== null && { acr }),
+      ...(amr !== null && { amr: amr.split(' ') }),
+      ...(impersonatorId !== null && { act: { sub: impersonatorId } }),
+    },
+    { typ: 'JWT', algorithm },
+  )
+}
 
-  constructor(parts: OAuth2Basis) {
-    this.#parts = parts
-  }
-
-  /**
-   * Signs the id_token of a sign-in.
-   * @param more.nonce of the authorization request; null at a refresh, and when there was none
-   * @param more.own see ownClaims
-   */
-  async issue(
-    client: Client,
-    family: Family,
-    more: { nonce: string | null; accessToken: string; own: Readonly<Record<string, unknown>> },
-  ): Promise<string> {
-    const { signingKeys: keys, clock, baseUrl } = this.#parts
-    const { userId, provider, familyId, authenticatedAt, amr, scope, impersonatorId } = family
-    const algorithm = client.idTokenAlgorithm
-    const asked = readStoredClaims(client, family.claims)
-    const ofScopes = client.idTokenClaims === 'minimal' ? '' : (scope ?? '')
-    const acr = asked.acr ?? family.acr
-    const now = Math.floor(clock.now() / 1000)
-    return keys.sign(
-      {
-        ...more.own,
-        ...(await userClaims(this.#parts, { userId, provider }, ofScopes, asked.idToken)),
-        iss: baseUrl(),
-        sub: userId,
-        aud: client.id,
-        iat: now,
-        exp: now + lifetime,
-        ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
-        sid: familyId,
-        at_hash: accessTokenHash(more.accessToken, algorithm),
-        ...(more.nonce !== null && { nonce: more.nonce }),
-        ...(acr !== null && { acr }),
-        ...(amr !== null && { amr: amr.split(' ') }),
-        ...(impersonatorId !== null && { act: { sub: impersonatorId } }),
-      },
-      { typ: 'JWT', algorithm },
-    )
-  }
-
-  /** The session that a hint names, also of an expired id_token; `undefined` when this service did not issue it. */
-  async readHint(token: string): Promise<IdTokenHint | undefined> {
-    const claims = await this.#parts.signingKeys.verify(token, {
-      issuer: this.#parts.baseUrl(),
-      typ: 'JWT',
-      algorithms: signingAlgorithms,
-      evenExpired: true,
-    })
-    const { sub, aud, sid } = claims ?? {}
-    if (typeof sub !== 'string' || typeof aud !== 'string' || typeof sid !== 'string') return undefined
-    return { userId: sub, clientId: aud, familyId: sid }
-  }
-
-  /** Whether a hint that `readHint` does not accept may be of this service: keys are deleted after a rotation, hints are not. */
-  mayBeOfDeletedKey(token: string): Promise<boolean> {
-    return this.#parts.signingKeys.namesUnknownKey(token, this.#parts.baseUrl())
-  }
+/** The session that a hint names, also of an expired id_token; `undefined` when this service did not issue it. */
+export async function readHint(
+  { signingKeys, baseUrl }: Pick<OAuth2Basis, 'signingKeys' | 'baseUrl'>,
+  token: string,
+): Promise<IdTokenHint | undefined> {
+  const claims = await signingKeys.verify(token, {
+    issuer: baseUrl(),
+    typ: 'JWT',
+    algorithms: signingAlgorithms,
+    evenExpired: true,
+  })
+  const { sub, aud, sid } = claims ?? {}
+  if (typeof sub !== 'string' || typeof aud !== 'string' || typeof sid !== 'string') return undefined
+  return { userId: sub, clientId: aud, familyId: sid }
 }
 
 /** `at_hash`: the left half of the hash that the signature uses (OpenID Connect Core, section 3.1.3.6). EdDSA: SHA-512. */

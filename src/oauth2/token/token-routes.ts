@@ -1,3 +1,4 @@
+import { issueIdToken } from './id-tokens.ts'
 import type { OAuth2Services } from '../services.ts'
 import { RefusedClient } from '../clients/client-authentication.ts'
 import { Type } from 'typebox'
@@ -189,7 +190,7 @@ async function tokenResponse(
   })
   const wantsIdToken = family !== undefined && scope?.split(' ').includes('openid') === true
   const idToken = wantsIdToken
-    ? await parts.idTokens.issue(client, { ...family, scope }, { nonce, accessToken: token, own })
+    ? await issueIdToken(parts, client, { ...family, scope }, { nonce, accessToken: token, own })
     : undefined
   return {
     access_token: token,
