@@ -15,12 +15,6 @@ const countAtMost = 10_000
 
 const day = 86_400_000
 
-/** Sign-ins that ended within a time; `countAtMost` stands for that many or more. */
-interface SignInCounts {
-  day: { ok: number; failed: number }
-  week: { ok: number; failed: number }
-}
-
 /** The last check of a provider, with its time in milliseconds. */
 interface LastCheck extends ProviderFinding {
   at: number
@@ -31,7 +25,7 @@ type CountedAction = 'user.signed_in' | 'sign_in.failed'
 // Each query reads a bounded part of an index.
 
 /** Sign-ins of the last 24 hours and 7 days, of the audit log. */
-async function signInsOf(database: Database, provider: string, now: number): Promise<SignInCounts> {
+async function signInsOf(database: Database, provider: string, now: number) {
   const [ok, failed] = await Promise.all([
     countEntries(database, provider, 'user.signed_in', now),
     countEntries(database, provider, 'sign_in.failed', now),

@@ -8,24 +8,7 @@ import { storableText } from '../../storage/sql-text.ts'
 const longestList = 100
 
 /** A browser with a session, or an app with a token family. */
-export interface Device {
-  /** The id of the session or of the token family. */
-  id: string
-  kind: 'browser' | 'app'
-  current: boolean
-  /** Such as `Firefox on Linux`; for an app, the browser of the sign-in. */
-  device: string
-  /** The app's client id. */
-  app: string | null
-  provider: string
-  address: string | null
-  userAgent: string | null
-  createdAt: number
-  lastSeenAt: number
-  expiresAt: number
-  /** The admin who acts for the user there, and why; null for the user's own sign-in. */
-  impersonation: { by: string | null; reason: string } | null
-}
+export type Device = ReturnType<typeof deviceOf>
 
 type RecordRevocation = (tx: Tx) => Promise<void>
 
@@ -106,13 +89,15 @@ function deviceOf(
   row: ListedCredential,
   app: string | null,
   { currentId, names }: { currentId: string | undefined; names: ReadonlyMap<string, string | null> },
-): Device {
+) {
   const { impersonator_id: adminId, impersonation_reason: reason } = row
   return {
+    /** Of the session or of the token family. */
     id: row.id,
-    kind: app === null ? 'browser' : 'app',
+    kind: app === null ? ('browser' as const) : ('app' as const),
     current: row.id === currentId,
     device: adminId === null ? deviceName(row.user_agent) : 'Administrator',
+    /** The client id. */
     app,
     provider: row.provider,
     address: row.address,
@@ -120,6 +105,7 @@ function deviceOf(
     createdAt: row.created_at,
     lastSeenAt: row.last_seen_at,
     expiresAt: row.expires_at,
+    /** The admin who acts for the user there, and why. */
     impersonation: adminId === null ? null : { by: names.get(adminId) ?? null, reason: reason ?? '' },
   }
 }

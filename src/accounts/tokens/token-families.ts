@@ -1,12 +1,11 @@
 import type { AccountBasis } from '../services.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
-import type { Role, TokenFamiliesTable } from '../../storage/tables.ts'
+import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import { roleExpression } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
 import { reuseGrace } from './refresh-token-store.ts'
-import type { Authentication } from '../sessions/authentication.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 
 /** The rows of families, as credentials that are revoked, listed and deleted. */
@@ -36,17 +35,7 @@ export interface Family {
 }
 
 /** What an access token needs of a live family. */
-export interface LiveFamily extends Pick<Authentication, 'acr' | 'amr'> {
-  clientId: string
-  provider: string
-  role: Role
-  /** The granted scopes; null for a sign-in at GET /auth/{provider}. */
-  scope: string | null
-  /** As in the table. */
-  claims: string | null
-  /** As in `Family`. */
-  impersonatorId: string | null
-}
+export type LiveFamily = NonNullable<Awaited<ReturnType<TokenFamilies['findLive']>>>
 
 /** A token family in a list. */
 type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
@@ -63,7 +52,7 @@ export class TokenFamilies {
    * A family with its user's role; `undefined` when it is revoked, expired or idle, or its user is blocked, or when the session has ended
    * in which an admin acts for the user.
    */
-  async findLive(db: Queryable, familyId: string, userId: string): Promise<LiveFamily | undefined> {
+  async findLive(db: Queryable, familyId: string, userId: string) {
     const { clock, limits, admins } = this.#parts
     const now = clock.now()
     const family = await db

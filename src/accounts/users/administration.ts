@@ -19,19 +19,8 @@ export interface AccessChange {
   groups?: readonly string[] | undefined
 }
 
-/** An account as admins see it. */
-export interface Account {
-  id: string
-  email: string | null
-  name: string | null
-  provider: string
-  providerId: string
-  role: Role
-  blockedAt: number | null
-  createdAt: number
-  /** 0 for an imported user who has not signed in. */
-  lastSeenAt: number
-}
+/** An account as admins see it. `lastSeenAt` is 0 for an imported user who has not signed in. */
+export type Account = NonNullable<Awaited<ReturnType<Administration['find']>>>
 
 /** Who asks for a change, and whether they may give the rights of an admin. */
 interface ChangeCaller {
@@ -57,7 +46,7 @@ export class Administration {
     this.#parts = parts
   }
 
-  async find(db: Queryable, id: string): Promise<Account | undefined> {
+  async find(db: Queryable, id: string) {
     return db
       .selectFrom('users')
       .select(['id', 'email', 'name', 'provider', 'provider_id as providerId'])

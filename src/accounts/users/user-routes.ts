@@ -36,16 +36,48 @@ const Body = closedObject(
   },
   { minProperties: 1 },
 )
-const Account = Type.Object({
+const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
+
+const User = Type.Object({
   id: Type.String(),
   email: NullableText,
+  emailVerified: Type.Boolean({
+    description: 'Whether a provider asserts that the address belongs to the user',
+  }),
   name: NullableText,
+  picture: NullableText,
+  groups: Type.Array(Type.String(), { description: '`ownGroups` and those of all identities, at most 200' }),
+  ownGroups: Type.Array(Type.String(), { description: 'Given by an invitation or an admin' }),
   provider: Type.String(),
   providerId: Type.String(),
   role: Type.Enum(['user', 'admin']),
+  adminBy: nullable(
+    Type.Enum(['role', 'ADMIN_IDENTITIES', 'groups']),
+    'The source of the admin role; requests can change only `role`. Null for a user.',
+  ),
+  mayBeImpersonated: Type.Boolean({
+    description: 'Whether the caller may act for the user, after a recent sign-in (`IMPERSONATION`)',
+  }),
   blockedAt: nullable(DateTime),
   createdAt: DateTime,
+  lastSeenAt: nullable(DateTime, 'Accurate to the minute. Null for an imported user who has never signed in'),
+  counts: Type.Object({
+    identities: count('At most 100 are counted'),
+    browsers: count('Sessions of browsers; at most 100 devices are counted'),
+    apps: count('Sign-ins in apps; at most 100 devices are counted'),
+  }),
 })
+
+const Account = Type.Pick(User, [
+  'id',
+  'email',
+  'name',
+  'provider',
+  'providerId',
+  'role',
+  'blockedAt',
+  'createdAt',
+])
 
 /** PATCH and DELETE /users/{id}: blocking, roles and deletion, for admins. */
 export function userRoutes(scope: App, administration: Administration): void {
@@ -112,38 +144,6 @@ function deleteRoute(scope: App, administration: Administration): void {
 
 const tags = ['sign-in']
 const read = { scope: 'users:read' } as const
-
-const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
-
-const User = Type.Object({
-  id: Type.String(),
-  email: NullableText,
-  emailVerified: Type.Boolean({
-    description: 'Whether a provider asserts that the address belongs to the user',
-  }),
-  name: NullableText,
-  picture: NullableText,
-  groups: Type.Array(Type.String(), { description: '`ownGroups` and those of all identities, at most 200' }),
-  ownGroups: Type.Array(Type.String(), { description: 'Given by an invitation or an admin' }),
-  provider: Type.String(),
-  providerId: Type.String(),
-  role: Type.Enum(['user', 'admin']),
-  adminBy: nullable(
-    Type.Enum(['role', 'ADMIN_IDENTITIES', 'groups']),
-    'The source of the admin role; requests can change only `role`. Null for a user.',
-  ),
-  mayBeImpersonated: Type.Boolean({
-    description: 'Whether the caller may act for the user, after a recent sign-in (`IMPERSONATION`)',
-  }),
-  blockedAt: nullable(DateTime),
-  createdAt: DateTime,
-  lastSeenAt: nullable(DateTime, 'Accurate to the minute. Null for an imported user who has never signed in'),
-  counts: Type.Object({
-    identities: count('At most 100 are counted'),
-    browsers: count('Sessions of browsers; at most 100 devices are counted'),
-    apps: count('Sign-ins in apps; at most 100 devices are counted'),
-  }),
-})
 
 /** GET /users/{id} and its services, for admins. The oauth2 module has /users/{id}/apps. */
 export function userDetailRoutes(scope: App, services: AccountServices): void {

@@ -5,7 +5,6 @@ import { Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
 import { DateTime, IdParams, noContent, nullable, NullableText } from '../../http/schemas/schemas.ts'
 import {
-  type PageOfRows,
   type PageRequest,
   pageSchema,
   viewPage,
@@ -61,6 +60,8 @@ export function clientSignInRoutes(routes: App, services: OAuth2Services): void 
   )
 }
 
+type ClientSignIn = Awaited<ReturnType<typeof signInsOf>>['rows'][number]
+
 function view({ scope, createdAt, lastSeenAt, expiresAt, ...signIn }: ClientSignIn) {
   return {
     ...signIn,
@@ -71,29 +72,12 @@ function view({ scope, createdAt, lastSeenAt, expiresAt, ...signIn }: ClientSign
   }
 }
 
-/** A live sign-in of a user in an app: its refresh tokens belong to it. */
-interface ClientSignIn {
-  id: string
-  userId: string
-  email: string | null
-  name: string | null
-  provider: string
-  /** The browser of the sign-in, such as `Firefox on Linux`. */
-  device: string
-  address: string | null
-  /** Separated by spaces; null for a sign-in at GET /auth/{provider}. */
-  scope: string | null
-  createdAt: number
-  lastSeenAt: number
-  expiresAt: number
-}
-
-/** Newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
+/** The live sign-ins of an app, to each of which refresh tokens belong, newest first. @throws Problem `not-found` for an unknown app, `invalid-cursor` */
 async function signInsOf(
   { database, clock, cursors, management, configuration }: OAuth2Services,
   clientId: string,
   request: PageRequest,
-): Promise<PageOfRows<ClientSignIn>> {
+) {
   await management.get(clientId)
   const now = clock.now()
   const query = database.readerAside

@@ -60,15 +60,8 @@ export function allowedAppsRoutes(routes: App, services: OAuth2Services): void {
   )
 }
 
-function view({ id, name, firstParty, scopes, since, lastUsedAt }: AllowedApp) {
-  return {
-    id,
-    name,
-    firstParty,
-    scopes,
-    since: isoTime(since),
-    lastUsedAt: isoTimeOrNull(lastUsedAt),
-  }
+function view({ since, lastUsedAt, ...app }: Awaited<ReturnType<typeof listApps>>[number]) {
+  return { ...app, since: isoTime(since), lastUsedAt: isoTimeOrNull(lastUsedAt) }
 }
 
 /** @throws Problem `forbidden` for an app that may see only its own sign-ins */
@@ -84,24 +77,11 @@ function userOf(request: Pick<FastifyRequest, 'principal'>): string {
 /** Sign-ins of a user in apps that are read at most. */
 const mostFamilies = 1_000
 
-/** An app that a user allowed, or in which the user is signed in. */
-interface AllowedApp {
-  /** The client id. */
-  id: string
-  name: string
-  firstParty: boolean
-  scopes: string[]
-  /** The first consent, or the oldest live sign-in. */
-  since: number
-  /** The last sign-in or refresh; null when no sign-in is live. */
-  lastUsedAt: number | null
-}
-
-/** The most recently used app first, without apps that are no longer registered: their tokens are rejected. */
-async function listApps(
-  { clients, consents, tokenFamilies }: OAuth2Services,
-  userId: string,
-): Promise<AllowedApp[]> {
+/**
+ * The apps that a user allowed, or in which the user is signed in: the most recently used one first, without apps that are no longer registered: their
+ * tokens are rejected. `since` is the first consent or the oldest live sign-in; without a live one, `lastUsedAt` is null.
+ */
+async function listApps({ clients, consents, tokenFamilies }: OAuth2Services, userId: string) {
   const [allowed, families] = await Promise.all([
     consents.list(userId),
     tokenFamilies.list(userId, mostFamilies),
@@ -117,7 +97,7 @@ async function listApps(
   ]
   const byApp = Map.groupBy(uses, ({ id }) => id)
   const apps = await Promise.all(
-    [...byApp].map(async ([id, rows]): Promise<AllowedApp | undefined> => {
+    [...byApp].map(async ([id, rows]) => {
       const client = await clients.find(id)
       if (!client) return undefined
       const scopes = rows.flatMap(({ scope }) => scope?.split(' ') ?? []).filter((scope) => scope !== '')
