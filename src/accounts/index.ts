@@ -138,19 +138,12 @@ function principalOf(
   basePath: string,
 ): Principal {
   const { id: sessionId, userId, role, provider, impersonatorId, impersonatorSessionId } = session
-  if (impersonatorId !== null && impersonatorSessionId !== null) {
-    const impersonator = { userId: impersonatorId, sessionId: impersonatorSessionId }
-    return { kind: 'session', role: 'user', userId, sessionId, impersonator }
-  }
+  const signedIn = { kind: 'session', role: 'user', userId, sessionId } as const
+  if (impersonatorId !== null && impersonatorSessionId !== null)
+    return { ...signedIn, impersonator: { userId: impersonatorId, sessionId: impersonatorSessionId } }
   if (secondFactor.isMissing(role, session))
-    return {
-      kind: 'session',
-      role: 'user',
-      userId,
-      sessionId,
-      stepUp: secondFactor.stepUp(basePath, provider),
-    }
-  return { kind: 'session', role, userId, sessionId }
+    return { ...signedIn, stepUp: secondFactor.stepUp(basePath, provider) }
+  return { ...signedIn, role }
 }
 
 /** Finds people by their id, or the beginning of their e-mail address or name, and one device by its id. */

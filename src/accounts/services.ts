@@ -6,8 +6,8 @@ import { AccessTokens } from './tokens/access-tokens.ts'
 import { ApiKeys } from './tokens/api-keys.ts'
 import { Audit, type RecordAudit } from './audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
-import { HostSessions, Sessions, type SessionLimits, sessionLimits } from './sessions/sessions.ts'
-import { RecentSignIn, SecondFactor, type SecondFactorPolicy } from './sessions/recent-sign-in.ts'
+import { HostSessions, Sessions, type SessionLimits } from './sessions/sessions.ts'
+import { RecentSignIn, SecondFactor } from './sessions/recent-sign-in.ts'
 import { createRefusalNotes } from './refusals.ts'
 import { RefreshTokens } from './tokens/refresh-tokens.ts'
 import { TokenFamilies } from './tokens/token-families.ts'
@@ -54,15 +54,7 @@ export interface AccountWiring
 /** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
 export function createUserServices(
   parts: Pick<ModuleParts, 'database' | 'clock' | 'log'> & {
-    configuration: Pick<
-      Configuration,
-      | 'adminIdentities'
-      | 'adminApiKey'
-      | 'auditRetention'
-      | 'impersonation'
-      | keyof Parameters<typeof sessionLimits>[0]
-      | keyof Parameters<typeof secondFactorPolicy>[0]
-    >
+    configuration: Configuration
     /** The groups at providers whose members are admins: of the environment and of the configuration module. */
     adminGroups: readonly AdminGroup[]
     /** See Administration. */
@@ -72,11 +64,12 @@ export function createUserServices(
   const { configuration, database, clock, log, mayRemoveLastAdmin } = parts
   const { auditRetention: retention, adminApiKey: adminKey } = configuration
   const admins: readonly AdminRule[] = [...configuration.adminIdentities, ...parts.adminGroups]
-  const limits = sessionLimits(configuration)
+  const { sessionIdle: idle, sessionLifetime: lifetime, sessionsPerUser: perUser } = configuration
+  const limits: SessionLimits = { idle, lifetime, perUser }
   const audit = new Audit({ database, clock, log, retention })
   const { record } = audit
   const lastSeen = new LastSeenWriter(database, log, limits.idle)
-  const secondFactor = new SecondFactor(secondFactorPolicy(configuration))
+  const secondFactor = new SecondFactor(configuration)
   const isOn = configuration.impersonation === 'on'
   const mayImpersonate: AccountBasis['mayImpersonate'] = ({ role, ...signIn }) =>
     isOn && role === 'admin' && !secondFactor.isMissing(role, signIn)
@@ -143,12 +136,4 @@ export function createAccountServices(parts: AccountsParts) {
     accessTokens: new AccessTokens(wiring),
     recentSignIn: new RecentSignIn(wiring),
   }
-}
-
-function secondFactorPolicy({
-  adminMfa,
-  adminAmrValues,
-  adminAcrValues,
-}: Pick<Configuration, 'adminMfa' | 'adminAmrValues' | 'adminAcrValues'>): SecondFactorPolicy {
-  return { required: adminMfa === 'required', amrValues: adminAmrValues, acrValues: adminAcrValues }
 }

@@ -44,7 +44,7 @@ export function createServices(parts: OAuth2Parts) {
   const { refreshTokens, signingKeys: keys } = accounts
   const { record } = accounts.audit
   const consents = new Consents(database, clock)
-  const requests = new AuthorizationRequests(database, clock)
+  const requests = new AuthorizationRequests(basis)
   const codes = new AuthorizationCodes(basis)
   const deviceCodes = new DeviceCodes(basis)
   const assertions = new ClientAssertions(basis)

@@ -1,3 +1,4 @@
+import type { Configuration } from '../../config/environment.ts'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../../errors.ts'
 import { RateLimiter } from '../../http/limits/rate-limiter.ts'
@@ -76,12 +77,7 @@ export class RecentSignIn {
   }
 }
 
-/** The settings `ADMIN_MFA`, `ADMIN_AMR_VALUES` and `ADMIN_ACR_VALUES`. */
-export interface SecondFactorPolicy {
-  required: boolean
-  amrValues: readonly string[]
-  acrValues: readonly string[]
-}
+type SecondFactorPolicy = Pick<Configuration, 'adminMfa' | 'adminAmrValues' | 'adminAcrValues'>
 
 /**
  * Requires that admins used a second factor at their provider. It is evaluated at each request, not at the sign-in, so that
@@ -96,15 +92,15 @@ export class SecondFactor {
 
   /** Whether a required second factor is missing from a sign-in. Only the admin role requires one. */
   isMissing(role: Role, { acr, amr }: Pick<Authentication, 'acr' | 'amr'>): boolean {
-    const { required, amrValues, acrValues } = this.#policy
-    if (!required || role !== 'admin') return false
-    return !hasOneOf(amr, amrValues) && !hasOneOf(acr, acrValues)
+    const { adminMfa, adminAmrValues, adminAcrValues } = this.#policy
+    if (adminMfa !== 'required' || role !== 'admin') return false
+    return !hasOneOf(amr, adminAmrValues) && !hasOneOf(acr, adminAcrValues)
   }
 
   /** How to sign in with one at the same provider. */
   stepUp(basePath: string, provider: string): StepUp {
     const path = `${basePath}/auth/${provider}?second_factor=true`
-    return { path, acrValues: this.#policy.acrValues }
+    return { path, acrValues: this.#policy.adminAcrValues }
   }
 }
 

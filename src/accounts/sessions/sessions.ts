@@ -24,15 +24,6 @@ export interface SessionLimits {
   perUser: number
 }
 
-export function sessionLimits(settings: {
-  sessionIdle: number
-  sessionLifetime: number
-  sessionsPerUser: number
-}): SessionLimits {
-  const { sessionIdle: idle, sessionLifetime: lifetime, sessionsPerUser: perUser } = settings
-  return { idle, lifetime, perUser }
-}
-
 const credentials = new CredentialStore('sessions')
 
 /** An admin who acts for a user. */

@@ -9,7 +9,8 @@ export interface RawProfile {
   id: unknown
   name: unknown
   email: unknown
-  emailVerified: unknown
+  /** Default: not verified. */
+  emailVerified?: unknown
   /** The provider's own list of addresses could not be read, and `email` is from another place. */
   isFallbackEmail?: boolean
   /** Default: `pictureIn` of the profile. */

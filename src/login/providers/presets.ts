@@ -83,7 +83,6 @@ const spotify: Preset = {
     id: document['id'],
     name: document['display_name'],
     email: document['email'],
-    emailVerified: false,
     picture: firstImage(document['images']),
     claims: { profile: at(document['external_urls'], 'spotify') },
   }),
@@ -170,7 +169,6 @@ const reddit: Preset = {
     id: document['id'],
     name: document['name'],
     email: undefined,
-    emailVerified: false,
     // Reddit writes the address as HTML.
     picture: typeof icon === 'string' ? icon.replaceAll('&amp;', '&') : undefined,
     claims: { preferred_username: document['name'] },
@@ -234,7 +232,6 @@ const notion: Preset = {
       id: at(user, 'id'),
       name: at(user, 'name'),
       email: at(at(user, 'person'), 'email'),
-      emailVerified: false,
       // That of the document belongs to the integration.
       picture: at(user, 'avatar_url'),
     }
@@ -359,7 +356,6 @@ const facebook: Preset = {
     id: document['id'],
     name: document['name'],
     email: document['email'],
-    emailVerified: false,
     claims: {
       given_name: document['first_name'],
       middle_name: document['middle_name'],
@@ -529,7 +525,6 @@ const amazon: Preset = {
     id: document['user_id'],
     name: document['name'],
     email: document['email'],
-    emailVerified: false,
   }),
 }
 

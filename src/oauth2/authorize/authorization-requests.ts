@@ -1,8 +1,8 @@
+import type { ModuleParts } from '../../http/service-module.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { parametersToStore } from './request-parameters.ts'
@@ -37,12 +37,10 @@ export interface StoredRequest {
  * that started it by a cookie (accounts/sessions/browser-binding.ts): a reference that leaks is of no use in another one.
  */
 export class AuthorizationRequests {
-  readonly #database: Database
-  readonly #clock: Clock
+  readonly #parts: Pick<ModuleParts, 'database' | 'clock'>
 
-  constructor(database: Database, clock: Clock) {
-    this.#database = database
-    this.#clock = clock
+  constructor(parts: Pick<ModuleParts, 'database' | 'clock'>) {
+    this.#parts = parts
   }
 
   /**
@@ -56,8 +54,8 @@ export class AuthorizationRequests {
     browserHash?: Uint8Array,
   ): Promise<string> {
     const token = newToken()
-    const now = this.#clock.now()
-    await this.#database.transaction((tx) =>
+    const now = this.#parts.clock.now()
+    await this.#parts.database.transaction((tx) =>
       tx
         .insertInto('authorization_requests')
         .values({
@@ -87,11 +85,11 @@ export class AuthorizationRequests {
   ): Promise<StoredRequest | undefined> {
     const hash = hashOf(requestUri)
     if (!hash) return undefined
-    const row = await this.#row(this.#database.reader, hash, clientId)
+    const row = await this.#row(this.#parts.database.reader, hash, clientId)
     if (!row) return undefined
     const isUsable =
       row.pushed === 1
-        ? await this.#database.transaction((tx) => deleteRow(tx, hash))
+        ? await this.#parts.database.transaction((tx) => deleteRow(tx, hash))
         : await this.#isOfBrowser(row, browser)
     if (!isUsable) return undefined
     const parameters = JSON.parse(row.parameters) as Parameters
@@ -107,7 +105,7 @@ export class AuthorizationRequests {
   ): Promise<boolean> {
     const { numUpdatedRows } = await tx
       .updateTable('authorization_requests')
-      .set({ used_at: this.#clock.now(), outcome })
+      .set({ used_at: this.#parts.clock.now(), outcome })
       .where('request_hash', '=', hashOf(requestUri)!)
       .where('used_at', 'is', null)
       .executeTakeFirst()
@@ -120,7 +118,7 @@ export class AuthorizationRequests {
     browser: BoundBrowser,
   ): Promise<boolean> {
     if (browser_hash !== null) return browser.isBoundTo(browser_hash)
-    const { numUpdatedRows } = await this.#database.transaction((tx) =>
+    const { numUpdatedRows } = await this.#parts.database.transaction((tx) =>
       tx
         .updateTable('authorization_requests')
         .set({ browser_hash: browser.bind() })
@@ -132,7 +130,7 @@ export class AuthorizationRequests {
   }
 
   #row(db: Queryable, hash: Uint8Array, clientId: string) {
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     return db
       .selectFrom('authorization_requests')
       .selectAll()
