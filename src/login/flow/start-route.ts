@@ -196,7 +196,7 @@ export function linkRoute(routes: App, parts: LoginServices): void {
       try {
         await parts.recentSignIn.require(request, 'identity.link_failed', providerClient.provider.name)
       } catch (error) {
-        if (!isForm || !(error instanceof Problem)) throw error
+        if (!isForm || !(error instanceof Problem && error.code === 'reauthentication-needed')) throw error
         const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
         return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
       }
