@@ -26,4 +26,4 @@ export const route = <S extends FastifySchema>(
   summary: string,
   schemas: S,
   config: Omit<FastifyContextConfig, 'access'> = {},
-) => ({ config: { access, ...config }, schema: { tags, summary, ...schemas } })
+) => ({ config: { access, ...config } as FastifyContextConfig, schema: { tags, summary, ...schemas } })
