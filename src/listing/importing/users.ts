@@ -17,7 +17,7 @@ export const ImportedUser = Type.Object({
 })
 
 /** Without `email` or `name`, an existing user keeps its own. */
-interface Row {
+export interface Row {
   email: string | null | undefined
   name: string | null | undefined
   provider: string
