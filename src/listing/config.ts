@@ -119,6 +119,9 @@ export interface SummaryOptions<Name extends string = string> {
   max?: readonly Name[]
 }
 
+/** A field of the list, or of an expansion: `customer.name`. */
+type SortName<Name extends string> = Name | `${string}.${string}`
+
 /** A declared list. `Name` is the name of a field. */
 export interface ListOptions<Name extends string = string> {
   /** The path of the call, such as `/orders`. */
@@ -139,12 +142,16 @@ export interface ListOptions<Name extends string = string> {
    */
   or?: Readonly<Record<string, readonly string[]>>
   /**
-   * Fields that clients may sort by. With `nulls`, nulls come first or last in both directions, also in the default order. Without it,
+   * Fields that clients may sort by, also of an expansion without `many`: `customer.name`. That needs a foreign key, whose columns are not
+   * null, and an index on each table (docs/guides/lists.md). With `nulls`, nulls come first or last in both directions, also in the default order. Without it,
    * they are above all values on PostgreSQL, and below them on SQLite.
    */
-  sort?: readonly (NoInfer<Name> | { readonly field: NoInfer<Name>; readonly nulls: NullsPlace })[]
+  sort?: readonly (
+    | SortName<NoInfer<Name>>
+    | { readonly field: SortName<NoInfer<Name>>; readonly nulls: NullsPlace }
+  )[]
   /** The default order, descending with a leading `-`. Default: the key. */
-  order?: readonly (NoInfer<Name> | `-${NoInfer<Name>}`)[]
+  order?: readonly (SortName<NoInfer<Name>> | `-${SortName<NoInfer<Name>>}`)[]
   /** The page styles. The parameters of a request select one; by default it is the first. Default `['cursor']`. */
   pages?: readonly PageStyle[]
   /** Items of a page. Default 20, at most 100. */

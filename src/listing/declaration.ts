@@ -168,7 +168,8 @@ function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[
   })
 }
 
-function validateOrder({ fields, key: given, sort = [], order = [] }: List): string[] {
+function validateOrder(options: List): string[] {
+  const { fields, key: given, sort = [], order = [] } = options
   const key = keyNames(given)
   if (!key)
     return [`\`key\` must be the name of a field, or an array of 1 to ${mostKeyFields} different names`]
@@ -177,9 +178,11 @@ function validateOrder({ fields, key: given, sort = [], order = [] }: List): str
   if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
     ...key.flatMap((name) => validateSortField(fields, name, 'key')),
-    ...sortNames({ sort }).flatMap((name) => validateSortField(fields, name, 'sort')),
-    ...order.flatMap((name) => validateSortField(fields, name.replace(/^-/, ''), 'order')),
+    ...sortNames({ sort }).flatMap((name) => validateSort(options, name, 'sort')),
+    ...order.flatMap((name) => validateSort(options, name.replace(/^-/, ''), 'order')),
   ]
+  if (order.length > 1 && order.some((name) => name.includes('.')))
+    faults.push('`order` by a field of another table must be the only one')
   for (const name of key.filter((one) => Object.hasOwn(fields, one))) {
     if (fields[name]!.nullable) faults.push(`the key ${name} must not be nullable`)
     if (fields[name]!.collation !== undefined)
@@ -194,6 +197,26 @@ function isSortOption(given: unknown): boolean {
   if (typeof given !== 'object' || given === null) return false
   const { field, nulls } = given as { field?: unknown; nulls?: unknown }
   return typeof field === 'string' && (nulls === 'first' || nulls === 'last')
+}
+
+/** Validates a name such as `total`, or `customer.name` for a field of an expansion. */
+function validateSort(
+  { fields, expand = {}, where, settings }: List,
+  name: string,
+  option: string,
+): string[] {
+  const [of, own] = [name.split('.', 1)[0]!, name.slice(name.indexOf('.') + 1)]
+  if (own === name || !Object.hasOwn(expand, of)) return validateSortField(fields, name, option)
+  const { many, fields: others, from } = expand[of]!
+  // validateExpansions reports it.
+  if (typeof others !== 'object') return []
+  if (many) return [`\`${option}\` names ${name}, but an item has many ${of}`]
+  if (where || settings)
+    return [
+      `\`${option}\` names ${name}, and no index has the rows of \`where\` or \`settings\` in its order`,
+    ]
+  const missing = (keyNames(from) ?? []).flatMap((one) => validateSortField(fields, one, `${option}=${name}`))
+  return [...missing, ...validateSortField(others, own, option)]
 }
 
 function validateSortField(fields: List['fields'], name: string, option: string): string[] {

@@ -169,6 +169,8 @@ export interface SortKey {
   descending: boolean
   /** Where its nulls come. Default: as on the engine. */
   nulls?: NullsPlace
+  /** The expansion whose table has the column. */
+  of?: Expansion
 }
 
 /** Whether nulls come after all values. */
@@ -183,19 +185,31 @@ export function isOpposed(key: SortKey, engine: Engine): boolean {
 }
 
 /** Reads a key of an order: a field, descending with a leading `-`. @throws Error when there is no such field. */
-export function sortKeyOf(
-  list: Pick<ListDeclaration, 'name' | 'fields'> & { nulls?: ListDeclaration['nulls'] },
-  text: string,
-): SortKey {
+export function sortKeyOf(list: FieldsOf & { nulls?: ListDeclaration['nulls'] }, text: string): SortKey {
   const descending = text.startsWith('-')
   const name = descending ? text.slice(1) : text
   const nulls = list.nulls && Object.hasOwn(list.nulls, name) ? list.nulls[name] : undefined
-  return { name, field: fieldOf(list, name), descending, ...(nulls && { nulls }) }
+  const of = expansionOf(list, name)
+  return { name, field: fieldOf(list, name), descending, ...(nulls && { nulls }), ...(of && { of }) }
 }
 
-/** Returns a field by its name. @throws Error when the list does not declare it. */
-export function fieldOf(list: Pick<ListDeclaration, 'name' | 'fields'>, name: string): Field {
-  const field = Object.hasOwn(list.fields, name) ? list.fields[name] : undefined
+type FieldsOf = Pick<ListDeclaration, 'name' | 'fields'> & { expand?: ListDeclaration['expand'] }
+
+/** The expansion in a name such as `customer.name`. The names of fields have no full stop. */
+function expansionOf({ expand = [] }: FieldsOf, name: string): Expansion | undefined {
+  const end = name.indexOf('.')
+  return end < 0 ? undefined : expand.find((expansion) => expansion.name === name.slice(0, end))
+}
+
+/**
+ * Returns a field by its name, such as `total`, or that of an expansion, such as `customer.name`.
+ * @throws Error when the list does not declare it
+ */
+export function fieldOf(list: FieldsOf, name: string): Field {
+  const of = expansionOf(list, name)
+  const own = of ? name.slice(of.name.length + 1) : name
+  const fields = of ? of.fields : list.fields
+  const field = Object.hasOwn(fields, own) ? fields[own] : undefined
   if (!field) throw new Error(`the list ${list.name} has no field ${name}`)
   return field
 }

@@ -1,4 +1,4 @@
-import { collated, sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
+import { collated, type Expansion, fieldOf, sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
  * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
@@ -26,7 +26,8 @@ export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
 
 const defaultOrders = new WeakMap<ListDeclaration, readonly SortKey[]>()
 
-function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonly SortKey[] {
+function withUniqueKey(list: ListDeclaration, given: readonly SortKey[]): readonly SortKey[] {
+  const keys = given[0]?.of ? withOtherKey(list, given[0], given[0].of) : given
   const all = [...keys]
   const descending = keys.at(-1)?.descending
   for (const part of list.key)
@@ -34,6 +35,19 @@ function withUniqueKey(list: ListDeclaration, keys: readonly SortKey[]): readonl
   if (all.length > keys.length) return all
   // Keys after the unique one break no ties.
   return all.slice(0, all.findLastIndex(({ name }) => list.key.includes(name)) + 1)
+}
+
+/**
+ * An order by a field of another table continues with the key of that table, which the list's `from` equals: rows of different keys
+ * with equal values do not mix, so that an index of each table serves it.
+ */
+function withOtherKey(list: ListDeclaration, first: SortKey, of: Expansion): SortKey[] {
+  const others = of.from.map((name, index) => {
+    const { collation: _, ...from } = fieldOf(list, name)
+    const field = { ...from, column: of.key[index]!, nullable: false }
+    return { name, field, descending: first.descending, of }
+  })
+  return [first, ...others]
 }
 
 /** The order as field names, descending with a leading `-`, with collations and the place of nulls. Cursors are bound to it. */
@@ -46,9 +60,8 @@ export function writeOrder(order: readonly SortKey[]): string[] {
 
 /** The order with all directions reversed. */
 export function reversed(order: readonly SortKey[]): SortKey[] {
-  return order.map(({ name, field, descending, nulls }) => ({
-    name,
-    field,
+  return order.map(({ descending, nulls, ...key }) => ({
+    ...key,
     descending: !descending,
     ...(nulls && { nulls: nulls === 'first' ? ('last' as const) : ('first' as const) }),
   }))
@@ -59,7 +72,11 @@ function readKeys(list: ListDeclaration, sort: string): SortKey[] {
   for (const part of sort.split(',')) {
     const text = part.trim()
     const name = text.startsWith('-') ? text.slice(1) : text
-    if (list.sort.includes(name) && !keys.some((key) => key.name === name)) keys.push(sortKeyOf(list, text))
+    if (!list.sort.includes(name) || keys.some((key) => key.name === name)) continue
+    const key = sortKeyOf(list, text)
+    // It stands alone: no index has a further field of the list behind it.
+    if (key.of && keys.length === 0) return [key]
+    if (!key.of) keys.push(key)
   }
   return keys
 }

@@ -73,6 +73,9 @@ function checkChoices(list: ListDeclaration, parameters: Parameters): void {
       throw unreadable(name, parameters[name], 'a whole number from 1 on')
   checkNames(parameters, 'count', countModesOf(list))
   checkNames(parameters, 'sort', list.sort, (text) => text.replace(/^-/, ''))
+  const { sort = '' } = parameters
+  if (sort.includes('.') && sort.includes(','))
+    throw unreadable('sort', sort, 'a field of another table alone, or one or more fields of the list')
   checkNames(parameters, 'fields', shownFields(list.fields))
   checkNames(
     parameters,

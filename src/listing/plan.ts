@@ -55,19 +55,30 @@ export interface QueryShape {
  * the first one on. Where the rows after a key lie in several ranges (rangesAfter), each range is sought with a limit of its own,
  * and their few rows are merged.
  */
-export function planPage(shape: QueryShape, engine: Engine): Plan {
+export function planPage(given: QueryShape, engine: Engine): Plan {
+  const shape = { ...given, order: given.order.map(withAlias) }
   const { list, filters, order, rows, from, nulls = [] } = shape
   const statement = new Statement(engine)
   const afterFilters = filters.reduce((count, { values }) => count + values.length, 0)
   const columns = (shape.columns ?? shownFields(list.fields)).map((name) =>
-    readColumn(fieldOf(list, name), engine),
+    readColumn(
+      order.find((key) => key.of && key.name === name && name.includes('.'))?.field ?? fieldOf(list, name),
+      engine,
+    ),
   )
   if (shape.total !== undefined) columns.push(`(${shape.total}) as ${internalName('total')}`)
   const byColumns = order.map((key) => orderTerm(quote(key.field.column), key, engine))
   const select = (range?: Range): string => {
     const conditions = filterConditions(list, filters, statement)
-    if (range) conditions.push(...rangeConditions(range, shape, afterFilters, statement))
-    return `from ${quoteTable(list.table)}${where(conditions)}${limited(byColumns, rows)}`
+    const isOwn = (index: number): boolean => order[index]!.of === undefined
+    if (range) conditions.push(...rangeConditions(range, shape, afterFilters, statement, isOwn))
+    if (!order[0]?.of) return `from ${quoteTable(list.table)}${where(conditions)}${limited(byColumns, rows)}`
+    const most = from === 'offset' ? `${statement.offset(afterFilters)} + ${rows}` : String(rows)
+    const joined = joinedRows(shape, conditions, most, engine)
+    const ofOther = range
+      ? rangeConditions(range, shape, afterFilters, statement, (index) => !isOwn(index))
+      : []
+    return `from ${joined}${where(ofOther)}${limited(byColumns, rows)}`
   }
   if (from === 'start') return statement.plan(`select ${columns.join(', ')} ${select()}`)
   if (from === 'offset') {
@@ -87,6 +98,38 @@ export function planPage(shape: QueryShape, engine: Engine): Plan {
   return selects.length === 1
     ? statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
     : statement.plan(mergeRanges(selects, columns, shape, engine))
+}
+
+/** A column of another table under the name that `joinedRows` gives it. */
+function withAlias(key: SortKey, index: number): SortKey {
+  return key.of ? { ...key, field: { ...key.field, column: internalName(`of${index}`) } } : key
+}
+
+/**
+ * The rows of the list with the row that each refers to. The outer table is the other one, in its order; of each of its rows, the first
+ * rows of the list are sought by their `from`. The limit bounds what is sorted: the rows of one row of the other table.
+ * @param most SQL of the number of rows to seek at most for each row of the other table
+ */
+function joinedRows(
+  { list, order }: QueryShape,
+  conditions: readonly string[],
+  most: string,
+  engine: Engine,
+): string {
+  const of = order[0]!.of!
+  const table = quoteTable(list.table)
+  const [first, ...keys] = order.filter((key) => key.of)
+  const aliases = keys.map(({ field }) => quote(field.column))
+  const named = [fieldOf(list, first!.name).column, ...of.key].map(
+    (column, index) => `${quote(column)} as ${internalName(`of${index}`)}`,
+  )
+  const refers = of.from.map((name, index) => `${quote(fieldOf(list, name).column)} = ${aliases[index]!}`)
+  const own = order.filter((key) => !key.of).map((key) => orderTerm(quote(key.field.column), key, engine))
+  const rest = `from ${table}${where([...refers, ...conditions])}${own.length > 0 ? ` order by ${own.join(', ')}` : ''} limit ${most}`
+  const other = `(select ${named.join(', ')} from ${quoteTable(of.table)}) as ${internalName('other')}`
+  if (engine === 'postgres') return `${other} cross join lateral (select * ${rest}) as ${internalName('own')}`
+  const key = list.key.map((name) => quote(fieldOf(list, name).column)).join(', ')
+  return `${other} cross join ${table} on (${key}) in (select ${key} ${rest})`
 }
 
 /** Merges the rows of several ranges. A column may sort in another way than its converted value, so each range reads both. */
@@ -148,6 +191,11 @@ export class Statement {
     return this.value(index, this.engine === 'postgres' ? field : undefined)
   }
 
+  /** The placeholder of a number of rows to skip. */
+  offset(index: number): string {
+    return this.engine === 'postgres' ? `${this.value(index)}::bigint` : this.value(index)
+  }
+
   plan(sql: string): Plan {
     return planOf(sql, this.#slots)
   }
@@ -165,6 +213,7 @@ function rangeConditions(
   { order, from, nulls = [] }: QueryShape,
   firstValue: number,
   statement: Statement,
+  isMeant: (index: number) => boolean,
 ): string[] {
   const column = (index: number): string => orderedColumn(order[index]!.field)
   const compare = (index: number, operator: string): string =>
@@ -172,7 +221,10 @@ function rangeConditions(
   const value = (index: number): string => statement.stored(firstValue + index, order[index]!.field)
   const conditions = order
     .slice(0, equal)
-    .map((_, index) => (nulls[index] ? `${column(index)} is null` : compare(index, '=')))
+    .flatMap((_, index) =>
+      isMeant(index) ? [nulls[index] ? `${column(index)} is null` : compare(index, '=')] : [],
+    )
+  if (!isMeant(equal)) return conditions
   if (next.kind !== 'after') return [...conditions, `${column(equal)} is ${next.kind}`]
   const keys = Array.from({ length: next.keys }, (_, index) => equal + index)
   const operator = `${order[equal]!.descending ? '<' : '>'}${from === 'bucket' ? '=' : ''}`
@@ -260,7 +312,10 @@ function rangesAfter(order: readonly SortKey[], nulls: readonly boolean[], engin
       return operators !== undefined || (collation !== undefined && engine === 'sqlite')
     }
     const joins = (index: number): boolean =>
-      order[index]!.descending === first.descending && !mayBeNull(index) && !isAlone(index)
+      order[index]!.descending === first.descending &&
+      order[index]!.of === first.of &&
+      !mayBeNull(index) &&
+      !isAlone(index)
     if (!isAlone(start)) while (end < order.length && joins(end)) end += 1
     if (first.field.nullable && isBeforeNulls) ranges.push({ equal: start, next: { kind: 'null' } })
     ranges.push({ equal: start, next: { kind: 'after', keys: end - start } })

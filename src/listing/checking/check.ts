@@ -4,6 +4,7 @@ import { quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Expansion, Field, Filter, ListDeclaration, SortKey } from '../list.ts'
 import { indexName } from '../names.ts'
 import {
+  joinFaults,
   missingFilterIndexes,
   type MissingIndex,
   missingIndexes,
@@ -12,7 +13,7 @@ import {
   validateRowAccess,
 } from './index-advice.ts'
 import { inactivePolicies, missingCollations, missingConfigurations } from './inspect.postgres.ts'
-import { inspectTable, sqliteCollations, type Table, type TableColumn } from './table.ts'
+import { foreignKeys, inspectTable, sqliteCollations, type Table, type TableColumn } from './table.ts'
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
@@ -44,7 +45,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
     const faults = [`there is no table or view ${declaration.table}`]
     return { list: declaration, faults, missing: [], missingForPairs: [] }
   }
-  const expansions = await checkExpansions(database, declaration)
+  const expansions = await checkExpansions(database, declaration, table)
   const faults = [
     ...validateColumns(declaration.table, table, declaration.fields, engine),
     ...validateKey(declaration, table),
@@ -181,7 +182,11 @@ interface CheckedExpansions {
   missing: MissingIndex[]
 }
 
-async function checkExpansions(database: Database, list: ListDeclaration): Promise<CheckedExpansions> {
+async function checkExpansions(
+  database: Database,
+  list: ListDeclaration,
+  own: Table,
+): Promise<CheckedExpansions> {
   const { engine } = database
   const checked: CheckedExpansions = { expand: [], faults: [], missing: [] }
   for (const expansion of list.expand) {
@@ -196,9 +201,16 @@ async function checkExpansions(database: Database, list: ListDeclaration): Promi
     const columns = key.map((column) => other.columns.get(column))
     const loose = columns.some((column) => column?.loose)
     const operators = columns.map((column) => column?.operators)
-    checked.expand.push({ ...expansion, fields, loose, operators })
+    const of = { ...expansion, fields, loose, operators }
+    checked.expand.push(of)
     checked.faults.push(...validateExpansion(expansion, other, list, engine))
     checked.missing.push(...possible(missingManyIndex(expansion, other, engine), other))
+    const named = [...list.sort, ...list.order.map((text) => text.replace(/^-/, ''))]
+    const sorts = [...new Set(named)].filter((sort) => sort.startsWith(`${name}.`))
+    if (sorts.length === 0 || checked.faults.length > 0) continue
+    const references = await foreignKeys(database, list.table, table)
+    const known = { ...list, expand: list.expand.map((one) => (one === expansion ? of : one)) }
+    checked.faults.push(...joinFaults(known, { of, sorts }, [own, other], references, engine))
   }
   return checked
 }

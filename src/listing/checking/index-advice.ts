@@ -57,6 +57,8 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
   const rows = rowAccessColumns(list)
   const advised: { index: Index; queries: string[] }[] = []
   const advise = (query: DeclaredQuery): void => {
+    // The indexes of an order by another table must exist (joinFaults).
+    if (query.order[0]?.of) return
     const wanted = wantedIndex(list, rows, query)
     if (!wanted || table.indexes.some((index) => serves(index, wanted, engine))) return
     const serving = advised.find(({ index }) => serves(index, wanted, engine))
@@ -71,6 +73,53 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
     statement: createIndex(list.table, index, engine),
   }))
   return { missing: missing.slice(0, ofSingle), forPairs: missing.slice(ofSingle) }
+}
+
+/**
+ * Why no index serves the orders by an expansion's fields. A page walks an index of the other table and seeks the list's rows of each of
+ * its rows. Without a foreign key it would miss rows, and without the indexes it would read and sort all of them.
+ * @param references the foreign keys from the list's table to the other one
+ */
+export function joinFaults(
+  list: ListDeclaration,
+  { of, sorts }: { of: Expansion; sorts: readonly string[] },
+  [table, other]: readonly [Table, Table],
+  references: readonly (readonly [string, string])[][],
+  engine: Engine,
+): string[] {
+  const own = of.from.map((name) => fieldOf(list, name).column)
+  const needs = `a sort by ${sorts[0]!} needs`
+  if (table.kind === 'view' || other.kind === 'view') return [`${needs} tables, and not views`]
+  if (of.loose) return [`${needs} a key of ${of.table} that compares equal values only as equal`]
+  const nullable = own.find((column) => table.columns.get(column)?.nullable !== false)
+  if (nullable !== undefined)
+    return [`${needs} ${list.table}.${nullable} to be \`not null\`: rows without a value have no place in it`]
+  const isKey = (pairs: readonly (readonly [string, string])[]): boolean =>
+    pairs.length === own.length &&
+    pairs.every(([column, key]) => own.indexOf(column) >= 0 && of.key[own.indexOf(column)] === key)
+  if (!references.some(isKey)) {
+    const names = (columns: readonly string[]): string => columns.map(quote).join(', ')
+    const key = `foreign key (${names(own)}) references ${quoteTable(of.table)} (${names(of.key)})`
+    return [
+      engine === 'postgres'
+        ? `${needs} a foreign key: alter table ${quoteTable(list.table)} add ${key};`
+        : `${needs} a foreign key in the declaration of ${list.table}: ${key}`,
+    ]
+  }
+  const wanted = sorts.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
+  const statements: string[] = []
+  const demand = (name: string, indexes: Index[], one: WantedIndex): void => {
+    if (indexes.some((index) => serves(index, one, engine))) return
+    indexes.push(indexFor(one, engine))
+    statements.push(createIndex(name, indexes.at(-1)!, engine))
+  }
+  const [ofOwn, ofOther] = [[...table.indexes], [...other.indexes]]
+  for (const query of wanted) {
+    const order = readOrder({ ...list, sort: sorts }, query)
+    demand(of.table, ofOther, { query, equal: [], order: order.filter((key) => key.of) })
+    demand(list.table, ofOwn, { query, equal: own, order: order.filter((key) => !key.of) })
+  }
+  return statements.map((statement) => `${needs} an index: ${statement}`)
 }
 
 /** Advises the index of one query when it is missing. */

@@ -121,6 +121,25 @@ function describeIndex({ name, is_unique, columns }: IndexRow): Index {
   }
 }
 
+/** See foreignKeys. */
+export async function postgresForeignKeys(
+  { pool }: PostgresDatabase,
+  table: string,
+  to: string,
+): Promise<[string, string][][]> {
+  const rows = await poolRows<{ pairs: [string, string][] }>(pool, {
+    text: `select (
+        select json_agg(json_build_array(own.attname, other.attname)) from unnest(c.conkey, c.confkey) as k (own, other)
+        join pg_attribute own on own.attrelid = c.conrelid and own.attnum = k.own
+        join pg_attribute other on other.attrelid = c.confrelid and other.attnum = k.other
+      ) as pairs
+      from pg_constraint c
+      where c.contype = 'f' and c.convalidated and c.conrelid = to_regclass($1) and c.confrelid = to_regclass($2)`,
+    values: [quoteTable(table), quoteTable(to)],
+  })
+  return rows.map(({ pairs }) => pairs)
+}
+
 /** Returns the collations that do not exist on the search path. */
 export async function missingCollations(
   { pool }: PostgresDatabase,

@@ -1,5 +1,5 @@
 import type { Database, SqliteDatabase } from '../../storage/database.ts'
-import { inspectPostgresTable } from './inspect.postgres.ts'
+import { inspectPostgresTable, postgresForeignKeys } from './inspect.postgres.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
 
 export interface TableColumn {
@@ -60,6 +60,22 @@ export function inspectTable(database: Database, name: string): Promise<Table | 
   return database.engine === 'sqlite'
     ? inspectSqliteTable(database, name)
     : inspectPostgresTable(database, name)
+}
+
+/** The foreign keys from one table to another: of each, the pairs of a column and the column that it refers to. */
+export async function foreignKeys(
+  database: Database,
+  table: string,
+  to: string,
+): Promise<[string, string][][]> {
+  if (database.engine === 'postgres') return postgresForeignKeys(database, table, to)
+  const rows = database.readConnection.all<{ id: number; own: string; other: string }>(
+    `select f.id, f."from" as own, coalesce(f."to", (select name from pragma_table_info(f."table") where pk = f.seq + 1)) as other
+    from pragma_foreign_key_list(?) f where f."table" = ? collate nocase`,
+    [table, to],
+  )
+  const ids = [...new Set(rows.map(({ id }) => id))]
+  return ids.map((one) => rows.filter(({ id }) => id === one).map(({ own, other }) => [own, other]))
 }
 
 interface ColumnRow {

@@ -37,6 +37,7 @@ export function whyNotCountable(order: readonly SortKey[]): string | undefined {
   const foreign = order.find(({ field }) => field.operators !== undefined)
   if (foreign)
     return `\`keep\` needs an order of types on the search path: add the schema ${foreign.field.operators} of the type of ${foreign.name} to it`
+  if (order[0]?.of) return `\`keep\` needs an order by the list's own fields, and not by ${order[0].name}`
   const collated = order.find(({ field }) => field.collation !== undefined)
   if (collated) return `\`keep\` needs an order by the columns' collations, and ${collated.name} has another`
   const nullable = order.find(({ field }) => field.nullable)
