@@ -314,7 +314,6 @@ async function* checkOne(
   for (const one of missingForPairs) yield advice(one, ', which sorts all that passes the filter')
   if (createCounts !== undefined)
     yield warning(about, `its counts are not maintained yet, so totals and deep pages are slow`, createCounts)
-  for (const why of checked.unprotected ?? []) yield warning(about, `callers see all rows, because ${why}`)
   if (nullKeys)
     yield warning(
       about,

@@ -107,10 +107,7 @@ async function checkDeclared(
   return checked.map(({ list }) => list)
 }
 
-function logAdvice(
-  { list: { path }, missing, createCounts, nullKeys, unprotected = [] }: CheckedList,
-  log: Log,
-): void {
+function logAdvice({ list: { path }, missing, createCounts, nullKeys }: CheckedList, log: Log): void {
   for (const { queries, statement } of missing)
     log.warn(
       {
@@ -125,7 +122,5 @@ function logAdvice(
       { list: path, fix: createCounts },
       'the counts of a list are not maintained yet: totals and deep pages will be slow',
     )
-  for (const why of unprotected)
-    log.warn({ list: path, why }, 'row-level security has no effect on a list: callers see all rows')
   if (nullKeys) log.warn({ list: path }, 'a list has rows with a null key: paging may miss them')
 }

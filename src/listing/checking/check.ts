@@ -34,8 +34,6 @@ export interface CheckedList {
   createCounts?: string
   /** Whether rows have no key. Walks may miss all of them but one: of two nulls, none comes after the other. */
   nullKeys?: boolean
-  /** For `settings`: why the policies of a table have no effect, and what to do. */
-  unprotected?: readonly string[]
 }
 
 export async function checkList(database: Database, declaration: ListDeclaration): Promise<CheckedList> {
@@ -50,6 +48,10 @@ export async function checkList(database: Database, declaration: ListDeclaration
     ...validateColumns(declaration.table, table, declaration.fields, engine),
     ...validateKey(declaration, table),
     ...validateRowAccess(declaration, engine),
+    // A warning would not be enough: each caller would see the rows of all others.
+    ...(declaration.settings && database.engine === 'postgres'
+      ? await inactivePolicies(database, declaration)
+      : []),
     ...(await validateSearch(database, declaration, table)),
     ...(await validateCollations(database, declaration)),
     ...expansions.faults,
@@ -77,8 +79,6 @@ export async function checkList(database: Database, declaration: ListDeclaration
     missingForPairs: possible(advice.forPairs, table),
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
-    ...(list.settings &&
-      database.engine === 'postgres' && { unprotected: await inactivePolicies(database, list) }),
   }
 }
 
