@@ -144,7 +144,7 @@ export interface WritableList {
 }
 
 /** A row of a table whose rows can be written. */
-export type ItemRow = ProductsTable | PostsTable
+type ItemRow = ProductsTable | PostsTable
 /** What a body schema accepts. */
 export type ItemBody = Readonly<Record<string, unknown>> & { createdAt?: string }
 
