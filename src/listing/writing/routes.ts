@@ -8,7 +8,7 @@ import type { App } from '../../http/app.ts'
 import { IdParams, closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { InvalidTime, timeOf, canonicalTime } from '../../paging/time.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { ProductsTable, PostsTable } from '../../storage/tables.ts'
+import type { ProductsTable } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import { columnsToRow, presenter, type Item } from '../items.ts'
@@ -143,8 +143,6 @@ export interface WritableList {
   Change: TObject
 }
 
-/** A row of a table whose rows can be written. */
-type ItemRow = ProductsTable | PostsTable
 /** What a body schema accepts. */
 export type ItemBody = Readonly<Record<string, unknown>> & { createdAt?: string }
 
