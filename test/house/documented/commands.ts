@@ -44,6 +44,8 @@ export function faultOf(words: readonly string[]): string | undefined {
     // A word in capitals, or dots, stands for any command.
     if (/^[A-Z…]+$|^$/.test(name)) return undefined
     const next = at.commands.find((one) => names(one).includes(name))
+    // `import` has arguments of its own beside its commands.
+    if (!next && at.registeredArguments.length > 0) break
     if (!next) return name === 'help' ? undefined : `${path.join(' ')} has no command ${name}`
     at = next
     path.push(name)
