@@ -28,8 +28,8 @@ type Position = string | null
 const limit = '50'
 
 /**
- * Imports from a running Svix server: event types, then each application with its endpoints and, if asked to, its messages. Ctrl-C
- * stops it after the current application, or page of messages. Exit codes: 0 if everything was imported, 3 if entries were skipped, 130 after Ctrl-C.
+ * Imports from a running Svix server: event types, then each application with its endpoints and optionally its messages. Ctrl-C stops
+ * it after the current application or page of messages. Exit codes: 0 if everything was imported, 3 if entries were skipped, 130 after Ctrl-C.
  */
 export async function importSvix({
   from,
@@ -108,7 +108,7 @@ class SvixImport {
       for (const application of items) {
         if (this.#signal.aborted) return at ?? null
         await this.#application(application)
-        // Messages of this one may be missing.
+        // This application's messages may be incomplete.
         if (this.#signal.aborted && this.#since !== undefined) return at ?? null
         this.#progress.update(++done)
       }

@@ -33,9 +33,8 @@ export interface ImportCommandOptions {
 }
 
 /**
- * Imports a file into a list: of the service, or of the configuration module, by path or name. Bad lines are told on stderr and passed
- * over. Exit codes: 0 when every line was imported, 3 when bad ones were passed over and the others imported, 1 when the import could not
- * be done, 130 when Ctrl-C ended it.
+ * Imports a file into a built-in list, or into a declared list by its path or name. Reports invalid lines on stderr and skips them.
+ * Exit codes: 0 if every line was imported, 3 if invalid lines were skipped, 1 if the import failed, 130 after Ctrl-C.
  */
 export async function importCommand(
   name: string,

@@ -148,7 +148,7 @@ function dataCommands(program: Command): void {
   importCommands(
     program
       .command('import')
-      .description('import a list from NDJSON or CSV, as its export writes it; safe to run again'),
+      .description('import a list from NDJSON or CSV, such as its export; safe to run again'),
   )
   program
     .command('audit')
@@ -161,13 +161,13 @@ function dataCommands(program: Command): void {
     .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
 }
 
-/** import itself, and svix */
+/** `import <list> <file>` and `import svix` */
 function importCommands(imports: Command): void {
   imports
     .argument('<list>', '`users`, `products`, `posts`, or the path or name of a list that you declare')
     .argument('<file>', '`-` for standard input')
     .addOption(new Option('--format <format>', 'default: by file extension').choices(['ndjson', 'csv']))
-    .option('--dry-run', 'check everything, also in the database, and write nothing')
+    .option('--dry-run', 'check everything, including the database constraints, and write nothing')
     .option('--upsert', 'update existing rows by key with the fields in the file')
     .option('--ignore-unknown', 'skip columns that are not fields of the list, or that the table computes')
     .option('--null <text>', 'the text of a null cell in CSV. Default: an empty cell')
@@ -194,7 +194,7 @@ function importCommands(imports: Command): void {
       'after',
       '\nExample:\n  SVIX_AUTH_TOKEN=testsk_… postern import svix --from https://api.eu.svix.com --dry-run\n\nExit code: 0 when everything was imported, 3 when entries were skipped and all others imported.',
     )
-    // Commander takes an option that `import` has, too, for one of `import`.
+    // Commander assigns an option that `import` also has to `import`.
     .action(async (_: unknown, command: Command) =>
       (await import('./import-svix.ts')).importSvix(command.optsWithGlobals<SvixImportOptions>()),
     )

@@ -48,7 +48,7 @@ export interface SvixMessage {
   channels?: string[] | null
   tags?: string[] | null
   timestamp: string
-  /** For a message that Svix sends later. */
+  /** Set for a message that Svix sends later. */
   deliverAt?: string | null
 }
 
@@ -61,7 +61,7 @@ interface Page<Item> {
 /** Seconds before each retry, while the server is unavailable or limits the rate. */
 const pauses = [1, 2, 5, 10, 30]
 
-/** Milliseconds: Svix's server looks no further for the first message after a time. */
+/** Milliseconds after a time within which Svix's server searches for the first message. */
 const longestQuery = 90 * 86_400_000
 
 /** Reads a running Svix server. */
@@ -91,7 +91,7 @@ export class SvixSource {
     }
   }
 
-  /** The pages of an application's messages since a time, the oldest first. */
+  /** An application's messages since a time, in pages, oldest first. */
   async *messages(application: string, since: number): AsyncGenerator<SvixMessage[]> {
     const path = `/api/v1/app/${application}/msg`
     const query = { limit: '250', with_content: 'true' }
@@ -104,7 +104,7 @@ export class SvixSource {
         continue
       }
       yield page.data.toReversed()
-      // Svix's iterators with a hyphen go back in a list whose newest entry is the first.
+      // An iterator with a hyphen goes back in Svix's list, which is newest first.
       from = { iterator: `-${page.data[0]!.id}` }
     }
   }

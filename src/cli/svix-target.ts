@@ -167,8 +167,8 @@ export class SvixTarget {
   }
 
   /**
-   * Records messages that Svix has sent. They are not sent again.
-   * @returns the number of new ones. Others were imported before, or are sent by Svix later; those with a fault go to `skip`
+   * Records messages without sending them.
+   * @returns the number of new messages. It excludes messages that were imported before or that Svix sends later. Invalid ones go to `skip`.
    */
   async messages(
     owner: string,
@@ -199,7 +199,7 @@ async function isKnown(tx: Tx, id: string): Promise<boolean> {
   return (await found.executeTakeFirst()) !== undefined
 }
 
-/** The event of a message. Its id is the one by which Postern's Svix API recognizes the message if it is created again. */
+/** A message's event. Postern's Svix API recognizes a repeated message by the event's id. */
 function eventOf(owner: string, given: SvixMessage): NewEvent {
   const { id, eventId, eventType, payload, channels, tags } = given
   return {

@@ -19,7 +19,7 @@ export type App = FastifyInstance<
   TypeBoxTypeProvider
 >
 
-/** The options of a route: who may call it, its entry in the API reference, the schemas of a call, and its other settings. */
+/** A route's options: its access, its entry in the API reference, its schemas, and other settings. */
 export const route = <S extends FastifySchema>(
   access: Access,
   tags: readonly string[],

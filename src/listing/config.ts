@@ -66,8 +66,8 @@ export interface FieldOptions {
   /** All values of an `enum`. */
   values?: readonly string[]
   /**
-   * Of a text: the collation of its order, in sorts and in filters by a range. On PostgreSQL any, such as `de-x-icu`; on SQLite `nocase`,
-   * `binary` or `rtrim`. Default: the column's. Values are compared for equality as in the column. The key cannot have one.
+   * For text: the collation for sorts and range filters. On PostgreSQL any, such as `de-x-icu`; on SQLite `nocase`, `binary` or `rtrim`.
+   * Default: the column's. Equality always uses the column's collation. Key fields cannot have one.
    */
   collation?: string
   description?: string
@@ -132,7 +132,7 @@ export interface ListOptions<Name extends string = string> {
   name?: string
   summary?: string
   fields: Readonly<Record<Name, FieldOptions>>
-  /** The unique field that breaks ties, or the fields, up to 8, that are unique together: `['tenant', 'id']`. */
+  /** The unique field that breaks ties, or up to 8 fields that are unique together: `['tenant', 'id']`. */
   key: NoInfer<Name> | readonly NoInfer<Name>[]
   /** Filters by the name of their parameter. A kind alone filters by the field of the same name. */
   filters?: Readonly<Record<string, FilterKind | FilterOptions<NoInfer<Name>>>>
@@ -183,9 +183,9 @@ export interface ListOptions<Name extends string = string> {
    */
   where?: RowAccess
   /**
-   * For row-level security of PostgreSQL: returns settings for a caller, such as `{'app.user_id': user?.id}`, or `false` for no rows.
+   * For PostgreSQL's row-level security: returns settings for a caller, such as `{'app.user_id': user?.id}`, or `false` for no rows.
    * Each statement of the list runs in a read-only transaction with these settings, which the table's policies read with
-   * `current_setting`. Names have a dot. An undefined or null value selects no rows; an array becomes JSON.
+   * `current_setting`. Names contain a dot. An undefined or null value selects no rows; an array becomes JSON.
    */
   settings?: RowAccess
 }

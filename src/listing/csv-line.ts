@@ -1,15 +1,14 @@
 /**
- * A text that a spreadsheet interprets as a formula (OWASP, CSV Injection), and the place in a text where a spreadsheet that does not
- * separate by commas sees such a cell: behind a semicolon, a tab or a line break. A dash that begins a line of prose is left alone,
- * because without a call or a reference to other programs it can do nothing. An apostrophe before a formula gets another one, so that
- * an import can remove it.
+ * A text that a spreadsheet interprets as a formula (OWASP, CSV Injection). A spreadsheet with another separator than the comma also
+ * starts a cell after a semicolon, a tab or a line break. There, a sign without a call or a reference to other programs is harmless and
+ * is not escaped. If an apostrophe already precedes a formula, another one is added, so that an import can remove it.
  */
 const formula = /^'*[=+\-@\t\r\n＝＋－＠]/
 const formulaWithin = /([;\t\r\n])(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
 const guardWithin = /([;\t\r\n])'(?=[ "']*(?:[=@＝＠]|[+\-＋－][^;\t\r\n]*[(|!]))/g
 const number = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
-/** One record of RFC 4180, with its line end. @param nulls the cell of null; other cells with this text are quoted */
+/** One record of RFC 4180, with its line end. @param nulls the text of null; other cells with this text are quoted */
 export function csvLine(values: readonly unknown[], nulls = ''): string {
   return `${values.map((value) => (value === null || value === undefined ? nulls : cell(value, nulls))).join(',')}\r\n`
 }

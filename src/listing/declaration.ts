@@ -69,10 +69,10 @@ function sortNames({ sort = [] }: Pick<List, 'sort'>): string[] {
   return sort.map((one) => (typeof one === 'string' ? one : one.field))
 }
 
-/** Most fields of a key. */
+/** The maximum number of fields in a key. */
 const mostKeyFields = 8
 
-/** The fields or columns of a key; `undefined` unless they are 1 to 8 different texts. */
+/** A key's fields or columns; `undefined` unless they are 1 to 8 different texts. */
 function keyNames(given: unknown): readonly string[] | undefined {
   const names = typeof given === 'string' ? [given] : given
   const isKey = areTexts(names) && names.length > 0 && names.length <= mostKeyFields && !hasRepeats(names)

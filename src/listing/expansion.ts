@@ -21,7 +21,7 @@ import type { ListReader, Row } from './standby-reader.ts'
 /** Values in one statement in which each value has a seek of its own. */
 const seeksPerStatement = 128
 
-/** The keys that rows refer to, each once. */
+/** The distinct keys that rows refer to. */
 interface Keys {
   names: readonly string[]
   /** As many for each name as the key has columns. */
@@ -130,14 +130,14 @@ function nameOf(key: KeyValue): string {
   return typeof key === 'object' ? `blob ${Buffer.from(key).toString('hex')}` : `= ${key}`
 }
 
-/** Names the key of a row at these positions; like null if one of its values is null. */
+/** Identifies a row's key at these positions. A key with a null value counts as null. */
 function keyName(row: Row, positions: readonly number[]): string {
   if (positions.length === 1) return nameOf(row[positions[0]!]!)
   const names = positions.map((position) => nameOf(row[position]!))
   return names.includes(nameOf(null)) ? nameOf(null) : JSON.stringify(names)
 }
 
-/** The keys of the rows, without null, which refers to no row; its text `null` may be the key of one. */
+/** The rows' keys without null, which refers to no row. The text `null` may be a key. */
 function keysOf(rows: readonly Row[], positions: readonly number[]): Keys {
   const names = new Set<string>()
   const values: KeyValue[] = []
@@ -154,7 +154,7 @@ function emptyValue({ many }: Expansion): Expanded {
   return many ? { data: [], hasMore: false } : null
 }
 
-/** Whether each value has a seek of its own (planEach). */
+/** Whether each value needs a separate seek (planEach). */
 export function seeksEach({ many, loose, key }: Expansion): boolean {
   return many !== undefined || loose === true || key.length > 1
 }
@@ -209,7 +209,7 @@ function shownColumns({ fields }: Expansion, engine: Engine): string[] {
   return shownFields(fields).map((name) => readColumn(fields[name]!, engine))
 }
 
-/** A column of the other table's key, which has the type of the list's field and the operators of its column. */
+/** A column of the other table's key, with the type of the list's field and its own operators. */
 const keyField = ({ key, operators }: Expansion, from: readonly Field[], part: number): Field => ({
   ...from[part]!,
   column: key[part]!,

@@ -68,7 +68,7 @@ function lineWriter(query: Query, format: ExportFormat): (item: Item) => string 
     )
 }
 
-/** A JSON string whose text is JSON as well keeps its quotes, so that an import does not take it for the number or object. */
+/** A JSON string whose text is itself JSON stays quoted. Otherwise an import would read `"1"` as a number. */
 function jsonCell(value: unknown): unknown {
   if (typeof value !== 'string') return value
   try {

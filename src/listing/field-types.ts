@@ -179,7 +179,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
   },
 }
 
-/** What a text must be to be a value of a field, for an error. */
+/** Describes, for an error, the texts that are values of a field. */
 export function allowedIn({ type, values }: Pick<Field, 'type' | 'values'>): string {
   if (type === 'boolean') return '`true` or `false`'
   if (values) return `one of ${values.join(', ')}`

@@ -134,7 +134,7 @@ export function loweredColumn(column: string, { ignoresCase }: Field, engine: En
   return `lower(${column}${ignoresCase ? '::text' : ''}) collate "C"`
 }
 
-/** Elements that JSON contains as they are, unless it has a backslash: no numbers, arrays or objects. */
+/** Elements that JSON writes unchanged if it has no backslash: no numbers, arrays or objects. */
 const asWritten = /^(?!Inf$)\p{L}/u
 
 /**
@@ -440,7 +440,7 @@ function searchQuery(configuration: string, value: () => string): string {
 
 /**
  * The statement that counts the words of a search that have an effect; `undefined` if all of them have. PostgreSQL ignores the stop words
- * of its configuration, and a trigram index of SQLite all words of less than three characters.
+ * of its configuration, and a trigram index of SQLite all words of fewer than three characters.
  * @param applied a filter of the kind `search`
  * @param value as of searchCondition
  */

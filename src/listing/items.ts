@@ -116,13 +116,13 @@ export function readRowAccess(list: ListDeclaration, principal: Principal | unde
   return { applied, empty: false, fingerprint, settings }
 }
 
-/** PostgreSQL takes any name with a dot for a setting of an application. It cuts longer ones. */
+/** PostgreSQL accepts any name with a dot as a custom setting, and truncates longer names. */
 const settingForm = /^(?=.{1,63}$)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/
-/** Settings of a list at most, and characters of a value. */
+/** The maximum number of settings, and of characters in a value. */
 const [mostSettings, longestValue] = [20, 16_384]
 
 /**
- * Reads what `settings` returned. A claim may be anything: where it is no value, no row can pass.
+ * Reads what `settings` returned. A claim can be anything; if it is not a usable value, no row passes.
  * @returns `undefined` when no row can pass
  * @throws TypeError for another result than settings or false
  */

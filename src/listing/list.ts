@@ -44,7 +44,7 @@ export interface Filter extends FilterOptions {
   rules?: KindRules
 }
 
-/** What each kind takes: one value of the field or several, an element of its array, any text, or `true` and `false`. */
+/** What each kind accepts: one value of the field or several, an element of its array, any text, or `true` and `false`. */
 export const takenBy: Record<FilterKind, 'value' | 'values' | 'element' | 'text' | 'boolean'> = {
   equals: 'value',
   in: 'values',
@@ -109,7 +109,7 @@ export interface Expansion extends Omit<ExpandOptions, 'many'> {
   /** The name in the item and in the parameter `expand`. */
   name: string
   from: readonly string[]
-  /** As many columns as `from` has fields. */
+  /** Has as many columns as `from` has fields. */
   key: readonly string[]
   fields: Readonly<Record<string, Field>>
   many?: Required<ExpandOptions>['many'] & { limit: number }
@@ -228,7 +228,7 @@ export function comparison(
   return `${left} ${qualified} ${value}`
 }
 
-/** The column in the order of its collation. Only an index with the same one has this order. */
+/** The column in its collation's order. Only an index with the same collation has this order. */
 export function orderedColumn({ column, collation }: Field): string {
   return collated(quote(column), collation)
 }
@@ -238,12 +238,12 @@ export function collated(expression: string, collation: string | undefined): str
   return collation === undefined ? expression : `${expression} collate ${quote(collation)}`
 }
 
-/** The values of a key of several fields as one text: joined by commas, with `\,` for a comma and `\\` for a backslash. */
+/** The values of a key of several fields as one text, joined by commas, with `\,` for a comma and `\\` for a backslash. */
 export function joinKey(values: readonly string[]): string {
   return values.map((value) => value.replaceAll(/[\\,]/g, String.raw`\$&`)).join(',')
 }
 
-/** The parts of such a text. Before any other character, a backslash is itself. */
+/** The parts of such a text. A backslash before any other character is literal. */
 export function splitKey(text: string): string[] {
   const parts = ['']
   for (const [piece] of text.matchAll(/\\[\\,]|,|\\|[^\\,]+/g)) {

@@ -175,7 +175,7 @@ export function queriesOf(
   const cache = new BoundedCache<string, Query>(cacheSize)
   const readParameters = parametersOf(list, known)
   return ({ url, caller }) => {
-    // `where` and `settings` may return something else for each request.
+    // `where` and `settings` may return different results for each request.
     if (list.where || list.settings || url.length > maxCachedUrl)
       return readQuery(list, readParameters(rawQuery(url)), caller)
     let query = cache.get(url)

@@ -247,7 +247,7 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
     .filter((text) => text !== '')
     .join(' ')
   const takes = takenBy[filter.kind]
-  // The lists of the specification take any text for it.
+  // The specification allows any text for it.
   if (takes === 'boolean' && filter.kind !== 'positiveWhenTrue') return coerced(Type.Boolean({ description }))
   if (takes !== 'value' || shownAsText.has(field.type)) return Type.String({ description })
   return coerced(fieldSchemas[field.type](description))

@@ -94,10 +94,10 @@ export interface Total {
   estimated: boolean
 }
 
-/** Settings of PostgreSQL for the statements of one caller: names with their values. */
+/** PostgreSQL settings for one caller's statements: names with values. */
 export type Settings = readonly (readonly [name: string, value: string])[]
 
-/** For whom a statement runs. */
+/** A statement's settings and cancellation. */
 export interface ReadContext {
   /** What the list's `settings` returned for the caller; `undefined` for lists without them. */
   settings: Settings | undefined

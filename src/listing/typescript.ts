@@ -93,7 +93,7 @@ const valueTypes: Record<FieldType, { shown: string; taken: string }> = {
   json: { shown: 'unknown', taken: 'string | number | boolean' },
 }
 
-/** The type of a row's key: of several fields, their values in order. */
+/** The type of a row's key; for a key of several fields, a tuple of their values in order. */
 function keyType(list: ListDeclaration): string {
   const types = list.key.map((name) => {
     const { type, values } = list.fields[name]!

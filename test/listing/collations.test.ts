@@ -1,4 +1,4 @@
-// Fields with a collation: orders and ranges by it, in every walk, and equality as in the column.
+// Fields with a collation: it applies to orders and ranges in every walk, but not to equality.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
@@ -34,7 +34,7 @@ const rows = names.map((name, id) => ({ id, name }))
 const collations = {
   postgres: {
     'de-x-icu': new Intl.Collator('de').compare,
-    // It takes texts that differ only in case for one: the key decides their order.
+    // Texts that differ only in case are equal, so the key determines their order.
     any_case: new Intl.Collator('und', { sensitivity: 'accent' }).compare,
     C: (one: string, other: string) => Buffer.compare(Buffer.from(one), Buffer.from(other)),
   },
@@ -96,7 +96,7 @@ onEachEngine('collations', (engine) => {
 
   for (const [index, collation] of Object.keys(known).entries()) {
     const { path } = lists[index]!
-    test(`${collation}: every walk is in its order, and ties are in the order of the key`, async () => {
+    test(`${collation}: every walk is in its order, and ties are in key order`, async () => {
       for (const descending of [false, true])
         for (const field of ['name', 'upper']) {
           const nullsLast = field === 'upper' || (engine.name === 'postgres') !== descending
@@ -127,7 +127,7 @@ onEachEngine('collations', (engine) => {
           await found(`below=${value}`),
           passing((name) => compare(name, text) < 0),
         )
-        // Pages of a filter and a sort by it end where the plain evaluation does.
+        // With a filter and a sort by the field, pages match the plain evaluation.
         const below = new Set(passing((name) => compare(name, text) < 0))
         const { forward } = await allWalks(opened.service, path, `sort=name&below=${value}`, 2)
         assert.deepEqual(

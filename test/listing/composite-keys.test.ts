@@ -1,4 +1,4 @@
-// Keys of several columns: every page, row and expansion finds the row of its tenant, never one with the same number of another.
+// Keys of several columns: pages, rows and expansions find the tenant's row, never another tenant's row with the same number.
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -74,7 +74,7 @@ interface Ticket {
   id: number
   size: number
 }
-/** Numbers repeat among the tenants; in the order of their insertion, tenants take turns. */
+/** Tenants share numbers. Their rows are inserted in turn. */
 const tickets: Ticket[] = Array.from({ length: 23 }, (_, index) => ({
   tenant: ['b', 'a', 'c'][index % 3]!,
   id: Math.floor(index / 3) + 1,
@@ -92,7 +92,7 @@ function sorted(order: string): Ticket[] {
   })
 }
 
-/** Orders with the rest of the key after them. */
+/** Orders, completed with the rest of the key. */
 const orders = [
   ['', 'tenant,id'],
   ['-size', '-size,-tenant,-id'],
@@ -209,7 +209,7 @@ onEachEngine('keys of several columns', (engine) => {
         ) as string | null
         if (cursor === null) break
         const last = found.at(-1)!
-        // The row of the cursor, and its neighbours of the same number in other tenants, come and go.
+        // Deletes and inserts the cursor's row, and rows with the same number in other tenants.
         await run(sql`delete from tickets where id = ${last.id} and id % 2 = 1`)
         await insert([
           { tenant: 'a', id: -number, size: 9 },
@@ -224,7 +224,7 @@ onEachEngine('keys of several columns', (engine) => {
     }
   })
 
-  test('a row is found by its key, and nothing by another number of values', async () => {
+  test('a row is found by its key, and a wrong number of values finds nothing', async () => {
     for (const { tenant, id, size } of tickets)
       assert.deepEqual((await get(`/families/${tenant},${id}?fields=tenant,id,size`)).body, {
         tenant,
@@ -320,7 +320,7 @@ onEachEngine('keys of several columns', (engine) => {
     }
   })
 
-  test('the start demands a unique index over exactly these columns, and advises indexes with the whole key', async () => {
+  test('startup requires a unique index over exactly these columns, and advises indexes with the whole key', async () => {
     const path = '/bare'
     const { faults } = await check({ ...common, path, table: 'bare' })
     assert.deepEqual(faults, [

@@ -1,5 +1,5 @@
-// A declared list against a plain evaluation in memory: combinations of filter, type, order, place of nulls, key, page, strictness and
-// row access, chosen by a seed, with rows that come, change and go between the pages.
+// Compares a declared list with a plain evaluation in memory. A seed selects combinations of filter, type, order, place of nulls, key,
+// page, strictness and row access. Rows are inserted, changed and deleted between the pages.
 import assert from 'node:assert/strict'
 import { type RawBuilder, sql } from 'kysely'
 import { Problem } from '../../src/errors.ts'
@@ -130,7 +130,7 @@ const sortable = names.filter((name) => columns[name]!.type !== 'json')
 /** Filters of one group: a row must pass one of them. */
 const group = ['text_equals', 'small_atLeast']
 
-/** Unique columns, whose values follow from the id. */
+/** Unique columns, whose values are computed from the id. */
 const mixed = (id: number): number => (id * 37) % 2003
 interface KeyColumn extends Pick<Column, 'type' | 'ddl'> {
   of: (id: number) => string
@@ -187,7 +187,7 @@ function randomCombination(chance: Chance): Combination {
     Object.entries(dimensions).map(([name, values]) => [name, chance.pick(values as readonly string[])]),
   ) as Combination
   const kinds = [...columns[one.column]!.kinds, 'either', 'no'] as const
-  // Faults are the exception, because nothing else is tested beside them.
+  // Faults are rare, because a case with a fault tests nothing else.
   const fault = chance.is(0.85) ? 'none' : one.fault
   return { ...one, fault, kind: kinds.includes(one.kind) ? one.kind : chance.pick(kinds) }
 }
@@ -197,7 +197,7 @@ const pairsOf = (one: Combination): string[] => {
   return parts.flatMap((part, index) => parts.slice(index + 1).map((other) => `${part}, ${other}`))
 }
 
-/** Combinations that have each possible pair of two dimensions' values at least once: of some random ones, that with most new pairs. */
+/** Combinations that cover each possible pair of two dimensions' values. Of some random ones, it picks the one with the most new pairs. */
 export function allPairs(seed: number): Combination[] {
   const chance = new Chance(seed)
   const missing = new Set(Array.from({ length: 60_000 }, () => pairsOf(randomCombination(chance))).flat())
@@ -216,7 +216,7 @@ export function allPairs(seed: number): Combination[] {
   return chosen
 }
 
-/** A filter with its texts, as it is asked. */
+/** A filter with its texts, as requested. */
 interface Asked {
   name: string
   column: string
@@ -355,7 +355,7 @@ export class DeclaredModel {
       const wanted = place?.back ? rest.slice(-limit) : rest.slice(0, limit)
       assert.deepEqual(idsOf(page.rows), each(wanted), `page ${step}`)
       const more = rest.length > limit
-      // A page next to a row leads back, also when its own rows are gone.
+      // A page next to a row links back, even if its own rows were deleted.
       const origin = place?.at !== undefined && all.length > 0
       assert.equal(page.nextCursor !== null, place?.back ? origin : more, 'a next page')
       assert.equal(page.previousCursor !== null, place?.back ? more : origin, 'a previous page')
@@ -394,7 +394,7 @@ export class DeclaredModel {
     }
   }
 
-  /** A row that was not changed meanwhile comes once, and in order; another one at most twice. */
+  /** A row that did not change in the meantime occurs once, in order; another one at most twice. */
   async #exported({ query, expected, chance }: Walk): Promise<void> {
     const presentation = new Presentation(this.#database.engine, createListReader(this.#database))
     const signal = new AbortController().signal
@@ -471,7 +471,7 @@ export class DeclaredModel {
     })
   }
 
-  /** The order that a combination asks for: as the parameter `sort`, if it has one, and as the model's comparison. */
+  /** A combination's order: as the parameter `sort`, if it has one, and as the model's comparison. */
   #orderOf({ sort, page, column, key, nulls }: Combination, chance: Chance) {
     const first = sortable.includes(column) ? column : chance.pick(sortable)
     const second = chance.pick(sortable)
@@ -671,7 +671,7 @@ export class DeclaredModel {
   #insert(rows: readonly Row[]): RawBuilder<unknown> {
     const all = [...Object.keys(keyColumns), ...names, 'owner']
     const stored = (name: string, value: string | null) =>
-      // As a text, SQLite would not take these for numbers.
+      // SQLite would not read these as numbers from text.
       value !== null && (name === 'number' || name === 'real' || name === 'id') ? Number(value) : value
     const tuples = rows.map((row) => sql`(${sql.join(all.map((name) => stored(name, row[name]!)))})`)
     return sql`insert into things (${sql.join(all.map((name) => sql.ref(name)))}) values ${sql.join(tuples)}`

@@ -191,7 +191,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
   const lines = (...values: unknown[]): string => values.map((value) => `${JSON.stringify(value)}\n`).join('')
   const csv = (...records: string[]): string => ['shop,id,email,total', ...records, ''].join('\r\n')
 
-  test('an export that is imported into an empty table is exported as the same bytes', async () => {
+  test('an export imported into an empty table is exported as the same bytes', async () => {
     const text = (value: string | undefined): string =>
       value === undefined ? 'null' : `'${value.replaceAll("'", "''")}'`
     const values = Array.from({ length: 40 }, (_, index) =>
@@ -290,7 +290,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
     }
   })
 
-  test('in CSV, a quoted text may have line breaks, and what it cannot be read as is a fault of its line', async () => {
+  test('in CSV, quoted text may have line breaks, and an unreadable cell is a fault of its line', async () => {
     const content = csv(
       'a,1,"x\r\n""y"" z",1',
       'a,2,"",2',
@@ -313,7 +313,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
     ])
   })
 
-  test('a dry run reports the first hundred faults, those of the database too, and writes nothing', async () => {
+  test('a dry run reports the first hundred faults, including violated constraints, and writes nothing', async () => {
     await execute(`insert into orders (shop, id, email, total) values ('a', 1, 'one@x', 5)`)
     const records = Array.from({ length: 280 }, (_, index) => {
       const id = index + 1
@@ -331,7 +331,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
       done.stdout,
       'dry run, nothing was written: 160 rows would be imported, 120 bad lines (159 new, 1 updated)\n',
     )
-    // A slow run also reports its progress.
+    // A slow run also prints its progress.
     const told = done.stderr.split('\n').filter((line) => /^(?:a\.csv:|…)/.test(line))
     assert.equal(told.length, 101)
     assert.match(told[0]!, /^a\.csv:5: total is "many", which is not a number$/)
@@ -351,7 +351,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
     assert.deepEqual(audited.flat(), ['import.started', 'import.finished'])
   })
 
-  test('an upsert changes the fields of the file only, by all columns of the key', async () => {
+  test('an upsert changes only the fields of the file, and finds rows by all key columns', async () => {
     await execute(
       `insert into orders (shop, id, email, total, secret) values ('a', 1, 'one@x', 5, 'kept'), ('b', 1, 'other@x', 6, 'kept')`,
     )
@@ -370,7 +370,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
     ])
   })
 
-  test('a header that cannot be imported ends the import before it writes', async () => {
+  test('an invalid header ends the import before it writes', async () => {
     for (const [header, pattern] of [
       ['shop,id,total,shop', /has the column "shop" twice/],
       ['shop,total', /has no id, which the key of the list needs/],
@@ -393,7 +393,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
     assert.equal((await command('import', 'products', 'a.csv', '--upsert')).code, 2)
   })
 
-  test('an interrupted import keeps whole batches and counts, and goes on when it runs again', async () => {
+  test('an interrupted import saves and counts whole batches, and finishes when it runs again', async () => {
     const count = 60_000
     const content = lines(...Array.from({ length: count }, (_, index) => ({ id: index, name: `n${index}` })))
     assert.equal((await command('lists', 'keep', '/items')).code, 0)

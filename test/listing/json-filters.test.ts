@@ -82,7 +82,7 @@ onEachEngine('filters by JSON', (engine) => {
     assert.deepEqual(await ids("city=' or 1=1--"), [])
   })
 
-  test('GET /lists describes a member as the text that it is compared as', async () => {
+  test('GET /lists describes a member as text, as it is compared', async () => {
     interface Described {
       path: string
       filters: { parameter: string; type: string }[]

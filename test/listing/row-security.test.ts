@@ -60,7 +60,7 @@ const statements = [
   'create table invoices (id int primary key, tenant text not null, total int not null, person int not null)',
   `insert into invoices select n, case when n % 2 = 0 then 'blue' else 'red' end, n, n % 2 + 1 from generate_series(1, 2400) n`,
   'create table lines (id int primary key, invoice int not null, tenant text not null)',
-  // A blue line lies under an invoice that is red.
+  // A line of tenant blue belongs to an invoice of tenant red.
   `insert into lines select n, n / 2, case when n = 3 then 'blue' when (n / 2) % 2 = 0 then 'blue' else 'red' end
     from generate_series(2, 4801) n`,
   'create index on lines (invoice, id)',
@@ -77,7 +77,7 @@ const statements = [
   'analyze invoices',
 ]
 
-/** A database that a role without rights beyond it owns. */
+/** A database whose owner has no other privileges. */
 async function ownedDatabase() {
   const home = await postgres!.createDatabase()
   const role = `owner_${randomBytes(6).toString('hex')}`
@@ -148,7 +148,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
       return ((await response.json()) as { data: Item[] }).data
     }
     const ids = async (path: string, name: string) => (await items(path, name)).map(({ id }) => id)
-    /** No connection of the pool may keep a setting. */
+    /** Checks that no connection of the pool keeps a setting. */
     async function isClean(): Promise<void> {
       const { pool } = service.database as Extract<typeof service.database, { engine: 'postgres' }>
       const found = await Promise.all(
@@ -211,7 +211,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
         walked.push(...page.data.map(({ id }) => id))
         if (page.pageInfo.nextCursor === null) break
         cursor = `&cursor=${page.pageInfo.nextCursor}`
-        // Another tenant's cursor is a position; the rows after it are its reader's.
+        // Another tenant's cursor is only a position: the reader gets its own rows after it.
         const foreign = await ids(`/invoices?limit=1${cursor}`, 'bob')
         assert.ok(foreign.every((id) => id % 2 === 1))
       }
@@ -240,7 +240,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
       await isClean()
     })
 
-    test('without a value, or with one that is none, there are no rows', async () => {
+    test('without a usable value, there are no rows', async () => {
       for (const name of ['nobody', 'eve', 'zed']) {
         assert.deepEqual(await ids('/invoices', name), [], name)
         const { data } = (await (await read('/invoices/summary?count=1', name)).json()) as { data: object[] }
@@ -248,7 +248,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
         assert.equal(await (await read('/invoices.ndjson', name)).text(), '')
         assert.equal((await read('/invoices/2', name)).status, 404)
       }
-      // These reach the database as values that no row has.
+      // The database gets these values, and no row has them.
       for (const name of ['mal', 'arr', 'num']) assert.deepEqual(await ids('/invoices', name), [], name)
       assert.deepEqual(await ids('/refused', 'ada'), [])
       const byKey = (await (await service.admin('/invoices?page=1')).json()) as {
@@ -259,7 +259,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
       assert.equal((await service.fetch('/invoices')).status, 401)
     })
 
-    test('after an error, and after a client that breaks off, no connection keeps a setting', async () => {
+    test('after an error or an aborted request, no connection keeps a setting', async () => {
       for (let round = 0; round < 5; round += 1) {
         assert.equal((await read('/strange', 'ada')).status, 500)
         assert.equal((await read('/reserved', 'ada')).status, 500)
@@ -285,7 +285,7 @@ describe('the check of row-level security', onPostgres, () => {
     return { unprotected: [], plans: await explainList(database, checked.list) }
   }
 
-  test('policies that have no effect stop the start, and the fault has the statement that changes that', async () => {
+  test('policies without effect prevent startup, and the fault has the statement that fixes them', async () => {
     const { unprotected, plans } = await check(home.url, invoices)
     assert.deepEqual(unprotected, [])
     assert.match(plans[0]!.steps.join(), /invoices_pkey/)
@@ -321,7 +321,7 @@ describe('the check of row-level security', onPostgres, () => {
     )
   })
 
-  test('settings that cannot work stop the start', async () => {
+  test('settings that cannot work prevent startup', async () => {
     if (sqlite) {
       await using file = await sqlite.createDatabase()
       await using other = scoped(await openDatabase(file.url))

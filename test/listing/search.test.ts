@@ -131,7 +131,7 @@ onEachEngine('a search without an effect', (engine) => {
     return { status: response.status, text: await response.text() }
   }
 
-  test('words that the database ignores are an error that names them, also in an export', async () => {
+  test('a search for only ignored words is an error that names them, also in an export', async () => {
     for (const path of ['/articles?q=the+of', '/articles?q=of,THE&id=1', '/articles.csv?q=of+the'].map(
       (one) => (engine.name === 'sqlite' ? one.replace(/the/i, 'be') : one),
     )) {
@@ -149,7 +149,7 @@ onEachEngine('a search without an effect', (engine) => {
     }
   })
 
-  test('a search with a word that has an effect is answered, also when it finds nothing', async () => {
+  test('a search with an effective word returns 200, even if it finds nothing', async () => {
     const ids = async (q: string) =>
       (await readList(opened.service, `/articles?q=${q}`)).data.map(({ id }) => id)
     assert.deepEqual(await ids('gate'), [1, 2])

@@ -127,7 +127,7 @@ describe('lists on a standby', onPostgres, () => {
     }, 'replayed')
   })
 
-  test('settings for a caller are set on the standby, too, and stay on no connection', async () => {
+  test('settings for a caller also apply on the standby, and no connection keeps them', async () => {
     await used()
     for (let count = 0; count < 20; count += 1) {
       const response = await service.fetch('/named')

@@ -82,7 +82,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
   }
 }
 
-/** Statements that create indexes, as the table accepts them: https://www.postgresql.org/docs/current/ddl-partitioning.html */
+/** Removes `concurrently` for partitioned tables, which reject it: https://www.postgresql.org/docs/current/ddl-partitioning.html */
 function possible(missing: readonly MissingIndex[], { partitioned }: Table): readonly MissingIndex[] {
   if (!partitioned) return missing
   return missing.map((one) => ({ ...one, statement: one.statement.replace(' concurrently ', ' ') }))

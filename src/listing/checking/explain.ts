@@ -102,7 +102,7 @@ async function explainOnPostgres(
   try {
     // PostgreSQL would scan a small table. The question is whether it can use an index when the table has grown.
     await client.query('begin')
-    // Without them, policies could not be planned.
+    // Policies may fail without the settings that they read.
     for (const setting of settings) await client.query('select set_config($1, $2, true)', [...setting])
     await client.query('set local plan_cache_mode = force_generic_plan')
     await client.query('set local enable_seqscan = off')

@@ -261,7 +261,7 @@ export function validateRowAccess(list: ListDeclaration, engine: Engine): string
     .map((name) => `there is no field ${name}, which \`where\` uses`)
 }
 
-/** What `settings` returns for the sample caller. @throws TypeError for another result than settings or false */
+/** The settings for the sample caller. @throws TypeError for another result than settings or false */
 export function sampleSettings(list: ListDeclaration): Settings {
   return settingsOf(sampleOf(list.access, list.settings), list) ?? []
 }
@@ -276,7 +276,7 @@ export function rowAccessColumns(list: ListDeclaration): string[] {
   )
 }
 
-/** Without an index on the key and the order, each item of a page would read the whole other table. */
+/** Without an index on the key and the order, the whole other table would be read for each item of a page. */
 export function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
   const { name, table, key, many } = expansion
   if (!many || other.kind === 'view') return []
@@ -288,7 +288,7 @@ export function missingManyIndex(expansion: Expansion, other: Table, engine: Eng
   return missingIndex(table, wanted, other.indexes, engine)
 }
 
-/** The missing indexes of a kind that a filter's operator needs. */
+/** The missing indexes of special kinds, such as GIN, that filters need. */
 export function missingFilterIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndex[] {
   if (table.kind === 'view') return []
   return [
@@ -309,7 +309,7 @@ function missingSearchIndexes(list: ListDeclaration, { definitions }: Table): Mi
   })
 }
 
-/** The missing indexes for filters by parts of texts, members of JSON and elements of arrays, each with all filters that it serves. */
+/** The missing indexes for filters on parts of texts, JSON members and array elements, each with all filters that it serves. */
 function missingPartIndexes(list: ListDeclaration, { definitions }: Table, engine: Engine): MissingIndex[] {
   const known = definitions.map(withoutQuotes)
   const advised = new Map<string, string[]>()
@@ -354,7 +354,7 @@ function missingPartIndex(
     : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
 }
 
-/** The same for a member of JSON or the elements of an array. No index of SQLite serves the elements. */
+/** The same for a JSON member or array elements. SQLite has no index for elements. */
 function missingJsonIndex(
   list: ListDeclaration,
   { kind, member, field: name }: Filter,

@@ -140,7 +140,7 @@ export async function postgresForeignKeys(
   return rows.map(({ pairs }) => pairs)
 }
 
-/** Returns the collations that do not exist on the search path. */
+/** Returns the collations that are not on the search path. */
 export async function missingCollations(
   { pool }: PostgresDatabase,
   names: readonly string[],
@@ -180,7 +180,7 @@ const inactivePoliciesOf = `
     and not coalesce(c.reloptions && '{security_invoker=true,security_invoker=on}', false)
   order by number`
 
-/** Why row-level security has no effect on the tables of a list, and what changes that. Expanded tables may do without. */
+/** Why row-level security has no effect on the tables of a list, and how to fix it. Expanded tables do not need it. */
 export async function inactivePolicies(
   { pool }: PostgresDatabase,
   { table, expand }: Pick<ListDeclaration, 'table' | 'expand'>,

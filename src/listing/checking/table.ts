@@ -14,7 +14,7 @@ export interface TableColumn {
   operators?: string | undefined
   /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */
   array?: string | undefined
-  /** How it compares texts: on SQLite `binary`, `nocase` or `rtrim`. */
+  /** The column's collation; on SQLite `binary`, `nocase` or `rtrim`. */
   collation?: string | undefined
   /** Whether the table computes its values. */
   computed?: boolean
@@ -32,7 +32,7 @@ export interface Index {
 interface IndexedColumn {
   column: string
   descending: boolean
-  /** If it is not the column's. */
+  /** Set if it differs from the column's. */
   collation?: string
   /** On PostgreSQL: whether its nulls are not above all values, as they are by default. */
   opposed?: boolean

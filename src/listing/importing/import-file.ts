@@ -32,9 +32,9 @@ function itemTarget({ list, New }: WritableList, engine: Engine): ImportTarget<C
 
 /** Rows in one transaction, for which the writers of a running service wait. */
 const batchSize = 500
-/** Bytes of a file in one transaction, about. */
+/** Approximate bytes of the file in one transaction. */
 const batchBytes = 4 * 1024 * 1024
-/** Milliseconds for one batch, of which every row may be one that the database rejects. */
+/** Milliseconds for one batch, even if the database rejects all its rows. */
 const timeLimit = 60_000
 /** Attempts for each batch while the database is busy or unavailable, and the milliseconds between them. */
 const attempts = 5
@@ -51,7 +51,7 @@ export function isImportKind(name: string): name is ImportKind {
   return Object.hasOwn(targets, name)
 }
 
-/** The target of a list of the service. */
+/** The target for a built-in list. */
 export function targetOf(kind: ImportKind, { engine }: Pick<Database, 'engine'>): ImportTarget<unknown> {
   return targets[kind](engine)
 }
@@ -60,12 +60,12 @@ export type ImportFormat = 'ndjson' | 'csv'
 
 interface ImportOptions extends Pick<ModuleParts, 'database' | 'clock'> {
   target: ImportTarget<unknown>
-  /** `-` is the standard input. */
+  /** `-` is standard input. */
   file: string
   format: ImportFormat
-  /** Whether to check everything, also in the database, and write nothing. */
+  /** Whether to check everything, including the database's constraints, and write nothing. */
   dryRun?: boolean
-  /** Called for each line that is skipped, in the order of the file, with the reason. */
+  /** Called with the reason for each skipped line, in file order. */
   onFault: (line: number, why: string) => void
   /** Called after each batch with the rows saved and the bytes read so far. */
   onProgress: (rows: number, bytes: number) => void
@@ -88,14 +88,14 @@ interface Fault {
   why: string
 }
 
-/** A record of the batch that is being collected. */
+/** A record in the current batch. */
 interface Collected {
   line: number
   row: unknown
 }
 
 /**
- * Imports a file record by record, in one transaction for each batch, so that an import can be repeated.
+ * Imports a file in batches, each in one transaction. An interrupted import can be run again.
  * @throws InvalidRecord for a header that cannot be imported
  */
 export async function importFile(options: ImportOptions): Promise<ImportResult> {
@@ -191,7 +191,7 @@ async function saveBatch(
 }
 
 /**
- * Saves the rows that the database accepts, from a savepoint up to a new one. It finds the others by saving half of the rows at a time.
+ * Saves the rows that the database accepts, and sets a new savepoint. Isolates rejected rows by halving the batch repeatedly.
  */
 async function saveAccepted(
   tx: Tx,
@@ -239,7 +239,7 @@ function readLine(line: number, bytes: Buffer): FileRecord {
   try {
     value = parseExactly(decodeUtf8(bytes))
   } catch (error) {
-    // The reviver of parseExactly is called for each level from within the one above it.
+    // parseExactly's reviver recurses into each level.
     if (error instanceof RangeError) return { line, fault: 'is nested too deeply' }
     return { line, fault: error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8' }
   }

@@ -13,9 +13,9 @@ import { type ColumnValues, saveRows } from './rows.ts'
 import { type ImportTarget, InvalidRecord } from './target.ts'
 
 export interface ListImportOptions {
-  /** Whether existing rows get the values of the file. */
+  /** Whether existing rows are updated from the file. */
   upsert: boolean
-  /** Whether to skip what the file has beside the fields that can be imported. */
+  /** Whether to skip columns of the file that cannot be imported. */
   ignoreUnknown: boolean
   /** The text of null in CSV. */
   nulls: string
@@ -37,7 +37,7 @@ interface Importable {
 }
 
 /**
- * The table of a declared list as the target of an import: of the files that the list's export writes, and of others like them.
+ * Returns the target for importing files, such as the list's exports, into a declared list's table.
  * @throws ConfigurationError if the list does not fit the database, or is over a view
  */
 export async function openListTarget(
@@ -74,14 +74,14 @@ export async function openListTarget(
       ),
     rejection,
     ...(engine === 'postgres' && {
-      // Otherwise a row that violates a deferred constraint would be found at the commit only.
+      // Otherwise a violated deferred constraint would only be found at the commit.
       begin: (tx: Tx) => sql`set constraints all immediate`.execute(tx),
       finish: (tx: Tx) => advanceSequences(tx, list.table, columns),
     }),
   }
 }
 
-/** Without rows, a table of SQLite has no form of times: the file decides. */
+/** An empty table on SQLite has no format of times yet, so the file's format is used. */
 function withoutForms(database: Database, { table, fields }: ListDeclaration): ListDeclaration['fields'] {
   if (database.engine === 'postgres') return fields
   if (database.readConnection.get(`select 1 from ${quoteTable(table)} limit 1`)) return fields
@@ -93,7 +93,7 @@ function withoutForms(database: Database, { table, fields }: ListDeclaration): L
   )
 }
 
-/** @throws InvalidRecord for columns that cannot be imported, and without the key */
+/** @throws InvalidRecord for columns that cannot be imported, or if a key column is missing */
 function checkHeader(importable: Importable, names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index)
   if (twice !== undefined) throw new InvalidRecord(`has the column ${shown(twice)} twice`)
@@ -128,7 +128,7 @@ function readRow(
   return { key: JSON.stringify(ofKey), values }
 }
 
-/** The types of JSON that are no text and whose values a field takes. */
+/** The JSON type, other than string, that a field accepts. */
 const others: Partial<Record<FieldType, 'number' | 'boolean'>> = {
   integer: 'number',
   bigint: 'number',
@@ -139,7 +139,7 @@ const others: Partial<Record<FieldType, 'number' | 'boolean'>> = {
 }
 const neverTexts: ReadonlySet<FieldType> = new Set(['integer', 'number', 'real', 'boolean'])
 
-/** Years after 9999 and BC, and infinity, as only PostgreSQL has them. */
+/** Years after 9999 or BC, and infinity, which only PostgreSQL has. */
 const rareTime =
   /^(?:-?infinity|\d{5,7}-\d\d-\d\d(?:[ T][\d:.+-]{1,30})?|\d{4,7}-\d\d-\d\d(?:[ T][\d:.+-]{1,30})? BC)$/
 
@@ -164,9 +164,9 @@ function readValue(
     takes && isStorableText(text) && (values === undefined || values.includes(text))
       ? fieldTypes[type].read(text, field)
       : undefined
-  // SQLite compares a bigint with fractions and doubles, too.
+  // For filters, a bigint on SQLite also accepts fractions and doubles.
   if (position && 'at' in position && (type !== 'bigint' || typeof position.at === 'string'))
-    // It keeps the zeros at the end of a fraction.
+    // The text preserves a fraction's trailing zeros.
     return type === 'numeric' && engine === 'postgres' ? text.trim() : position.at
   const isDay = type === 'timestamp' || type === 'date'
   if (takes && isDay && engine === 'postgres' && rareTime.test(text)) return text
@@ -188,7 +188,7 @@ function readJson(
   }
 }
 
-/** The export writes a JSON string without quotes, unless it would be other JSON. */
+/** An export writes a JSON string without quotes, unless its text is itself JSON. */
 function parseOrText(text: string): unknown {
   try {
     return parseExactly(text)
@@ -213,12 +213,12 @@ const longestReason = 300
 function rejection(error: unknown): string | undefined {
   const { code, message, detail } = error as { code?: string; message: string; detail?: string }
   if (!isRefusedValue(error) && !rejections.has(code ?? '')) return undefined
-  // Other details have all values of the row.
+  // Other details would include all values of the row.
   const more = detail?.startsWith('Key ') ? `: ${detail}` : ''
   return `the database rejects the row: ${(message + more).slice(0, longestReason).toWellFormed()}`
 }
 
-/** Moves the sequences of columns behind their largest values, which the import has set without them. */
+/** Sets columns' sequences to the largest values, which the import wrote without using the sequences. */
 async function advanceSequences(tx: Tx, table: string, columns: readonly string[]): Promise<void> {
   const name = quoteTable(table)
   for (const column of columns) {

@@ -12,9 +12,9 @@ export interface RowsOptions {
   table: string
   /** The columns of the key, which has a unique index. */
   key: readonly string[]
-  /** Whether existing rows get the new values. */
+  /** Whether existing rows are updated. */
   upsert: boolean
-  /** Of columns that only new rows get, if they have no other value. */
+  /** Values by column for new rows that have no other value. */
   defaults?: ColumnValues
 }
 
@@ -76,7 +76,7 @@ const saveOnSqlite: Save = async (tx, { table, key, onConflict: conflict }, rows
   return [rows.length - found, found]
 }
 
-/** One parameter holds all rows: the server knows how each type of column reads JSON. */
+/** One JSON parameter contains all rows; the server converts it to the columns' types. */
 const saveOnPostgres: Save = async (tx, { table, onConflict: conflict }, rows) => {
   const columns = Object.keys(rows[0]!).map(quote).join(', ')
   // `xmax` is 0 in a row that this statement inserted.

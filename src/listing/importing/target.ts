@@ -20,8 +20,8 @@ export interface ImportTarget<Row> {
   /** Saves rows whose keys differ. @param now milliseconds since 1970 */
   save(tx: Tx, rows: readonly Row[], now: number): Promise<SavedRows>
   /**
-   * Why the database rejects a row; `undefined` for errors that are not because of its values. With this function, the rows of a batch
-   * that are rejected are found one by one, and the others are saved.
+   * Why the database rejects a row; `undefined` for errors not caused by its values. With this function, the rejected rows of a batch are
+   * reported, and the others are saved.
    */
   rejection?(error: unknown): string | undefined
   /** Called at the beginning of each transaction. */
@@ -34,7 +34,7 @@ export interface ImportTarget<Row> {
 export interface SavedRows {
   inserted: number
   updated: number
-  /** Left as they were. */
+  /** Existing rows that were not changed. */
   existing: number
 }
 

@@ -52,7 +52,7 @@ export const userTarget: ImportTarget<Row> = {
   },
 }
 
-/** The ids of some providers are numbers, also beyond 2^53. A sign-in stores their digits, and so does an import. */
+/** Some providers' ids are numbers, even beyond 2^53. An import stores their digits, as a sign-in does. */
 function withDigits(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { providerId: given } = fields
   const raw = typeof given === 'object' && given !== null && isRawNumber(given) ? given.rawJSON : undefined

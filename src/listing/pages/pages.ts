@@ -49,8 +49,7 @@ export class Pages {
   }
 
   /**
-   * Explains in a strict list why a search finds nothing: no row has words that the database ignores. A search that finds rows has an
-   * effect, and needs no check.
+   * Checks, in a strict list, whether a search found nothing because the database ignores all its words.
    * @throws Problem `invalid-parameter` that names the words
    */
   async checkSearch({ list, filters, settings }: Query): Promise<void> {
@@ -84,7 +83,7 @@ function ineffective({ filter, values }: AppliedFilter, engine: Engine): Problem
   const why =
     engine === 'postgres'
       ? `are not in the index of the text search configuration ${configuration}, such as stop words`
-      : 'have less than three characters, which the trigram index does not find'
+      : 'have fewer than three characters, which the trigram index does not find'
   const detail = `The parameter \`${parameter}\` has only words that ${why}: ${words.slice(0, 200)}. Search for another word.`
   return new Problem('invalid-parameter', { parameter, detail })
 }

@@ -7,7 +7,7 @@ export interface ListType {
   filters: object
   sorts: string
   pages: 'cursor' | 'offset' | 'keyset'
-  /** The key of a row; of several fields, their values in order. */
+  /** A row's key; for a key of several fields, their values in order. */
   key: KeyPart | readonly KeyPart[]
   one: boolean
 }
@@ -121,7 +121,7 @@ export function createListClient<L extends ListTypes<L>>(options: ClientOptions)
   return client as unknown as ListClient<L>
 }
 
-/** The key of a row as one text, as in the path of the row. */
+/** A row's key as one text, as in its path. */
 export function keyText(key: unknown): string {
   if (!Array.isArray(key)) return String(textOf(key))
   return key.map((part) => String(textOf(part)).replaceAll(/[\\,]/g, String.raw`\$&`)).join(',')

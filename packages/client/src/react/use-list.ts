@@ -15,8 +15,8 @@ import {
 
 export interface UseListOptions<F> {
   /**
-   * The field that identifies a row, or the fields. With it, a row that a write moves behind rows that are shown already is not shown a second time: it
-   * stays where it is, with its new values.
+   * The field or fields that identify a row. If a write moves a row that is already shown to a later page, the row is not shown twice: it
+   * stays in place, with its new values.
    */
   key?: F | readonly F[]
   /** Default true. */
