@@ -142,8 +142,8 @@ export interface ListOptions<Name extends string = string> {
    */
   or?: Readonly<Record<string, readonly string[]>>
   /**
-   * Fields that clients may sort by, also of an expansion without `many`: `customer.name`. That needs a foreign key, whose columns are not
-   * null, and an index on each table (docs/guides/lists.md). With `nulls`, nulls come first or last in both directions, also in the default order. Without it,
+   * Fields that clients may sort by, including those of an expansion without `many`: `customer.name`. The latter need a foreign key whose
+   * columns are not null, and an index on each table (docs/guides/lists.md). With `nulls`, nulls come first or last in both directions, also in the default order. Without it,
    * they are above all values on PostgreSQL, and below them on SQLite.
    */
   sort?: readonly (

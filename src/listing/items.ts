@@ -116,7 +116,7 @@ export function readRowAccess(list: ListDeclaration, principal: Principal | unde
   return { applied, empty: false, fingerprint, settings }
 }
 
-/** PostgreSQL accepts any name with a dot as a custom setting, and truncates longer names. */
+/** PostgreSQL accepts any name with a dot as a custom setting. The limit of 63 characters is Postern's own. */
 const settingForm = /^(?=.{1,63}$)[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/
 /** The maximum number of settings, and of characters in a value. */
 const [mostSettings, longestValue] = [20, 16_384]

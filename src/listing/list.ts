@@ -195,14 +195,14 @@ export function sortKeyOf(list: FieldsOf & { nulls?: ListDeclaration['nulls'] },
 
 type FieldsOf = Pick<ListDeclaration, 'name' | 'fields'> & { expand?: ListDeclaration['expand'] }
 
-/** The expansion in a name such as `customer.name`. The names of fields have no full stop. */
+/** The expansion in a name such as `customer.name`. Names of fields contain no dot. */
 function expansionOf({ expand = [] }: FieldsOf, name: string): Expansion | undefined {
   const end = name.indexOf('.')
   return end < 0 ? undefined : expand.find((expansion) => expansion.name === name.slice(0, end))
 }
 
 /**
- * Returns a field by its name, such as `total`, or that of an expansion, such as `customer.name`.
+ * Returns a field of the list, such as `total`, or of an expansion, such as `customer.name`.
  * @throws Error when the list does not declare it
  */
 export function fieldOf(list: FieldsOf, name: string): Field {

@@ -38,8 +38,8 @@ function withUniqueKey(list: ListDeclaration, given: readonly SortKey[]): readon
 }
 
 /**
- * An order by a field of another table continues with the key of that table, which the list's `from` equals: rows of different keys
- * with equal values do not mix, so that an index of each table serves it.
+ * An order by another table's field continues with that table's key, which the list's `from` equals. Rows with equal values but different
+ * keys stay separate, so an index of each table serves the order.
  */
 function withOtherKey(list: ListDeclaration, first: SortKey, of: Expansion): SortKey[] {
   const others = of.from.map((name, index) => {
@@ -74,7 +74,7 @@ function readKeys(list: ListDeclaration, sort: string): SortKey[] {
     const name = text.startsWith('-') ? text.slice(1) : text
     if (!list.sort.includes(name) || keys.some((key) => key.name === name)) continue
     const key = sortKeyOf(list, text)
-    // It stands alone: no index has a further field of the list behind it.
+    // It must be the only field: no index covers fields of both tables.
     if (key.of && keys.length === 0) return [key]
     if (!key.of) keys.push(key)
   }

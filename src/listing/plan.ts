@@ -100,15 +100,15 @@ export function planPage(given: QueryShape, engine: Engine): Plan {
     : statement.plan(mergeRanges(selects, columns, shape, engine))
 }
 
-/** A column of another table under the name that `joinedRows` gives it. */
+/** Another table's column, by its name in `joinedRows`. */
 function withAlias(key: SortKey, index: number): SortKey {
   return key.of ? { ...key, field: { ...key.field, column: internalName(`of${index}`) } } : key
 }
 
 /**
- * The rows of the list with the row that each refers to. The outer table is the other one, in its order; of each of its rows, the first
- * rows of the list are sought by their `from`. The limit bounds what is sorted: the rows of one row of the other table.
- * @param most SQL of the number of rows to seek at most for each row of the other table
+ * The list's rows, each with the row that it refers to. The other table is the outer one, in its order. For each of its rows, the list's
+ * first rows are sought by `from`. Only these rows are sorted, and the limit bounds them.
+ * @param most SQL for the maximum number of rows to seek for each row of the other table
  */
 function joinedRows(
   { list, order }: QueryShape,

@@ -60,7 +60,7 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   const filters = [...rows.applied, ...requested.applied]
   const expand = readNames(parameters['expand'], list.expand, ({ name }) => name)
   const shown = readShown(list, parameters['fields'])
-  // The list's own fields of an order are never hidden, so that all shown fields include them.
+  // The list's own fields in an order are never hidden, so the shown fields include them.
   const all = shown === shownFields(list.fields) && expand.length === 0 && !order[0]?.of
   const columns = all ? shown : neededColumns(shown, order, expand)
   const binding = [writeOrder(order), requested.fingerprint, list.access]

@@ -57,7 +57,7 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
   const rows = rowAccessColumns(list)
   const advised: { index: Index; queries: string[] }[] = []
   const advise = (query: DeclaredQuery): void => {
-    // The indexes of an order by another table must exist (joinFaults).
+    // joinFaults requires the indexes for orders by another table's fields.
     if (query.order[0]?.of) return
     const wanted = wantedIndex(list, rows, query)
     if (!wanted || table.indexes.some((index) => serves(index, wanted, engine))) return
@@ -76,8 +76,8 @@ export function missingIndexes(list: ListDeclaration, table: Table, engine: Engi
 }
 
 /**
- * Why no index serves the orders by an expansion's fields. A page walks an index of the other table and seeks the list's rows of each of
- * its rows. Without a foreign key it would miss rows, and without the indexes it would read and sort all of them.
+ * Why sorts by an expansion's fields are not possible. A page walks an index of the other table, and for each of its rows seeks the list's
+ * rows. Without a foreign key, it would miss rows. Without the indexes, it would read and sort all rows.
  * @param references the foreign keys from the list's table to the other one
  */
 export function joinFaults(

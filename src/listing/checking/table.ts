@@ -62,7 +62,7 @@ export function inspectTable(database: Database, name: string): Promise<Table | 
     : inspectPostgresTable(database, name)
 }
 
-/** The foreign keys from one table to another: of each, the pairs of a column and the column that it refers to. */
+/** The foreign keys from one table to another, each as pairs of a column and the column that it refers to. */
 export async function foreignKeys(
   database: Database,
   table: string,

@@ -57,9 +57,9 @@ type RawRecord =
 const byteOrderMark = '\u00ef\u00bb\u00bf'
 
 export interface CsvOptions {
-  /** Gets the names of the columns, and may throw. */
+  /** Called with the column names; may throw. */
   checkHeader?: (names: readonly string[]) => void
-  /** The text of a cell without quotes that is null. Default: no cell is null. */
+  /** An unquoted cell with this text is null. Default: no cell is null. */
   nulls?: string
   /** Whether to remove the apostrophes that an export adds to formulas. */
   guarded?: boolean
