@@ -38,7 +38,7 @@ describe('lists on a standby', onPostgres, () => {
       create table slow_things (id int primary key); insert into slow_things values (1);
       create view slow as select id from slow_things
         where not pg_is_in_recovery() or pg_sleep(case when id > 0 then 60 end) is not null;
-      create view named as select 1 as id, current_setting('app.name', true) as name`)
+      create view named with (security_invoker = true) as select 1 as id, current_setting('app.name', true) as name`)
     service = await startTestService(postgres!, {
       databaseUrl: primary.url,
       config: {
