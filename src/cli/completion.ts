@@ -10,6 +10,9 @@ interface Word {
 /** What may follow each command: `/keys` has `create`, `list` and so on. */
 type Words = ReadonlyMap<string, readonly Word[]>
 
+/** Values of arguments that take others too. */
+const suggested: Readonly<Record<string, readonly string[]>> = { '/import': ['users', 'products', 'posts'] }
+
 /** Prints a script by which a shell completes the commands, their options and the choices of their arguments. */
 export function printCompletion(shell: Shell, program: Command): void {
   process.stdout.write(scripts[shell](collect(program, '', new Map())))
@@ -22,6 +25,7 @@ function collect(command: Command, at: string, words: Map<string, Word[]>): Word
     ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
       argChoices.map((word) => ({ word, description })),
     ),
+    ...(suggested[at] ?? []).map((word) => ({ word, description: 'a built-in list' })),
     ...optionsOf(command),
     ...root,
     { word: '--help', description: 'display help for command' },

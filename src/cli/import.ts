@@ -41,10 +41,10 @@ export async function importCommand(
   file: string,
   options: ImportCommandOptions,
 ): Promise<void> {
+  const list = isImportKind(name) ? undefined : await declaredList(name)
   const size = file === '-' ? 0 : sizeOf(file)
   const format = formatOf(file, options)
   const { dryRun = false } = options
-  const list = isImportKind(name) ? undefined : await declaredList(name)
   if (!list && (options.upsert || options.ignoreUnknown || options.null !== undefined))
     throw new UsageFailure(
       `--upsert, --ignore-unknown and --null are for declared lists: an import of ${name} updates existing rows and ignores unknown fields`,
@@ -110,7 +110,7 @@ async function declaredList(name: string): Promise<ListDeclaration> {
   const found = lists.find((list) => [list.path, list.path.slice(1), list.name].includes(name))
   if (found) return found
   const names = ['users', 'products', 'posts', ...lists.map(({ path }) => path)]
-  throw new CommandFailure(`there is no list ${name} to import into: use one of ${names.join(', ')}`)
+  throw new UsageFailure(`there is no list ${name} to import into: use one of ${names.join(', ')}`)
 }
 
 function rate(rows: number, milliseconds: number): number {

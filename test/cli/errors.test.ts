@@ -111,7 +111,10 @@ describe('error messages of commands', () => {
 
   test('import: missing file, unknown kind', async () => {
     await fails(['import', 'products', '/nope.csv'], /^there is no file \/nope\.csv$/m)
-    await refuses(['import', 'things', '/nope.csv'], /unknown command 'things'/)
+    await refuses(
+      ['import', 'things', '/nope.csv'],
+      /^there is no list things to import into: use one of users, products, posts$/m,
+    )
   })
 
   test('replay: reports that there is nothing to do, without a progress bar', async () => {
