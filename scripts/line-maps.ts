@@ -72,7 +72,10 @@ function withoutComments(source: string): string {
   return lines.join('\n')
 }
 
-/** Rewrites the source maps in `folder`. Comments and libraries are left out, and names: a stack trace shows those of functions, which stay. */
+/**
+ * Rewrites the source maps in `folder`. Comments and libraries are left out, the texts of translations, and names: a stack trace shows those
+ * of functions, which stay.
+ */
 export function shortenMaps(folder: string): void {
   for (const file of globSync('**/*.js.map', { cwd: folder })) {
     const path = join(folder, file)
@@ -81,7 +84,9 @@ export function shortenMaps(folder: string): void {
       map.sources.flatMap((source, index) => (source.includes('node_modules') ? [index] : [])),
     )
     const sourcesContent = map.sourcesContent.map((content, index) =>
-      left.has(index) || content === null ? null : withoutComments(content),
+      left.has(index) || content === null || map.sources[index]!.includes('/pages/language/')
+        ? null
+        : withoutComments(content),
     )
     const mappings = linePositions(map.mappings, left)
     writeFileSync(path, JSON.stringify({ ...map, names: [], sourcesContent, mappings }))

@@ -107,7 +107,7 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
 }
 
 /**
- * Seals every value of the database anew under the newest POSTERN_SECRET. Ctrl-C stops after the current batch.
+ * Encrypts every sealed value of the database again, with the newest POSTERN_SECRET. Ctrl-C stops after the current batch.
  * Exit code: 0 when nothing needs an older secret any more, 130 when it was stopped before, else 1.
  */
 export async function resealCommand(): Promise<void> {

@@ -3,8 +3,8 @@ import { collated, type Expansion, fieldOf, sortKeyOf, type ListDeclaration, typ
 /**
  * Reads the parameter `sort`: comma-separated fields, descending with a leading `-`. Fields that the list does not allow are
  * dropped, and a repeated field counts once, where it comes first. Without a field, the list's default order is used. The rest of
- * the unique key is always last, so that every order is total. It has the direction of the key before it, so that one index serves an order
- * and its reverse.
+ * the unique key is always last, so that every order is total, in the direction of the last field. One index then serves an order and its
+ * reverse.
  */
 export function readOrder(list: ListDeclaration, sort: string | undefined): readonly SortKey[] {
   const requested = list.sort.length === 0 || sort === undefined ? [] : readKeys(list, sort)

@@ -124,7 +124,7 @@ function appSignIns({ clients, baseUrl, codes }: OAuth2Services): AppSignIns {
   }
 }
 
-/** Milliseconds for which rows outlive their end: until then the second use of a code is recognized, and a device is told of the end. */
+/** Milliseconds for which expired rows are kept, so that a second use of a code is recognized and a device is told that its code expired. */
 const expiring = {
   authorization_codes: 24 * 3_600_000,
   device_codes: 3_600_000,

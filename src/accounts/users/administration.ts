@@ -19,7 +19,7 @@ export interface AccessChange {
   groups?: readonly string[] | undefined
 }
 
-/** An account as admins see it. `lastSeenAt` is 0 for an imported user who has not signed in. */
+/** What admins see of an account. `lastSeenAt` is 0 for an imported user who has never signed in. */
 export type Account = NonNullable<Awaited<ReturnType<Administration['find']>>>
 
 /** Who asks for a change, and whether they may give the rights of an admin. */

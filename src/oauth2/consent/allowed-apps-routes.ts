@@ -78,8 +78,8 @@ function userOf(request: Pick<FastifyRequest, 'principal'>): string {
 const mostFamilies = 1_000
 
 /**
- * The apps that a user allowed, or in which the user is signed in: the most recently used one first, without apps that are no longer registered: their
- * tokens are rejected. `since` is the first consent or the oldest live sign-in; without a live one, `lastUsedAt` is null.
+ * The apps that a user allowed, or in which the user is signed in, the most recently used one first. Apps that are no longer registered
+ * are left out, because their tokens are rejected. `since` is the first consent or the oldest live sign-in; without a live one, `lastUsedAt` is null.
  */
 async function listApps({ clients, consents, tokenFamilies }: OAuth2Services, userId: string) {
   const [allowed, families] = await Promise.all([

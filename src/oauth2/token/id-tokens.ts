@@ -109,8 +109,8 @@ export function readStoredClaims(client: Client, stored: string | null): StoredC
 }
 
 /**
- * The claims about a user that the scopes give, for id_tokens and the userinfo endpoint. A claim without a value is missing. `email_verified` is what the provider asserted, and `groups` are
- * those of the provider of the sign-in.
+ * The claims about a user that the scopes give, for id_tokens and the userinfo endpoint. A claim without a value is missing.
+ * `email_verified` is what the provider asserted, and `groups` are those of the provider of the sign-in.
  * @param scope separated by spaces
  * @param extra names of claims to add to those of the scopes; unknown ones are ignored
  */

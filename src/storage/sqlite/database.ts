@@ -34,9 +34,9 @@ const longestHold = 5_000
 const versionMaxAge = 5
 
 /**
- * The connections of the main thread to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous transactions. Batches and
- * transactions do not share a connection, because a statement on the connection of an open transaction would join it. The gate
- * lets one of them write at a time.
+ * The connections of the main thread to one file: one reads, one runs the service's synchronous batches, and one runs asynchronous
+ * transactions. Batches and transactions do not share a connection, because a statement on the connection of an open transaction would
+ * join it. The gate lets one of them write at a time.
  */
 interface Connections {
   readonly reading: SqliteConnection
