@@ -179,6 +179,8 @@ describe('the frame of the dashboard', () => {
   })
 
   test('an ordinary user sees their account only', async () => {
+    // A page of the dashboard that lost its session goes to /login by itself, and the console reports its 401.
+    await page.goto('about:blank')
     await page.context().clearCookies()
     await signIn(page, service, 'Grace Hopper')
     await page.getByRole('link', { name: 'Account' }).first().waitFor()
