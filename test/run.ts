@@ -70,6 +70,23 @@ async function runAll(files: readonly string[]): Promise<Outcome> {
   return total
 }
 
+/**
+ * Chromium itself fails now and then, as in "Protocol error", and each page of the suite is a chance for it. In CI the files of at most
+ * two failures run again, by themselves: a fault of Postern fails again. What failed at first is printed.
+ */
+async function repeatFailed(): Promise<void> {
+  const first = total.failures
+  const failed = [...new Set(first.map(({ file }) => file))]
+  if (failed.length === 0 || first.length > 2 || interrupted) return
+  // A process that ended within a batch of files does not say which of them it was.
+  if (!failed.every((file) => files.includes(file))) return
+  process.stdout.write(`${describeFailures(first)}\nRepeating ${failed.join(' and ')}\n`)
+  const again = await runAll(failed)
+  total.passed += total.failed - again.failed
+  total.failed = again.failed
+  total.failures = again.failures
+}
+
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // PostgreSQL's own handler ends this process by the same signal, once the server is down.
   process.once(signal, () => {
@@ -96,6 +113,7 @@ if (files.length > 0) {
   const dropTemplates = await createTemplates()
   try {
     total = await runAll(files)
+    if (suites.join() === 'browser' && process.env['CI'] === 'true') await repeatFailed()
   } finally {
     await dropTemplates()
     await postgres?.stop()
