@@ -15,6 +15,7 @@ interface Detail {
     url: string
     signature: string | null
     requestBody: string | null
+    transformed: boolean
     requestHeaders: Record<string, string>
   }[]
 }
@@ -82,6 +83,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     const { attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(attempts[0]!.signature, receiver.calls[0]!.headers['svix-signature'])
     assert.equal(attempts[0]!.requestBody, '{"text":"é"}')
+    assert.equal(attempts[0]!.transformed, false)
   })
 
   test('the beginning of a long body', async () => {
@@ -93,5 +95,18 @@ onEachEngine('the requests of a delivery', (engine) => {
     const shown = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(shown.payload, receiver.calls[0]!.body.toString().slice(0, 65_536))
     assert.equal(shown.payloadBytes, receiver.calls[0]!.body.length)
+    assert.equal(shown.attempts[0]!.requestBody, null)
+  })
+
+  test('the beginning of long data that is sent alone', async () => {
+    await using receiver = await startReceiver()
+    await using service = await startEmitting(engine)
+    const { id } = await subscribe(service, { url: receiver.url, body: 'data' })
+    await emit(service, { type: 'a', data: 'x'.repeat(100_000) })
+    const { id: delivery } = await settled(service, id, 'delivered')
+    const { payload, attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
+    const beginning = payload.slice(payload.indexOf('"data":') + '"data":'.length)
+    assert.equal(attempts[0]!.requestBody, beginning)
+    assert.ok(receiver.calls[0]!.body.toString().startsWith(beginning))
   })
 })

@@ -18,6 +18,7 @@ interface Seen {
 
 type Attempt = DeliveryAnswer['attempts'][number] & {
   requestBody: string | null
+  transformed: boolean
   requestHeaders: Record<string, string>
   url: string | null
   method: string
@@ -83,7 +84,7 @@ onEachEngine('transformations', (engine) => {
       'order.paid{"content-type":"application/json","x-tenant":"acme","x-api-key":"[redacted]"}',
     )
     const [attempt] = done.attempts as Attempt[]
-    assert.deepEqual([attempt!.requestBody, attempt!.method], [body, 'PUT'])
+    assert.deepEqual([attempt!.requestBody, attempt!.transformed, attempt!.method], [body, true, 'PUT'])
     assert.ok(attempt!.url!.endsWith('/changed/7?a=1'))
     assert.equal(attempt!.requestHeaders['x-tenant'], 'acme')
     assert.ok(!JSON.stringify(done).includes('the-key') && !JSON.stringify(done).includes('the-token'))

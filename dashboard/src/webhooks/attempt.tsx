@@ -115,15 +115,13 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
           <p className="mt-1 mb-3 text-sm text-soft">
             {made.signature === null ? words.attempt.signatureHidden : words.attempt.signatureComputed}
           </p>
-          {made.requestBody !== null && <p className="mb-1 text-sm text-soft">{words.attempt.transformed}</p>}
+          {made.transformed && <p className="mb-1 text-sm text-soft">{words.attempt.transformed}</p>}
           <JsonView text={body} label={words.attempt.requestBody} />
-          {made.requestBody === null &&
-            delivery.payloadBytes > body.length &&
-            delivery.payloadBytes > 65_536 && (
-              <p className="mt-1 text-sm text-soft">
-                {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
-              </p>
-            )}
+          {!made.transformed && delivery.payloadBytes > body.length && delivery.payloadBytes > 65_536 && (
+            <p className="mt-1 text-sm text-soft">
+              {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
+            </p>
+          )}
         </>
       )}
     </section>

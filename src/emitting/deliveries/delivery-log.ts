@@ -155,7 +155,7 @@ export type DeliveryEntry = Pick<
     owner_name: string | null
   }
 
-interface DeliveryDetail {
+export interface DeliveryDetail {
   entry: DeliveryEntry
   /** The signing setting of the subscriber now. */
   signing: SigningScheme

@@ -140,11 +140,14 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
 
 const beforeData = Buffer.from(',"data":')
 
-/** The data in a payload. The strings before it cannot contain `beforeData`, because JSON escapes their quotes. */
-export function dataIn(payload: Uint8Array): Buffer {
+/**
+ * The data in a payload, or in the beginning of one of `size` bytes. The strings before it cannot contain `beforeData`, because JSON
+ * escapes their quotes.
+ */
+export function dataIn(payload: Uint8Array, size = payload.byteLength): Buffer {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const at = bytes.indexOf(beforeData)
-  return at < 0 ? bytes : bytes.subarray(at + beforeData.length, -1)
+  return at < 0 ? bytes : bytes.subarray(at + beforeData.length, size - 1)
 }
 
 function readDeliverAt({ deliverAt, delay }: NewEvent, now: number): number | null {

@@ -8,6 +8,7 @@ import {
   responseClasses,
   type DeliveryEntry,
   pastSignatures,
+  type DeliveryDetail,
 } from '../deliveries/delivery-log.ts'
 import { adminArea, type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
 import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
@@ -118,6 +119,7 @@ const AttemptView = closedObject({
       description: 'The body that was sent, if it differs from the payload: its first 64 KiB, as UTF-8',
     }),
   ),
+  transformed: Type.Boolean({ description: "Whether the subscriber's transformation made that body" }),
   signature: nullable(
     Type.String({
       description:
@@ -133,7 +135,7 @@ const AttemptView = closedObject({
 function viewAttempt(
   row: AttemptsTable,
   signature: string | null,
-  payload: Buffer,
+  { payload, size }: DeliveryDetail,
 ): Static<typeof AttemptView> {
   const {
     [addressKey]: url = null,
@@ -141,7 +143,7 @@ function viewAttempt(
     [bodyKey]: body,
     ...requestHeaders
   } = JSON.parse(row.request_headers) as Record<string, string>
-  const requestBody = row.request_body ?? (body === 'data' ? dataIn(payload) : null)
+  const requestBody = row.request_body ?? (body === 'data' ? dataIn(payload, size) : null)
   return {
     number: row.number,
     at: isoTime(row.at),
@@ -155,6 +157,7 @@ function viewAttempt(
     advice: troubleshootingHint(row.failure),
     requestHeaders,
     requestBody: requestBody && Buffer.from(requestBody).toString(),
+    transformed: row.request_body !== null,
     signature,
     responseHeaders:
       row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
@@ -183,10 +186,10 @@ export const bodyShownToOwners = 4 * 1024
 function viewAttemptForOwner(
   row: AttemptsTable,
   signature: string | null,
-  payload: Buffer,
+  detail: DeliveryDetail,
 ): Static<typeof AttemptView> {
   const responseBody = row.response_body && row.response_body.subarray(0, bodyShownToOwners)
-  const view = viewAttempt({ ...row, response_body: responseBody }, signature, payload)
+  const view = viewAttempt({ ...row, response_body: responseBody }, signature, detail)
   const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
   return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
 }
@@ -297,9 +300,7 @@ function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, ar
         ...viewOwnedDelivery(seen.entry(entry)),
         payload: payload.toString(),
         payloadBytes: size,
-        attempts: attempts.map((attempt) =>
-          view(seen.attempt(entry, attempt), signatureOf(attempt), payload),
-        ),
+        attempts: attempts.map((attempt) => view(seen.attempt(entry, attempt), signatureOf(attempt), detail)),
       }
     },
   )
