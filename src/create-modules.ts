@@ -35,7 +35,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
     adminGroups: adminGroupsOf(config.login ?? {}, configuration.providers),
     emit: emitting.emitBuiltIn,
     findApp: (id) => clients.find(id),
-    applicationScopes: () => programScopes(config.forwardAuth ?? {}),
+    applicationScopes: programScopes(config.forwardAuth ?? {}),
   })
   const demoProvider = configuration.demo ? createDemoIdentityProvider(common) : undefined
   const oauth2 = createOAuth2({

@@ -99,8 +99,8 @@ export interface AccountsParts extends ModuleParts {
   adminGroups: readonly AdminGroup[]
   /** The rights of an app; `undefined` for an unknown one. */
   findApp: (id: string) => Promise<AppRights | undefined>
-  /** The scopes of guarded applications, which API keys may also have. Called once all modules exist. */
-  applicationScopes: () => readonly string[]
+  /** The scopes of guarded applications, which API keys may also have, with the applications' hosts. */
+  applicationScopes: ReadonlyMap<string, readonly string[]>
 }
 
 /** What the module does, for its routes and for other modules. */

@@ -54,7 +54,7 @@ function createServices(configuration: Configuration, database: Database): Comma
     keys: new ApiKeys(database, clock, record),
     async applicationScopes() {
       const config = await loadConfigModule<PosternConfig>(configuration.configFile)
-      return programScopes(config?.forwardAuth ?? {})
+      return [...programScopes(config?.forwardAuth ?? {}).keys()]
     },
     signingKeys: () => new SigningKeys({ ...signingParts(configuration), database, clock, record }),
     async accounts() {

@@ -160,21 +160,25 @@ function rulesOf(value: Allowed | ForwardedRule | readonly ForwardedRule[]) {
   return isRules(value) ? [value].flat() : [{ allow: value }]
 }
 
-function allRules({ hosts = {} }: ForwardAuthConfig): readonly ForwardedRule[] {
-  const all = Object.values(hosts)
-  return all.concat(all.flatMap(({ paths = {} }) => Object.values(paths).flatMap(rulesOf)))
+function allRules(host: ForwardedHostConfig): readonly ForwardedRule[] {
+  return [host, ...Object.values(host.paths ?? {}).flatMap(rulesOf)]
 }
 
 /** Whether any rule asks for identities. */
-export function namesIdentities(config: ForwardAuthConfig): boolean {
-  return allRules(config)
+export function namesIdentities({ hosts = {} }: ForwardAuthConfig): boolean {
+  return Object.values(hosts)
+    .flatMap(allRules)
     .map(({ allow }) => compileAllowed(allow))
     .some((allow) => typeof allow !== 'string' && allow.some(({ identities }) => identities !== undefined))
 }
 
-/** The scopes that programs need. */
-export function programScopes(config: ForwardAuthConfig): readonly string[] {
-  return allRules(config).flatMap(({ programs }) => programs?.scopes ?? [])
+/** The scopes that programs need, with the hosts that need them. */
+export function programScopes({ hosts = {} }: ForwardAuthConfig): ReadonlyMap<string, readonly string[]> {
+  const scopes = new Map<string, string[]>()
+  for (const [name, host] of Object.entries(hosts))
+    for (const scope of new Set(allRules(host).flatMap(({ programs }) => programs?.scopes ?? [])))
+      scopes.set(scope, [...(scopes.get(scope) ?? []), name])
+  return scopes
 }
 
 /**

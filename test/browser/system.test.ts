@@ -17,7 +17,12 @@ describe('the pages of the system', () => {
   const receiver = started(startReceiver)
   const service = started(() =>
     startTestService(engines[0]!, {
-      env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com' },
+      env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com', TRUSTED_PROXIES: '127.0.0.2' },
+      config: {
+        forwardAuth: {
+          hosts: { 'orders.example.com': { allow: 'signed-in', programs: { scopes: ['orders:read'] } } },
+        },
+      },
     }),
   )
   const browser = started(launchBrowser)
@@ -72,6 +77,7 @@ describe('the pages of the system', () => {
     await click('button', 'Create API key')
     await page.getByLabel('Name').fill('shop back end')
     await click('checkbox', 'subscribers:read')
+    await page.getByRole('checkbox', { name: 'orders:read', description: 'Use orders.example.com' }).check()
     await look('keys-create')
     await click('button', 'Create')
     const key = await page.getByLabel('The key', { exact: true }).textContent()
@@ -82,6 +88,7 @@ describe('the pages of the system', () => {
     await page.getByRole('button', { name: 'Done' }).click()
     const row = page.getByRole('row', { name: /shop back end/ })
     await row.getByText('Ada Lovelace').waitFor()
+    await row.getByText('orders:read').waitFor()
     assert.ok(!(await page.content()).includes(key!))
     await look('keys')
     await row.getByRole('button', { name: 'Revoke shop back end' }).click()

@@ -127,6 +127,13 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.equal((await ask(adminKey)).status, 204)
     // An application's scope gives no rights at the service.
     assert.equal((await site.service.fetch('/keys', { headers: bearer(key) })).status, 403)
+    const { applicationScopes } = (await (await site.service.admin('/keys?limit=1')).json()) as {
+      applicationScopes: unknown
+    }
+    assert.deepEqual(applicationScopes, [
+      { scope: 'api:read', hosts: [site.ownHost, api] },
+      { scope: 'api:write', hosts: [api] },
+    ])
     const unknown = { method: 'POST', json: { name: 'x', scopes: ['api:delete'] } }
     assert.equal((await site.service.admin('/keys', unknown)).status, 400)
   })

@@ -161,7 +161,7 @@ export function CheckField({
         {...rest}
         className="mt-1 size-4 shrink-0"
       />
-      <label htmlFor={id}>
+      <label htmlFor={id} className="min-w-0 break-words">
         {label}
         {hint && (
           <span id={`${id}-hint`} className="block text-sm text-soft">

@@ -2,7 +2,7 @@ import type { AccountServices } from '../services.ts'
 import { Type, type Static } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import { scopes, type Scope } from '../../http/access/principal.ts'
+import { isScope, scopes, type Scope } from '../../http/access/principal.ts'
 import { type App, route } from '../../http/app.ts'
 import {
   closedObject,
@@ -40,6 +40,13 @@ const Key = closedObject({
   lastUsedAt: nullable(DateTime, 'At most a minute behind'),
   revokedAt: nullable(DateTime),
 })
+const KeyPage = closedObject({
+  ...pageSchema(Key).properties,
+  applicationScopes: Type.Array(closedObject({ scope: Type.String(), hosts: Type.Array(Type.String()) }), {
+    description:
+      'The other scopes that a key can have: those in rules of `forwardAuth`, with the hosts of the rules',
+  }),
+})
 const NewKey = closedObject({
   ...Key.properties,
   key: Type.String({ description: 'The key itself. No other answer contains it.' }),
@@ -52,12 +59,15 @@ export function keyRoutes(app: App, services: AccountServices): void {
   revokeRoute(app, services)
 }
 
-function listRoute(app: App, { keys, database, cursors }: AccountServices): void {
+function listRoute(app: App, { keys, database, cursors, applicationScopes }: AccountServices): void {
+  const offered = [...applicationScopes]
+    .filter(([scope]) => !isScope(scope))
+    .map(([scope, hosts]) => ({ scope, hosts: [...hosts] }))
   app.get(
     '/keys',
     route(access, tags, 'API keys, including revoked ones, newest first', {
       querystring: Type.Object(pageParameters()),
-      response: { 200: pageSchema(Key) },
+      response: { 200: KeyPage },
     }),
     async ({ query }) => {
       const page = await keys.page(cursors, readPageRequest(query))
@@ -65,14 +75,14 @@ function listRoute(app: App, { keys, database, cursors }: AccountServices): void
         database,
         page.rows.map((row) => row.created_by),
       )
-      return viewPage(page, (row) => view(row, names))
+      return { ...viewPage(page, (row) => view(row, names)), applicationScopes: offered }
     },
   )
 }
 
 function createRoute(app: App, services: AccountServices): void {
   const { keys, database, recentSignIn, clock, applicationScopes } = services
-  const every = [...new Set([...Object.keys(scopes), ...applicationScopes()])] as Scope[]
+  const every = [...new Set([...Object.keys(scopes), ...applicationScopes.keys()])] as Scope[]
   const Body = closedObject({
     name: DisplayName,
     scopes: Type.Array(Type.Enum(every), { minItems: 1, maxItems: every.length }),

@@ -1,7 +1,8 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { AnswerOf } from '../../api/answers.ts'
 import { addressOf, api } from '../../api/client.ts'
+import { seldomChanges } from '../../api/refresh.ts'
 import {
   Button,
   CheckField,
@@ -12,10 +13,11 @@ import {
   FieldGroup,
   Form,
   Notice,
+  ProblemNotice,
   SelectField,
   TextField,
 } from '../../ui/index.ts'
-import { presets, scopeNames, scopes, wide, type Scope } from './scopes.ts'
+import { presets, scopes, wide, type Scope } from './scopes.ts'
 
 type NewKey = AnswerOf<'POST /keys'>
 
@@ -49,12 +51,15 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
 function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose: () => void }) {
   const queryClient = useQueryClient()
   const [name, setName] = useState('')
-  const [chosen, setChosen] = useState<ReadonlySet<Scope>>(new Set())
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const [days, setDays] = useState('90')
+  const applications = useApplicationScopes()
+  const offered = [...Object.entries(scopes), ...(applications.data ?? [])]
   const create = useMutation({
     mutationFn: () => {
       const expiresAt = days === '' ? null : new Date(Date.now() + Number(days) * day).toISOString()
-      return api.post('/keys', { body: { name, scopes: [...chosen], expiresAt } })
+      // The type has the scopes of every installation, without those of this one's applications.
+      return api.post('/keys', { body: { name, scopes: [...chosen] as Scope[], expiresAt } })
     },
     onSuccess: (made) => {
       onMade(made)
@@ -65,7 +70,7 @@ function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose:
     event.preventDefault()
     create.mutate()
   }
-  const toggle = (scope: Scope): void => {
+  const toggle = (scope: string): void => {
     const next = new Set(chosen)
     if (!next.delete(scope)) next.add(scope)
     setChosen(next)
@@ -100,17 +105,18 @@ function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose:
           ))}
         </div>
         <div className="grid gap-x-4 gap-y-1.5 sm:grid-cols-2">
-          {scopeNames.map((scope) => (
+          {offered.map(([scope, hint]) => (
             <CheckField
               key={scope}
               label={scope}
-              hint={scopes[scope]}
+              hint={hint}
               checked={chosen.has(scope)}
               onChange={() => toggle(scope)}
             />
           ))}
         </div>
       </FieldGroup>
+      {applications.error && <ProblemNotice error={applications.error} />}
       {isWide && (
         <div className="mt-4">
           <Notice tone="warn">
@@ -132,6 +138,17 @@ function KeyForm({ onMade, onClose }: { onMade: (made: NewKey) => void; onClose:
     </Form>
   )
 }
+
+/** The scopes of guarded applications, each with what it allows. */
+const useApplicationScopes = () =>
+  useQuery({
+    queryKey: ['keys', 'scopes'],
+    queryFn: async ({ signal }) => {
+      const { applicationScopes } = await api.get('/keys', { query: { limit: '1' }, signal })
+      return applicationScopes.map(({ scope, hosts }) => [scope, `Use ${hosts.join(', ')}`] as const)
+    },
+    ...seldomChanges,
+  })
 
 function Made({ made, onClose }: { made: NewKey; onClose: () => void }) {
   const sample = `curl -H "Authorization: Bearer ${made.key}" ${addressOf('/events?limit=1')}`

@@ -139,7 +139,7 @@ export interface Calls {
   /** API keys, including revoked ones, newest first */
   'GET /keys': {
     query?: { limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+    answer: { data: ({ id: string; name: string; prefix: string; scopes: (string)[]; createdAt: string; createdBy: string | null; createdByName: string | null; expiresAt: string | null; lastUsedAt: string | null; revokedAt: string | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null }; applicationScopes: ({ scope: string; hosts: (string)[] })[] }
   }
   /** Create an API key; only this response contains it */
   'POST /keys': {
