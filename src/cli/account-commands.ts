@@ -1,7 +1,16 @@
 import { Argument, type Command } from 'commander'
 import { scopes } from '../http/access/principal.ts'
-import type { CreateClientOptions } from './clients.ts'
-import type { CreateOptions } from './keys.ts'
+
+/**
+ * Loads a command when it is called: starting the server does not pay for the others. The command gets its arguments, then its options.
+ */
+export const later =
+  <Args extends unknown[]>(load: () => Promise<(...args: Args) => unknown>) =>
+  async (...args: Args): Promise<void> => {
+    await (
+      await load()
+    )(...args)
+  }
 
 /** keys: of the API, and those that sign and seal */
 export function keyCommands(program: Command): void {
@@ -22,17 +31,15 @@ export function keyCommands(program: Command): void {
     )
     .option('--expires <when>', '12h, 90d, 4w or a date')
     .addHelpText('after', `\nScopes:\n${describeScopes()}`)
-    .action(async (name: string, options: CreateOptions) =>
-      (await import('./keys.ts')).createKey(name, options),
-    )
+    .action(later(async () => (await import('./keys.ts')).createKey))
   keys
     .command('list')
     .description('list all keys, newest first')
-    .action(async () => (await import('./keys.ts')).listKeys())
+    .action(later(async () => (await import('./keys.ts')).listKeys))
   keys
     .command('revoke <id>')
     .description('revoke a key; it is invalid immediately')
-    .action(async (id: string) => (await import('./keys.ts')).revokeKey(id))
+    .action(later(async () => (await import('./keys.ts')).revokeKey))
   keys
     .command('reseal')
     .description('encrypt all stored secrets with the newest POSTERN_SECRET, before you remove older ones')
@@ -40,7 +47,7 @@ export function keyCommands(program: Command): void {
       'after',
       '\nSafe while the service runs, and safe to stop and run again. Exit code: 0 when nothing needs an older secret.',
     )
-    .action(async () => (await import('./keys.ts')).resealCommand())
+    .action(later(async () => (await import('./keys.ts')).resealCommand))
   keys
     .command('rotate-signing')
     .description(
@@ -51,7 +58,7 @@ export function keyCommands(program: Command): void {
       'after',
       '\nThe service rejects tokens of a withdrawn key at once. Other verifiers accept them until they fetch\n/.well-known/jwks.json again: within five minutes if they follow its Cache-Control.',
     )
-    .action(async (options: { now?: boolean }) => (await import('./keys.ts')).rotateSigningKey(options))
+    .action(later(async () => (await import('./keys.ts')).rotateSigningKey))
 }
 
 /** users: roles, data, sessions, issuers */
@@ -70,33 +77,31 @@ export function userCommands(program: Command): void {
     .argument('<user>')
     .addArgument(new Argument('<role>').choices(['user', 'admin']))
     .description("change a user's role; sessions and tokens end immediately")
-    .action(async (user: string, role: 'user' | 'admin') => (await import('./users.ts')).setRole(user, role))
+    .action(later(async () => (await import('./users.ts')).setRole))
   users
     .command('export <user>')
     .description('export all data stored about a user, as JSON')
-    .action(async (user: string) => (await import('./users.ts')).exportUser(user))
+    .action(later(async () => (await import('./users.ts')).exportUser))
   users
     .command('delete <user>')
     .description('delete a user with all identities, sessions, consents and tokens')
-    .action(async (user: string) => (await import('./users.ts')).deleteUser(user))
+    .action(later(async () => (await import('./users.ts')).deleteUser))
   users
     .command('sessions <user>')
     .description("list a user's sessions in browsers and apps")
-    .action(async (user: string) => (await import('./users.ts')).listSessions(user))
+    .action(later(async () => (await import('./users.ts')).listSessions))
   users
     .command('end-sessions <user> [session]')
     .description('end all sessions of a user, or one of them')
-    .action(async (user: string, session?: string) => (await import('./users.ts')).endSessions(user, session))
+    .action(later(async () => (await import('./users.ts')).endSessions))
   users
     .command('issuers')
     .description("list the issuers of each provider's identities")
-    .action(async () => (await import('./users.ts')).listIssuers())
+    .action(later(async () => (await import('./users.ts')).listIssuers))
   users
     .command('move-issuer <provider> <from> <to>')
     .description("bind a provider's identities to another issuer, after its server has moved")
-    .action(async (provider: string, from: string, to: string) =>
-      (await import('./users.ts')).moveIssuer(provider, from, to),
-    )
+    .action(later(async () => (await import('./users.ts')).moveIssuer))
 }
 
 function describeScopes(): string {
@@ -114,7 +119,7 @@ export function clientCommands(program: Command): void {
   clients
     .command('list')
     .description('list the apps in the database, newest first')
-    .action(async () => (await import('./clients.ts')).listClients())
+    .action(later(async () => (await import('./clients.ts')).listClients))
   clients
     .command('create <name>')
     .description('create an app; show its ID and its secret once')
@@ -123,18 +128,14 @@ export function clientCommands(program: Command): void {
     .option('--public', 'an app in a browser or on a device, without a secret')
     .option('--first-party', 'first-party app: skip the consent page')
     .option('--client-credentials', 'allow tokens without a user')
-    .action(async (name: string, options: CreateClientOptions) =>
-      (await import('./clients.ts')).createClient(name, options),
-    )
+    .action(later(async () => (await import('./clients.ts')).createClient))
   clients
     .command('rotate-secret <id>')
     .description('create a new secret and show it once')
     .option('--overlap <hours>', 'hours in which the previous secret is still valid; default 24')
-    .action(async (id: string, options: { overlap?: string }) =>
-      (await import('./clients.ts')).rotateClientSecret(id, options),
-    )
+    .action(later(async () => (await import('./clients.ts')).rotateClientSecret))
   clients
     .command('delete <id>')
     .description('delete an app; its tokens are rejected immediately')
-    .action(async (id: string) => (await import('./clients.ts')).deleteClient(id))
+    .action(later(async () => (await import('./clients.ts')).deleteClient))
 }

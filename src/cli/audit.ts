@@ -6,7 +6,7 @@ import { readTimeOption } from './relative-time.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, withDatabase } from './database.ts'
 
-export interface AuditExportOptions {
+interface AuditExportOptions {
   since?: string
   after?: string
   follow?: boolean

@@ -4,7 +4,7 @@ import { UsageFailure } from './command-failure.ts'
 import { isJson, print, printTable } from './output.ts'
 import { withServices } from './services.ts'
 
-export interface CreateClientOptions {
+interface CreateClientOptions {
   redirectUri?: readonly string[]
   scope?: readonly string[]
   public?: boolean

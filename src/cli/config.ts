@@ -25,8 +25,8 @@ export async function checkConfig(): Promise<void> {
  * Prints each setting in force with its origin: environment, .env file, --env-file, NAME_FILE, demo mode or default.
  * @throws CommandFailure after the settings that could be read, if others could not
  */
-export function printConfig(env = process.env): void {
-  const { settings, faults } = shownSettings({ env, originOf: originOfVariable })
+export function printConfig(): void {
+  const { settings, faults } = shownSettings({ env: process.env, originOf: originOfVariable })
   const rows = settings.flatMap(({ name, value, origin }) =>
     value === undefined ? [] : [[name, value, origin]],
   )

@@ -5,7 +5,7 @@ import { parseExactly } from '../json/exact.ts'
 import type { DryRunResult } from '../receiving/dry-run/dry-runs.ts'
 import { printableLines } from '../telemetry/printable.ts'
 
-export interface ListEventsOptions extends ClientOptions {
+interface ListEventsOptions extends ClientOptions {
   type?: string
   source?: string
   status?: string

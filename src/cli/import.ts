@@ -24,7 +24,7 @@ import { interruptible, recordCommand, withDatabase } from './database.ts'
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
 
-export interface ImportCommandOptions {
+interface ImportCommandOptions {
   format?: ImportFormat
   dryRun?: boolean
   upsert?: boolean

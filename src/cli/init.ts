@@ -9,7 +9,7 @@ import { moduleExtension, packageFile } from '../code-folder.ts'
 import { version } from '../runtime/version.ts'
 import { randomBytes } from 'node:crypto'
 
-export interface InitOptions {
+interface InitOptions {
   yes?: boolean
   name?: string
   /** Without the sample. */

@@ -10,7 +10,7 @@ import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 import { interruptible, recordCommand, withDatabase } from './database.ts'
 
-export interface CreateOptions {
+interface CreateOptions {
   role?: string
   scope?: readonly string[]
   expires?: string

@@ -9,7 +9,7 @@ import { print } from './output.ts'
 import { causeInWords } from '../network/cause-in-words.ts'
 import { serviceClient } from './service-client.ts'
 
-export interface ListenOptions {
+interface ListenOptions {
   port: string
   secret?: string
   url?: string

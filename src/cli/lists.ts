@@ -35,7 +35,7 @@ const actions = {
   },
 } satisfies Record<string, Action>
 
-export type ListsAction = keyof typeof actions
+type ListsAction = keyof typeof actions
 
 /**
  * Manages the maintained counts of lists: `keep` creates them, `check` compares them with the rows, `repair` rebuilds them,

@@ -1,17 +1,11 @@
 import { Argument, Command, Option } from 'commander'
 import { version } from '../runtime/version.ts'
 import { exitCodes } from './command-failure.ts'
-import type { AuditExportOptions } from './audit.ts'
-import type { InitOptions } from './init.ts'
-import type { ListsAction } from './lists.ts'
-import type { ImportCommandOptions } from './import.ts'
 import type { SvixImportOptions } from './import-svix.ts'
-import type { ServeOptions } from './serve.ts'
 import type { Shell } from './completion.ts'
 import { webhookCommands } from './webhook-commands.ts'
-import { clientCommands, keyCommands, userCommands } from './account-commands.ts'
+import { clientCommands, keyCommands, later, userCommands } from './account-commands.ts'
 
-/** Commands are loaded when they are called: starting the server does not pay for the others. */
 export function commandLine(): Command {
   const program = new Command('postern')
     .description('Sign-in, webhooks and lists for your product, self-hosted.')
@@ -53,9 +47,7 @@ function serviceCommands(program: Command): void {
     .option('--name <name>', 'project name; default: the folder name')
     .option('--empty', 'without the sample source, handler, list, migration and test')
     .addHelpText('after', '\nExample, in a checkout:\n  npm run -s postern -- init ../shop --yes')
-    .action(async (folder: string | undefined, options: InitOptions) =>
-      (await import('./init.ts')).init(folder, options),
-    )
+    .action(later(async () => (await import('./init.ts')).init))
   program
     .command('dev')
     .description('run the service, and restart it when a project file changes')
@@ -75,30 +67,30 @@ function serviceCommands(program: Command): void {
       '--forward <url>',
       'in development: post all events to this URL, signed by Standard Webhooks; anything but 2xx is a failure',
     )
-    .action(async (options: ServeOptions) => (await import('./serve.ts')).serve(options))
+    .action(later(async () => (await import('./serve.ts')).serve))
   program
     .command('migrate')
     .description('apply pending migrations')
     .option('--dry-run', 'list the migrations without applying them')
-    .action(async (options: { dryRun?: boolean }) => (await import('./migrate.ts')).migrateCommand(options))
+    .action(later(async () => (await import('./migrate.ts')).migrateCommand))
   program
     .command('upgrade')
     .description('list pending migrations, and report whether a rolling upgrade is safe')
     .requiredOption('--check', 'change nothing; `serve` and `migrate` apply them')
     .addHelpText('after', '\nExample:\n  npx postern upgrade --check || echo "stop the old processes first"')
-    .action(async () => (await import('./migrate.ts')).checkUpgrade())
+    .action(later(async () => (await import('./migrate.ts')).checkUpgrade))
   program
     .command('backup <file>')
     .description('copy the database to a new file; works while the service runs')
-    .action(async (file: string) => (await import('./backup.ts')).backup(file))
+    .action(later(async () => (await import('./backup.ts')).backup))
   program
     .command('restore <file>')
     .description('restore a backup to the empty database in DATABASE_URL')
-    .action(async (file: string) => (await import('./backup.ts')).restore(file))
+    .action(later(async () => (await import('./backup.ts')).restore))
   program
     .command('doctor')
     .description('check settings, database, clock and providers')
-    .action(async () => (await import('./doctor.ts')).doctor())
+    .action(later(async () => (await import('./doctor.ts')).doctor))
   program
     .command('completion')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
@@ -114,12 +106,12 @@ function configCommands(program: Command): void {
     .command('check')
     .description('check the settings and the configuration module as `serve` does')
     .addHelpText('after', '\nExample:\n  postern --env-file production.env config check')
-    .action(async () => (await import('./config.ts')).checkConfig())
+    .action(later(async () => (await import('./config.ts')).checkConfig))
   config
     .command('print')
     .description('show each setting and its source, without secrets')
     .addHelpText('after', '\nExample:\n  postern config print --json')
-    .action(async () => (await import('./config.ts')).printConfig())
+    .action(later(async () => (await import('./config.ts')).printConfig))
 }
 
 /** lists, types, import, audit; see importCommands */
@@ -131,9 +123,7 @@ function dataCommands(program: Command): void {
     .description(
       "maintain a list's counts by triggers, check or repair them, or stop (`forget`); without a path, all lists that declare counts",
     )
-    .action(async (action: ListsAction, path: string | undefined) =>
-      (await import('./lists.ts')).listsCommand(action, path),
-    )
+    .action(later(async () => (await import('./lists.ts')).listsCommand))
   program
     .command('types')
     .argument('[file]', 'default: standard output')
@@ -142,9 +132,7 @@ function dataCommands(program: Command): void {
     )
     .option('--no-database', 'without the tables, fields that do not declare `nullable: false` may be null')
     .addHelpText('after', '\nExample:\n  npx postern types web/lists.ts')
-    .action(async (file: string | undefined, options: { database: boolean }) =>
-      (await import('./types.ts')).typesCommand(file, options),
-    )
+    .action(later(async () => (await import('./types.ts')).typesCommand))
   importCommands(
     program
       .command('import')
@@ -158,7 +146,7 @@ function dataCommands(program: Command): void {
     .option('--since <time>', 'only entries since this time: 10m, 2h, 1d or a date')
     .option('--after <seq>', 'only entries after this `seq`')
     .option('--follow', 'continue with new entries until Ctrl-C')
-    .action(async (options: AuditExportOptions) => (await import('./audit.ts')).exportAudit(options))
+    .action(later(async () => (await import('./audit.ts')).exportAudit))
 }
 
 /** `import <list> <file>` and `import svix` */
@@ -175,9 +163,7 @@ function importCommands(imports: Command): void {
       'after',
       '\nExamples:\n  postern import products products.csv\n  postern import /orders orders.ndjson --upsert --dry-run\n\nExit code: 0 when every line was imported, 3 when invalid lines were skipped and all others imported.',
     )
-    .action(async (list: string, file: string, options: ImportCommandOptions) =>
-      (await import('./import.ts')).importCommand(list, file, options),
-    )
+    .action(later(async () => (await import('./import.ts')).importCommand))
   imports
     .command('svix')
     .description(

@@ -18,7 +18,7 @@ import { printable } from '../telemetry/printable.ts'
 import { call, textToShow, Unavailable, serviceClient, type ServiceClient } from './service-client.ts'
 import { findSource, localSources } from './local-source.ts'
 
-export interface ReplayOptions extends Partial<ReplayToOptions> {
+interface ReplayOptions extends Partial<ReplayToOptions> {
   subscriber?: string
   rate?: string
 }

@@ -16,12 +16,12 @@ interface SampleOptions {
   data?: string
 }
 
-export interface SendOptions extends SampleOptions {
+interface SendOptions extends SampleOptions {
   source: string
   type: string
 }
 
-export interface TriggerOptions extends SampleOptions {
+interface TriggerOptions extends SampleOptions {
   url?: string
   list?: boolean
 }

@@ -14,7 +14,7 @@ import { faultOfTarget, type ForwardTo, keysOf, writeKey } from '../receiving/fo
 import { readSources } from '../receiving/sources.ts'
 import { currentCall, type HandlerCall } from '../runtime/call-context.ts'
 
-export interface ServeOptions {
+interface ServeOptions {
   only?: string
   migrate: boolean
   /** Where all events are posted to, instead of the handlers. */

@@ -6,8 +6,8 @@ import { secretsFile, withStoredSecrets } from '../config/generated-secrets.ts'
  * Nothing is generated, and the configuration module is not loaded.
  * @throws ConfigurationError
  */
-export function readSettings(env = process.env): Configuration {
-  return withStoredSecrets(readEnvironment(env))
+export function readSettings(): Configuration {
+  return withStoredSecrets(readEnvironment(process.env))
 }
 
 interface ClientSettings {
@@ -22,8 +22,8 @@ interface ClientSettings {
 }
 
 /** What a client of a service takes from the environment. All that is missing there or wrong does not concern it. */
-export function readClientSettings(env = process.env): ClientSettings {
-  const { configuration } = inspectEnvironment(env)
+export function readClientSettings(): ClientSettings {
+  const { configuration } = inspectEnvironment(process.env)
   const { baseUrl, port = 3000, databaseUrl, production } = configuration
   const demo = production === false && databaseUrl !== undefined
   const { webhookSecrets, adminApiKey } = demo

@@ -7,7 +7,7 @@ import { coloured, print, tell } from './output.ts'
 import { relativeTime, timeForms } from './relative-time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
-export interface TailOptions extends ClientOptions {
+interface TailOptions extends ClientOptions {
   type?: string
   source?: string
   status?: string

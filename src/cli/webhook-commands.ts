@@ -1,10 +1,5 @@
 import { Argument, type Command } from 'commander'
-import type { ListenOptions } from './listen.ts'
-import type { ReplayOptions } from './replay.ts'
-import type { ClientOptions } from './service-client.ts'
-import type { SendOptions, TriggerOptions } from './send.ts'
-import type { ListEventsOptions } from './events.ts'
-import type { TailOptions } from './tail.ts'
+import { later } from './account-commands.ts'
 
 /** sources, send, trigger, listen, tail, events, dry-run, replay */
 export function webhookCommands(program: Command): void {
@@ -12,9 +7,7 @@ export function webhookCommands(program: Command): void {
     .command('sources')
     .description('list webhook sources with their URLs and forward targets')
     .option('--secrets', 'also show the secrets that sign forwarded webhooks')
-    .action(async (options: { secrets?: boolean }) =>
-      (await import('./local-source.ts')).listSources(options),
-    )
+    .action(later(async () => (await import('./local-source.ts')).listSources))
   program
     .command('send <url>')
     .description('sign and send a sample webhook')
@@ -27,7 +20,7 @@ export function webhookCommands(program: Command): void {
     .option('--secret <secret>', 'default WEBHOOK_SECRET, or the secret generated in demo mode')
     .option('--id <id>', 'event ID; default: a new one')
     .option('--data <json>', 'payload fields, or @FILE')
-    .action(async (url: string, options: SendOptions) => (await import('./send.ts')).send(url, options))
+    .action(later(async () => (await import('./send.ts')).send))
   program
     .command('trigger [source] [type]')
     .description('sign and send a sample webhook to a source of this project, or as any preset')
@@ -40,9 +33,7 @@ export function webhookCommands(program: Command): void {
     .option('--id <id>', 'event ID; default: a new one')
     .option('--data <json>', 'payload fields, or @FILE')
     .addHelpText('after', '\nExample:\n  postern trigger stripe invoice.paid --data \'{"id":"in_1"}\'')
-    .action(async (source: string | undefined, type: string | undefined, options: TriggerOptions) =>
-      (await import('./send.ts')).trigger(source, type, options),
-    )
+    .action(later(async () => (await import('./send.ts')).trigger))
   program
     .command('listen')
     .description('register an endpoint on this machine; receive, verify and print its deliveries')
@@ -51,7 +42,7 @@ export function webhookCommands(program: Command): void {
     .option('--url <url>', 'service to register at; default BASE_URL, or PORT on this machine')
     .option('--key <key>', 'API key with the scope subscribers:write; default ADMIN_API_KEY')
     .option('--types <patterns>', 'event types, comma-separated; default all')
-    .action(async (options: ListenOptions) => (await import('./listen.ts')).listen(options))
+    .action(later(async () => (await import('./listen.ts')).listen))
   program
     .command('tail')
     .description('show events as they arrive, until Ctrl-C')
@@ -62,7 +53,7 @@ export function webhookCommands(program: Command): void {
     .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
     .option('--key <key>', 'API key with the scope events:read; default ADMIN_API_KEY')
     .addHelpText('after', '\nExample:\n  postern tail --status failed --since 1h --json')
-    .action(async (options: TailOptions) => (await import('./tail.ts')).tail(options))
+    .action(later(async () => (await import('./tail.ts')).tail))
   eventCommands(program)
   program
     .command('dry-run <event>')
@@ -70,9 +61,7 @@ export function webhookCommands(program: Command): void {
     .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
     .option('--key <key>', 'API key with the scope webhooks:write; default ADMIN_API_KEY')
     .addHelpText('after', '\nThe event is the number that `postern tail` shows.')
-    .action(async (event: string, options: ClientOptions) =>
-      (await import('./events.ts')).dryRun(event, options),
-    )
+    .action(later(async () => (await import('./events.ts')).dryRun))
   program
     .command('replay')
     .addArgument(new Argument('[what]').choices(['deliveries', 'events']))
@@ -97,9 +86,7 @@ export function webhookCommands(program: Command): void {
       'after',
       '\nExample:\n  postern replay events --to http://localhost:3000 --from https://gate.example.com --key pk_… --since 2026-11-01\n\nWith --to each event is signed again with the secret of the local source of the same name. An event that the local service\nhas already is not processed a second time.',
     )
-    .action(async (what: 'deliveries' | 'events' | undefined, options: ReplayOptions) =>
-      (await import('./replay.ts')).replay(what, options),
-    )
+    .action(later(async () => (await import('./replay.ts')).replay))
 }
 
 function eventCommands(program: Command): void {
@@ -112,14 +99,12 @@ function eventCommands(program: Command): void {
     .option('--status <status>', 'only events with this status, such as scheduled')
     .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
     .option('--key <key>', 'API key with the scope events:read; default ADMIN_API_KEY')
-    .action(async (options: ListEventsOptions) => (await import('./events.ts')).listEvents(options))
+    .action(later(async () => (await import('./events.ts')).listEvents))
   events
     .command('cancel <event>')
     .description('cancel a scheduled event')
     .option('--url <url>', 'URL of the service; default BASE_URL, or PORT on this machine')
     .option('--key <key>', 'API key with the scope events:write; default ADMIN_API_KEY')
     .addHelpText('after', '\nThe event is the number that `postern events list --status scheduled` shows.')
-    .action(async (event: string, options: ClientOptions) =>
-      (await import('./events.ts')).cancelEvent(event, options),
-    )
+    .action(later(async () => (await import('./events.ts')).cancelEvent))
 }
