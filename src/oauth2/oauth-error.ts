@@ -31,7 +31,7 @@ export class OAuthError extends Error {
   ) {
     super(description)
     this.error = error
-    this.status = more.status ?? 400
+    this.status = more.status ?? (error === 'invalid_client' ? 401 : 400)
     this.challenge = more.challenge
   }
 }
@@ -63,17 +63,10 @@ export const clientCall = <B extends TSchema, A extends TSchema>(summary: string
 })
 
 /**
- * An error that the client gets at its redirect URI (RFC 6749, section 4.1.2.1; OpenID Connect Core, section 3.1.2.6).
- * The description is for developers.
+ * An error that the client gets at its redirect URI (RFC 6749, section 4.1.2.1; OpenID Connect Core, section 3.1.2.6), or as the answer
+ * when it sends such parameters itself. The description is for developers.
  */
-export class AuthorizationError extends Error {
-  readonly error: string
-
-  constructor(error: string, description: string) {
-    super(description)
-    this.error = error
-  }
-}
+export class AuthorizationError extends OAuthError {}
 
 /** A request that waited here is over. Its page leads back to the app, unless the app registered itself: nobody has checked it. */
 export class RequestOver extends Problem {

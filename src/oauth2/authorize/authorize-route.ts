@@ -2,18 +2,18 @@ import type { OAuth2Services } from '../services.ts'
 import { acceptRawForms, oauthParameters, rawQuery, withQuery } from '../../http/requests/parameters.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { pageView, rememberLocales, type PageView } from '../../http/pages/page-view.ts'
+import { pageView, rememberLocales, sendPage, type PageView } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
 import { answerWithPage, AuthorizationError, RequestOver } from '../oauth-error.ts'
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
-import { isOwnRequestUri, type Parameters, type StoredRequest } from './authorization-requests.ts'
-import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
+import { isOwnRequestUri } from './authorization-requests.ts'
+import type { Wanted } from './decision.ts'
+import { code, escapeHtml, narrowPage, refreshPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
@@ -43,165 +43,111 @@ export async function authorizeRoutes(app: App, parts: OAuth2Services): Promise<
       },
       errorHandler: answerWithPage,
     } as const
-    routes.get('/oauth2/authorize', { ...actsOnGet, ...options }, async (request, reply) => {
-      const browser = parts.binding.of(request, reply)
-      const { client, parameters, stored } = await loadRequest(parts, request, reply, {
-        text: rawQuery(request.url),
-        browser,
-      })
-      const address = await addressOf(parts, request, client, parameters)
-      const authorization = await decide(parts, request, reply, {
-        client,
-        parameters,
-        stored,
-        browser,
-        address,
-      })
-      if ('page' in authorization) return reply.type('text/html; charset=utf-8').send(authorization.page)
-      if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
-      return respond(parts, request, reply, { client, address, answer: authorization.answer })
-    })
+    routes.get('/oauth2/authorize', { ...actsOnGet, ...options }, async (request, reply) =>
+      handle(parts, reply, rawQuery(request.url), async (loaded) => {
+        const { client, address, parameters } = loaded
+        const wanted = parseRequest(client, address, parameters)
+        rememberLocales(reply, wanted.locales)
+        return parts.decision.decide(reply, { ...loaded, wanted })
+      }),
+    )
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
-    routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) => {
-      const { client, parameters } = await loadRequest(parts, request, reply, {
-        text: request.body ?? '',
-        browser: parts.binding.of(request, reply),
-      })
-      const address = await addressOf(parts, request, client, parameters)
-      const fault = await faultOf(parts, request, { client, address, parameters })
-      if (fault) return respond(parts, request, reply, { client, address, answer: fault })
-      const requestUri = await parts.requests.store('parked', client, parameters)
-      return reply.redirect(authorizePath(routes.basePath, client.id, requestUri), 303)
-    })
+    routes.post<{ Body: string }>('/oauth2/authorize', options, async (request, reply) =>
+      handle(parts, reply, request.body ?? '', async ({ client, address, parameters }) => {
+        parseRequest(client, address, parameters)
+        const requestUri = await parts.requests.store('parked', client, parameters)
+        return { redirect: authorizePath(routes.basePath, client.id, requestUri) }
+      }),
+    )
   })
 }
 
-interface LoadedRequest {
-  client: Client
-  parameters: Parameters
-  /** If the request came by reference. */
-  stored: StoredRequest | undefined
+/** A request whose parameters beside the client and the return address are not validated yet. */
+type LoadedRequest = Omit<Wanted, 'wanted'> & { address: ReturnAddress }
+
+/** Answers a request as `decide` says. Errors for the app are audited, unless they only say that a page is needed. */
+async function handle(
+  parts: OAuth2Services,
+  reply: FastifyReply,
+  text: string,
+  decide: (loaded: LoadedRequest) => Promise<Authorization>,
+): Promise<FastifyReply> {
+  const loaded = await loadRequest(parts, reply, text)
+  const { client, address } = loaded
+  const authorization = await decide(loaded).catch(async (error: unknown): Promise<Authorization> => {
+    if (!(error instanceof AuthorizationError)) throw error
+    const { error: code, message } = error
+    if (!expected.has(code))
+      await parts.noteRefusal(reply.request, { action: 'app.refused', code, target: `app:${client.id}` })
+    return { answer: { error: code, error_description: message } }
+  })
+  if ('page' in authorization) return sendPage(reply, authorization.page)
+  if ('redirect' in authorization) return reply.redirect(authorization.redirect, 303)
+  return respond(parts, reply, { client, address, answer: authorization.answer })
 }
 
 /**
  * The client and the parameters of a request. Those of a stored request replace all others (RFC 9126, section 4).
  * @throws Problem `invalid-parameter`: nothing is sent to a redirect URI that is not known to be of the client
  */
-async function loadRequest(
-  parts: OAuth2Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { text, browser }: { text: string; browser: BoundBrowser },
-): Promise<LoadedRequest> {
+async function loadRequest(parts: OAuth2Services, reply: FastifyReply, text: string): Promise<LoadedRequest> {
+  const { request } = reply
+  const browser = parts.binding.of(request, reply)
   const parameters = oauthParameters(text)
-  const [clientId = '', ...otherIds] = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
-  try {
-    if (otherIds.length === 0) await parts.clients.load(request, reply, clientId)
-  } catch (error) {
-    if (error instanceof ClientDocumentFault)
-      throw await refuse(parts, request, undefined, 'client_id', error.message)
-    throw error
-  }
-  const client = otherIds.length === 0 ? await parts.clients.find(clientId) : undefined
+  const ids = parameters.filter(([name]) => name === 'client_id').map(([, id]) => id)
+  const clientId = ids.length === 1 ? ids[0]! : ''
+  const client = await parts.clients.load(request, reply, clientId).catch(async (error: unknown) => {
+    if (!(error instanceof ClientDocumentFault)) throw error
+    throw await refuse(parts, request, undefined, 'client_id', error.message)
+  })
   if (!client)
     throw await refuse(parts, request, undefined, 'client_id', 'No app with this ID is registered.')
   const requestUri = parameters.find(([name]) => name === 'request_uri')?.[1]
   // The redirect URI gets the error for any other `request_uri` (see parseRequest).
-  if (!requestUri || !isOwnRequestUri(requestUri)) return { client, parameters, stored: undefined }
-  const stored = await parts.requests.read(requestUri, client.id, browser)
-  if (!stored) {
+  const isStored = requestUri !== undefined && isOwnRequestUri(requestUri)
+  const stored = isStored ? await parts.requests.read(requestUri, client.id, browser) : undefined
+  if (isStored && !stored) {
     const detail = 'The request took too long, was finished already, or was started in another browser.'
     await refuse(parts, request, client, 'request_uri', detail)
     throw new RequestOver(detail, client)
   }
-  return { client, parameters: stored.parameters, stored }
-}
-
-async function addressOf(
-  parts: OAuth2Services,
-  request: FastifyRequest,
-  client: Client,
-  parameters: Parameters,
-): Promise<ReturnAddress> {
+  const parked = stored?.pushed === true ? undefined : stored
+  const loaded = { client, parameters: stored?.parameters ?? parameters, parked, browser }
   try {
-    return returnAddress(client, parameters)
+    return { ...loaded, askedAt: stored?.createdAt, address: returnAddress(client, loaded.parameters) }
   } catch (error) {
-    if (error instanceof Problem)
-      throw await refuse(parts, request, client, error.extras.parameter!, error.extras.detail!)
-    throw error
+    if (!(error instanceof Problem)) throw error
+    throw await refuse(parts, request, client, error.extras.parameter!, error.extras.detail!)
   }
 }
 
-async function decide(
-  parts: OAuth2Services,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  {
-    client,
-    parameters,
-    stored,
-    browser,
-    address,
-  }: LoadedRequest & { browser: BoundBrowser; address: ReturnAddress },
-): Promise<Authorization> {
-  try {
-    const wanted = parseRequest(client, address, parameters)
-    rememberLocales(reply, wanted.locales)
-    return await parts.decision.decide(reply, { client, wanted, parameters, stored, browser })
-  } catch (error) {
-    return { answer: await errorAnswer(parts, request, client, error) }
-  }
-}
-
-/** The fault of a request, before any of it is stored. */
-async function faultOf(
-  parts: OAuth2Services,
-  request: FastifyRequest,
-  { client, address, parameters }: Omit<LoadedRequest, 'stored'> & { address: ReturnAddress },
-): Promise<Answer | undefined> {
-  try {
-    parseRequest(client, address, parameters)
-    return undefined
-  } catch (error) {
-    return errorAnswer(parts, request, client, error)
-  }
-}
-
-/** The answer for the app, if the error is for it. Refusals are audited. */
-async function errorAnswer(
-  { noteRefusal }: OAuth2Services,
-  request: FastifyRequest,
-  client: Client,
-  error: unknown,
-): Promise<Answer> {
-  if (!(error instanceof AuthorizationError)) throw error
-  const { error: code, message } = error
-  if (!expected.has(code))
-    await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
-  return { error: code, error_description: message }
-}
-
-/** Sends the answer to the redirect URI, an error only if that is trusted: for a code, the person has allowed the app. */
-async function respond(
-  { consents, decision, baseUrl }: OAuth2Services,
-  request: FastifyRequest,
+/**
+ * Sends the answer to the redirect URI, an error only if that is trusted: for a code, the person has allowed the app.
+ * @param isAfterForm whether the form of a page led here
+ */
+export async function respond(
+  { consents, sessions, sessionCookie, baseUrl }: OAuth2Services,
   reply: FastifyReply,
   { client, address, answer }: { client: Client; address: ReturnAddress; answer: Answer },
+  isAfterForm = false,
 ): Promise<FastifyReply> {
   const { redirectUri, responseMode } = address
   const parameters = answerParameters(address, answer, baseUrl())
   const isTrusted =
-    answer.code !== undefined || (await consents.trusts(client, (await decision.sessionOf(request))?.userId))
-  if (isTrusted && responseMode === 'query') return reply.redirect(withQuery(redirectUri, parameters), 303)
+    answer.code !== undefined ||
+    (await consents.trusts(client, (await sessions.find(sessionCookie.read(reply.request)))?.userId))
+  if (isTrusted && responseMode === 'query') {
+    const url = withQuery(redirectUri, parameters)
+    if (!isAfterForm) return reply.redirect(url, 303)
+    // Browsers apply the form-action policy of the page to redirects after its form, and it does not list the app. A page with a Refresh
+    // header starts a new navigation.
+    return sendPage(reply.header('refresh', `0;url=${url}`), refreshPage(pageView(reply), client.name, url))
+  }
   const view = pageView(reply)
-  return reply
-    .header('content-security-policy', formPostPolicy)
-    .type('text/html; charset=utf-8')
-    .send(
-      isTrusted
-        ? formPostPage(view, redirectUri, parameters)
-        : askToContinuePage(view, client.name, address, parameters),
-    )
+  const page = isTrusted
+    ? formPostPage(view, redirectUri, parameters)
+    : askToContinuePage(view, client.name, address, parameters)
+  return sendPage(reply.header('content-security-policy', formPostPolicy), page)
 }
 
 /** Audits a request that gets no answer at its redirect URI. */
@@ -234,27 +180,15 @@ export function authorizePath(basePath: string, clientId: string, requestUri: st
 export type Authorization = { answer: Answer } | { redirect: string } | { page: string }
 
 /** The answer with the app's state and this service as the issuer (RFC 6749, section 4.1.2; RFC 9207). */
-export function answerParameters(
-  { state }: ReturnAddress,
-  answer: Answer,
-  issuer: string,
-): [string, string][] {
-  return [
-    ...Object.entries(answer),
-    ...(state === null ? [] : [['state', state] as const]),
-    ['iss', issuer],
-  ].map(([name, value]) => [name, value])
+export function answerParameters({ state }: ReturnAddress, answer: Answer, issuer: string) {
+  return Object.entries({ ...answer, ...(state !== null && { state }), iss: issuer })
 }
 
 /**
  * The page that posts the answer to the redirect URI (OAuth 2.0 Form Post Response Mode). Its script submits the form; without
  * scripts there is a button.
  */
-export function formPostPage(
-  view: PageView,
-  redirectUri: string,
-  parameters: readonly [string, string][],
-): string {
+function formPostPage(view: PageView, redirectUri: string, parameters: readonly [string, string][]): string {
   const { common } = view.words
   return narrowPage(
     view,
@@ -265,7 +199,7 @@ export function formPostPage(
 }
 
 /** The page for an error that the app gets only if the person wants to go there; see Consents.trusts. */
-export function askToContinuePage(
+function askToContinuePage(
   view: PageView,
   appName: string,
   { redirectUri, responseMode }: ReturnAddress,
@@ -293,5 +227,5 @@ function answerForm(redirectUri: string, parameters: readonly [string, string][]
 }
 
 /** The policy of these pages: the form goes to the app, which may redirect further. */
-export const formPostPolicy =
+const formPostPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"

@@ -21,7 +21,10 @@ export interface Wanted {
   client: Client
   wanted: AuthorizationRequest
   parameters: Parameters
-  stored: StoredRequest | undefined
+  /** The request that waited here. */
+  parked: StoredRequest | undefined
+  /** When it was stored, also if the client pushed it; `undefined` for one that has just arrived. */
+  askedAt: number | undefined
   /** Which a parked request is bound to. */
   browser: BoundBrowser
 }
@@ -43,19 +46,24 @@ export class Decision {
   /** @throws AuthorizationError for the app */
   async decide(reply: FastifyReply, asked: Wanted): Promise<Authorization> {
     const { request } = reply
-    const { clock } = this.#parts
-    const { wanted, stored } = asked
-    const found = await this.sessionOf(request)
-    if (stored && stored.outcome !== null) return { answer: await this.#repeat(found, asked, stored) }
+    const { clock, sessions, sessionCookie } = this.#parts
+    const { wanted, parked, client } = asked
+    const found = await sessions.find(sessionCookie.read(request))
+    // The person decided about it moments ago.
+    if (parked?.outcome === 'denied') return { answer: denial }
+    if (parked?.outcome === 'allowed') {
+      if (!found) throw over(client)
+      return { answer: { code: await this.#sameCode(found, client, parked) } }
+    }
     const session = (await this.#isForAnother(found, wanted)) ? undefined : found
     const now = clock.now()
-    const askedAt = stored?.createdAt ?? now
+    const { askedAt = now } = asked
     if (found && !session && found.createdAt >= askedAt)
       throw new AuthorizationError(
         'login_required',
         'the signed-in user is not the one that the app requested',
       )
-    const accepts = asked.client.reauthenticationProof
+    const accepts = client.reauthenticationProof
     const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
     // Asking again would not help, and a code would claim that the user was authenticated (OpenID Connect Core, section 3.1.2.1).
     if (needs?.unproven)
@@ -85,9 +93,9 @@ export class Decision {
     asked: Wanted,
     also?: (tx: Tx) => Promise<void>,
   ): Promise<string> {
-    const { client, wanted, stored } = asked
-    const { database, codes, audit } = this.#parts
-    if (isParked(asked) && stored?.outcome === 'allowed') return this.#sameCode(session, asked)
+    const { client, wanted, parked } = asked
+    const { database, codes, audit, requests } = this.#parts
+    if (parked?.outcome === 'allowed') return this.#sameCode(session, client, parked)
     const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
     const { redirectUri, challenge, scope, resource, nonce } = wanted
     const claims = claimsToStore(wanted.claims, wanted.acrValues, session)
@@ -95,64 +103,46 @@ export class Decision {
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
     const userAgent = request.headers['user-agent']
     const user = { userId, provider, address: clientIp(request), userAgent, authentication }
-    const { code, statement } = codes.issue(
-      grant,
-      user,
-      isParked(asked) ? this.#codeFor(session, asked) : undefined,
-    )
+    const { code, statement } = codes.issue(grant, user, parked && this.#codeFor(session, parked))
     const entry = { action: 'app.authorized', target: `app:${client.id}` } as const
     const inserts = [audit.statement({ ...originOf(request, session), ...entry }), statement]
-    if (!isParked(asked)) {
+    if (!parked) {
       await database.insertTogether(inserts)
       return code
     }
     const isFirst = await database.transaction(async (tx) => {
-      if (!(await this.#parts.requests.consume(tx, asked.stored, 'allowed'))) return false
+      if (!(await requests.consume(tx, parked, 'allowed'))) return false
       await also?.(tx)
       for (const insert of inserts) await tx.executeQuery(insert)
       return true
     })
-    return isFirst ? code : this.#sameCode(session, asked)
-  }
-
-  /** The outcome of a parked request that the person decided moments ago. */
-  async #repeat(session: Session | undefined, asked: Wanted, stored: StoredRequest): Promise<Answer> {
-    if (stored.outcome === 'denied') return denial
-    if (!session || !isParked(asked)) throw over(asked.client)
-    return { code: await this.#sameCode(session, asked) }
+    return isFirst ? code : this.#sameCode(session, client, parked)
   }
 
   /** @throws RequestOver when the app has used it, or another session got it */
-  async #sameCode(session: Session, asked: Parked): Promise<string> {
-    const code = this.#codeFor(session, asked)
-    if (!(await this.#parts.codes.isOpen(code))) throw over(asked.client)
+  async #sameCode(session: Session, client: Client, parked: StoredRequest): Promise<string> {
+    const code = this.#codeFor(session, parked)
+    if (!(await this.#parts.codes.isOpen(code))) throw over(client)
     return code
   }
 
   /** The one code of a parked request and a session. It is as unpredictable as the key, and stored as a hash only. */
-  #codeFor({ id }: Session, { stored: { requestUri } }: Parked): string {
+  #codeFor({ id }: Session, { requestUri }: StoredRequest): string {
     return this.#parts.keyring.sign(`${requestUri}\n${id}`, codePurpose).toString('base64url')
   }
 
   /** Uses up the request that a user denied. Returns the response for the app. */
-  async dismiss(request: FastifyRequest, session: Session, asked: Wanted): Promise<Answer> {
-    const { database, audit } = this.#parts
-    const entry = { action: 'app.refused', code: 'access-denied', target: `app:${asked.client.id}` } as const
-    if (asked.stored?.outcome === 'denied') return denial
+  async dismiss(request: FastifyRequest, session: Session, { client, parked }: Wanted): Promise<Answer> {
+    const { database, audit, requests } = this.#parts
+    const entry = { action: 'app.refused', code: 'access-denied', target: `app:${client.id}` } as const
+    if (parked?.outcome === 'denied') return denial
     const isFirst = await database.transaction(async (tx) => {
-      if (isParked(asked) && !(await this.#parts.requests.consume(tx, asked.stored, 'denied'))) return false
+      if (parked && !(await requests.consume(tx, parked, 'denied'))) return false
       await audit.record(tx, { ...originOf(request, session), ...entry })
       return true
     })
-    if (!isFirst) throw over(asked.client)
+    if (!isFirst) throw over(client)
     return denial
-  }
-
-  /** The live session of the browser; `undefined` without one. */
-  async sessionOf(request: FastifyRequest): Promise<Session | undefined> {
-    const { sessions, sessionCookie } = this.#parts
-    const token = sessionCookie.read(request)
-    return token === undefined ? undefined : sessions.find(token)
   }
 
   /**
@@ -186,15 +176,9 @@ export class Decision {
       throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
     if (session.impersonatorId !== null)
       throw new AuthorizationError('access_denied', 'an admin who acts for the person cannot allow apps')
+    const { client, wanted } = asked
     const requestUri = await this.#park(asked)
-    return {
-      page: await askConsent(this.#parts, reply, {
-        client: asked.client,
-        wanted: asked.wanted,
-        session,
-        requestUri,
-      }),
-    }
+    return { page: await askConsent(this.#parts, reply, { client, wanted, session, requestUri }) }
   }
 
   /** Sends the browser to the sign-in, and from there back to the parked request. */
@@ -220,13 +204,11 @@ export class Decision {
   }
 
   /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
-  async #park({ client, parameters, stored, browser }: Wanted): Promise<string> {
-    if (stored && !stored.pushed) return stored.requestUri
+  async #park({ client, parameters, parked, browser }: Wanted): Promise<string> {
+    if (parked) return parked.requestUri
     return this.#parts.requests.store('parked', client, parameters, browser.bind())
   }
 }
-
-type Parked = Wanted & { stored: StoredRequest }
 
 /** The response to an app that the user denied. */
 const denial = { error: 'access_denied', error_description: 'the person did not allow this' } as const
@@ -234,11 +216,6 @@ const codePurpose = 'code of a parked request'
 
 function over(client: Client): RequestOver {
   return new RequestOver('The request was finished already.', client)
-}
-
-/** Whether a request waited here. A pushed one was used up when it was read. */
-function isParked(asked: Wanted): asked is Parked {
-  return asked.stored !== undefined && !asked.stored.pushed
 }
 
 function originOf(

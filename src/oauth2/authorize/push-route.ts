@@ -2,12 +2,11 @@ import type { OAuth2Services } from '../services.ts'
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import { Problem } from '../../errors.ts'
-import type { Client } from '../clients/client.ts'
-import { answerOAuthError, AuthorizationError, OAuthError, oauthErrors } from '../oauth-error.ts'
+import { answerOAuthError, AuthorizationError, oauthErrors } from '../oauth-error.ts'
 import { parseRequest, returnAddress } from './request-parameters.ts'
 import { acceptRawForms, oauthParameters, readOAuthParameters } from '../../http/requests/parameters.ts'
 import { allowClientOrigins, browserCall } from '../token/token-call.ts'
-import { type Parameters, pushedLifetime } from './authorization-requests.ts'
+import { pushedLifetime } from './authorization-requests.ts'
 
 /** Parameters that authenticate the client, and are not part of the request. */
 const ofAuthentication = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])
@@ -44,10 +43,12 @@ export async function pushRoute(
         const { values } = readOAuthParameters(text)
         const client = await authentication.authenticate(request, reply, values)
         const parameters = oauthParameters(text).filter(([name]) => !ofAuthentication.has(name))
-        const fault = faultOf(client, parameters)
-        if (fault) {
-          const { code, error } = fault
-          await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
+        try {
+          parseRequest(client, returnAddress(client, parameters), parameters)
+        } catch (error) {
+          const code = error instanceof AuthorizationError ? error.error : 'invalid-redirect-uri'
+          if (error instanceof AuthorizationError || error instanceof Problem)
+            await noteRefusal(request, { action: 'app.refused', code, target: `app:${client.id}` })
           throw error
         }
         const requestUri = await requests.store('pushed', client, parameters)
@@ -55,21 +56,4 @@ export async function pushRoute(
       },
     )
   })
-}
-
-/** Why a client may not make this request, with a code for the audit log. */
-function faultOf(client: Client, parameters: Parameters): { code: string; error: OAuthError } | undefined {
-  try {
-    parseRequest(client, returnAddress(client, parameters), parameters)
-    return undefined
-  } catch (error) {
-    if (error instanceof AuthorizationError)
-      return { code: error.error, error: new OAuthError(error.error, error.message) }
-    if (error instanceof Problem)
-      return {
-        code: 'invalid-redirect-uri',
-        error: new OAuthError('invalid_request', error.extras.detail!),
-      }
-    throw error
-  }
 }

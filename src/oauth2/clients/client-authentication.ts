@@ -47,8 +47,7 @@ export class ClientAuthentication {
     const { authorization } = request.headers
     try {
       const credentials = await this.#credentialsOf(authorization, parameters)
-      await this.#load(request, reply, credentials.clientId)
-      return await this.#check(credentials)
+      return await this.#check(credentials, await this.#load(request, reply, credentials.clientId))
     } catch (error) {
       return this.refuse(request, reply, error)
     }
@@ -69,25 +68,22 @@ export class ClientAuthentication {
     throw error
   }
 
-  /** Fetches the document of the client, if it has one. */
-  async #load(request: Call, reply: Reply, clientId: string): Promise<void> {
+  async #load(request: Call, reply: Reply, clientId: string): Promise<Client | undefined> {
     try {
-      await this.#parts.clients.load(request, reply, clientId)
+      return await this.#parts.clients.load(request, reply, clientId)
     } catch (error) {
       if (!(error instanceof ClientDocumentFault)) throw error
-      throw new RefusedClient('invalid-document', undefined, 'invalid_client', error.message, { status: 401 })
+      throw new RefusedClient('invalid-document', undefined, 'invalid_client', error.message)
     }
   }
 
-  async #check(credentials: Credentials): Promise<Client> {
+  async #check(credentials: Credentials, client: Client | undefined): Promise<Client> {
     const { clientId, method } = credentials
     const inHeader = method === 'client_secret_basic' || (method === 'none' && credentials.inHeader)
     const refuse = (code: string, why: string): RefusedClient =>
       new RefusedClient(code, clientId, 'invalid_client', why, {
-        status: 401,
         challenge: inHeader ? challenge : undefined,
       })
-    const client = await this.#parts.clients.find(clientId)
     if (!client) throw refuse('unknown-client', 'no app of this id is registered')
     if (isPublic(client)) {
       if (method === 'none') return client
@@ -131,9 +127,6 @@ export class ClientAuthentication {
           clientId,
           'invalid_client',
           'the assertion is malformed',
-          {
-            status: 401,
-          },
         )
       return { method: 'private_key_jwt', clientId: signer, assertion }
     }
@@ -157,7 +150,7 @@ function basicCredentials(authorization: string): { clientId: string; secrets: r
       undefined,
       'invalid_client',
       'the Authorization header is malformed',
-      { status: 401, challenge },
+      { challenge },
     )
   const secret = pair.slice(colon + 1)
   return { clientId: formDecoded(pair.slice(0, colon)), secrets: [formDecoded(secret), secret] }

@@ -53,11 +53,12 @@ export class Clients {
   }
 
   /**
-   * Must be called before an app acts, with the id that it names: fetches the app's document, if it has one.
+   * The app of an id that acts now: fetches its document, if it has one.
    * @throws ClientDocumentFault; Problem `client-document-unavailable`, `too-many-requests`
    */
-  async load(request: FastifyRequest, reply: FastifyReply, id: string): Promise<void> {
+  async load(request: FastifyRequest, reply: FastifyReply, id: string): Promise<Client | undefined> {
     if (!this.#declared.has(id)) await this.documents?.load(request, reply, id)
+    return this.find(id)
   }
 
   /** The clients of the configuration module. */

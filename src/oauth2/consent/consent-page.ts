@@ -21,7 +21,7 @@ interface ConsentPage {
   resource: string | null
   /** The name or the e-mail address of the signed-in user. */
   signedInAs: string
-  /** The fields of the form that name the request; see formFields. */
+  /** The fields of the form that name the request. */
   fields: Readonly<Record<string, string>>
 }
 
@@ -104,36 +104,6 @@ function describeScope(scope: string): string | undefined {
 const purpose = 'consent'
 const macLength = 18
 
-/** What a consent form is about. */
-interface ConsentRequest {
-  sessionId: string
-  clientId: string
-  requestUri: string
-  /** Separated by spaces. */
-  scope: string
-  /** The APIs, separated by spaces. */
-  resource: string | null
-}
-
-/**
- * The hidden fields of a consent form. They bind it to its session and its request: a form that was made for another session, or that
- * listed other scopes or APIs, is rejected.
- */
-function formFields(keyring: Keyring, request: ConsentRequest): Record<string, string> {
-  const proof = keyring.sign(message(request), purpose).subarray(0, macLength).toString('base64url')
-  return { client_id: request.clientId, request_uri: request.requestUri, proof }
-}
-
-/** Whether a form with this proof was made for the request. */
-export function isFormOf(keyring: Keyring, request: ConsentRequest, proof: string): boolean {
-  return keyring.verify(message(request), Buffer.from(proof, 'base64url'), purpose)
-}
-
-/** JSON, so that the parts cannot run into each other. */
-function message({ sessionId, clientId, requestUri, scope, resource }: ConsentRequest): string {
-  return JSON.stringify([sessionId, clientId, requestUri, scope, resource])
-}
-
 /** What a person is asked to allow. */
 interface ConsentQuestion {
   client: Client
@@ -143,21 +113,40 @@ interface ConsentQuestion {
   requestUri: string
 }
 
+/**
+ * Binds a consent form to its session and its request: a form that was made for another session, or that listed other scopes or APIs, is
+ * rejected. JSON, so that the parts cannot run into each other.
+ */
+function bound({ session, client, requestUri, wanted }: ConsentQuestion): string {
+  return JSON.stringify([session.id, client.id, requestUri, wanted.scopeToAllow, wanted.resource])
+}
+
+/** Whether a form with this proof asked the question. */
+export function isFormOf(keyring: Keyring, question: ConsentQuestion, proof: string): boolean {
+  return keyring.verify(bound(question), Buffer.from(proof, 'base64url'), purpose)
+}
+
 /** Asks a person whether an app may have what it asks for. */
 export async function askConsent(
-  { keyring, users, database }: OAuth2Basis,
+  parts: OAuth2Basis,
   reply: FastifyReply,
-  { client, wanted, session, requestUri }: ConsentQuestion,
+  question: ConsentQuestion,
 ): Promise<string> {
-  const user = await users.find(database.reader, session.userId)
-  const { redirectUri, scopeToAllow: scope, resource } = wanted
+  const { client, wanted, session, requestUri } = question
+  const proof = parts.keyring.sign(bound(question), purpose).subarray(0, macLength).toString('base64url')
   return consentPage({
     view: pageView(reply),
     client,
-    redirectUri,
-    scope,
-    resource,
-    signedInAs: user?.name ?? user?.email ?? session.userId,
-    fields: formFields(keyring, { sessionId: session.id, clientId: client.id, requestUri, scope, resource }),
+    redirectUri: wanted.redirectUri,
+    scope: wanted.scopeToAllow,
+    resource: wanted.resource,
+    signedInAs: await personOf(parts, session),
+    fields: { client_id: client.id, request_uri: requestUri, proof },
   })
+}
+
+/** How pages name the person of a session. */
+export async function personOf({ users, database }: OAuth2Basis, { userId }: Session): Promise<string> {
+  const user = await users.find(database.reader, userId)
+  return user?.name ?? user?.email ?? userId
 }

@@ -1,5 +1,5 @@
 import type { OAuth2Services } from '../services.ts'
-import { AuthorizationError, clientCall, OAuthError } from '../oauth-error.ts'
+import { clientCall, OAuthError } from '../oauth-error.ts'
 import { resourceOf, scopeOf } from '../authorize/request-parameters.ts'
 import { clientCredentials } from '../token/token-call.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -26,7 +26,7 @@ import { describeDevice } from '../../accounts/sessions/devices.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
-import { hiddenFields, rightsList } from '../consent/consent-page.ts'
+import { hiddenFields, personOf, rightsList } from '../consent/consent-page.ts'
 
 /** Calls of one address, and codes that one session may try, in a minute. All processes count them together. */
 const rateLimit = { max: 30, sharedByProcesses: true } as const
@@ -140,15 +140,14 @@ async function look(
 }
 
 async function ask(
-  { users, database }: OAuth2Services,
+  parts: OAuth2Services,
   reply: FastifyReply,
   { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
 ): Promise<string> {
-  const user = await users.find(database.reader, session.userId)
   return devicePage({
     ...found,
     view: pageView(reply),
-    signedInAs: user?.name ?? user?.email ?? session.userId,
+    signedInAs: await personOf(parts, session),
     address: clientIp(reply.request),
     notCompared,
   })
@@ -297,8 +296,12 @@ export async function deviceAuthorizationRoute(
         const client = await authentication.authenticate(request, reply, body)
         if (!client.deviceGrant)
           throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
-        const wanted = { clientId: client.id, ...grantable(client, body), origin: auditOrigin(request) }
-        const { deviceCode, userCode } = await deviceCodes.start(wanted)
+        const { deviceCode, userCode } = await deviceCodes.start({
+          clientId: client.id,
+          scope: scopeOf(client, body.scope),
+          resource: resourceOf(client, body.resource?.split(' ') ?? []),
+          origin: auditOrigin(request),
+        })
         const shown = displayUserCode(userCode)
         const page = `${baseUrl().replace(/(?<!\/)\/+$/, '')}/device`
         return {
@@ -312,17 +315,4 @@ export async function deviceAuthorizationRoute(
       },
     )
   })
-}
-
-/** @throws OAuthError `invalid_scope`, `invalid_target` */
-function grantable(client: Client, { scope, resource }: { scope?: string; resource?: string }) {
-  try {
-    return {
-      scope: scopeOf(client, scope),
-      resource: resourceOf(client, resource?.split(' ') ?? []),
-    }
-  } catch (error) {
-    if (error instanceof AuthorizationError) throw new OAuthError(error.error, error.message)
-    throw error
-  }
 }

@@ -95,9 +95,7 @@ function describe(client: Client, known: KnownToken, issuer: string): Static<typ
 }
 
 function publicClient({ id }: Client): RefusedClient {
-  return new RefusedClient('public-client', id, 'invalid_client', 'only a confidential app may ask', {
-    status: 401,
-  })
+  return new RefusedClient('public-client', id, 'invalid_client', 'only a confidential app may ask')
 }
 
 /** A token that this service issued: whom it belongs to, and whether it is valid now. */
