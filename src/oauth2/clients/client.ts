@@ -65,6 +65,11 @@ export function isPublic({ confidential }: Client): boolean {
   return !confidential
 }
 
+/** Milliseconds from a sign-in to the end of its refresh tokens at most; `undefined` for the default. */
+export function refreshLifetime({ refreshTokenLifetime: seconds }: Client): number | undefined {
+  return seconds && seconds * 1000
+}
+
 /** The APIs of a client's tokens when it asks for none; empty for this service. */
 export function defaultApisOf({ audience }: Pick<Client, 'audience'>): string[] {
   return [audience ?? []].flat()

@@ -5,7 +5,7 @@ import { storableUserAgent } from '../../accounts/sessions/devices.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
-import type { Client } from '../clients/client.ts'
+import { type Client, refreshLifetime } from '../clients/client.ts'
 import { randomInt } from 'node:crypto'
 import type { OAuth2Basis } from '../services.ts'
 
@@ -25,12 +25,6 @@ interface DeviceRequest {
   /** The device. */
   origin: AuditOrigin
 }
-
-/** A request that waits for its user. */
-export type PendingDevice = Pick<
-  DeviceCodesTable,
-  'device_code_hash' | 'client_id' | 'scope' | 'resource' | 'address' | 'user_agent'
->
 
 /** What a poll of a device gives. `unknown`: also for a code of another client, and for a used one. */
 export type Poll =
@@ -81,36 +75,21 @@ export class DeviceCodes {
     return { deviceCode, userCode }
   }
 
-  /** The request of a code that a person typed; `undefined` when it is unknown, decided or expired. */
-  async find(userCode: string): Promise<PendingDevice | undefined> {
+  /** The request of a code that a person typed; `undefined` when it is unknown or expired. */
+  async find(userCode: string): Promise<DeviceCodesTable | undefined> {
     const { database, clock, keyring } = this.#parts
     return database.reader
       .selectFrom('device_codes')
-      .select(['device_code_hash', 'client_id', 'scope', 'resource', 'address', 'user_agent'])
+      .selectAll()
       .where('user_code_hash', 'in', keyring.derived(userCode, purpose))
-      .where('status', '=', 'pending')
       .where('expires_at', '>', clock.now())
       .executeTakeFirst()
-  }
-
-  /** How a user decided about a code that has not expired, for the same form again. */
-  async decisionOf(userCode: string, userId: string): Promise<'approved' | 'denied' | undefined> {
-    const { database, clock, keyring } = this.#parts
-    const row = await database.reader
-      .selectFrom('device_codes')
-      .select('status')
-      .where('user_code_hash', 'in', keyring.derived(userCode, purpose))
-      .where('user_id', '=', userId)
-      .where('expires_at', '>', clock.now())
-      .executeTakeFirst()
-    if (!row) return undefined
-    return row.status === 'denied' ? 'denied' : 'approved'
   }
 
   /** Approves or denies a request for the user of a session. False when it was decided before or has expired. */
   async decide(
     tx: Tx,
-    { device_code_hash: hash }: PendingDevice,
+    { device_code_hash: hash }: DeviceCodesTable,
     session: Session,
     status: 'approved' | 'denied',
   ): Promise<boolean> {
@@ -181,20 +160,27 @@ export class DeviceCodes {
     if (!used || userId === null || provider === null || at === null || (await users.isBlocked(tx, userId)))
       return { state: 'unknown', userId: userId ?? undefined }
     const { scope, resource, address, user_agent: userAgent, acr, amr } = row
-    const granted = { familyId: refreshTokens.newFamilyId(), userId, clientId: client.id, scope, resource }
-    const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
+    const signIn = { userId, provider, scope, resource, address, userAgent }
     const created = await refreshTokens.createFamily(tx, {
-      ...granted,
+      ...signIn,
+      familyId: refreshTokens.newFamilyId(),
+      clientId: client.id,
       // It does not end with the browser in which the person approved it.
       sessionId: null,
-      provider,
-      address,
-      userAgent,
-      lifetime,
+      lifetime: refreshLifetime(client),
       authentication: { at, proof, acr, amr },
     })
     return { state: 'approved', ...created }
   }
+}
+
+/** How a user decided about a request, for the same form again. */
+export function decisionOf(
+  device: DeviceCodesTable | undefined,
+  userId: string,
+): 'approved' | 'denied' | undefined {
+  if (device?.user_id !== userId) return undefined
+  return device.status === 'denied' ? 'denied' : 'approved'
 }
 
 /** No vowels, so that no words arise, and none of the letters and digits that look alike (RFC 8628, section 6.1). */

@@ -15,13 +15,8 @@ import { ofPages } from '../../http/responses/response-headers.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Client } from '../clients/client.ts'
-import {
-  codeLifetime,
-  displayUserCode,
-  type PendingDevice,
-  pollInterval,
-  readUserCode,
-} from './device-codes.ts'
+import { codeLifetime, decisionOf, displayUserCode, pollInterval, readUserCode } from './device-codes.ts'
+import type { DeviceCodesTable } from '../../storage/tables.ts'
 import { describeDevice } from '../../accounts/sessions/devices.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
@@ -43,7 +38,7 @@ const Form = closedObject({
 /** A request that waits, and its app. */
 interface Found {
   userCode: string
-  device: PendingDevice
+  device: DeviceCodesTable
   client: Client
 }
 
@@ -109,8 +104,9 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
       const wanted = decision === 'allow' ? 'approved' : 'denied'
       const isDecided = await decide(parts, request, { session, found, allowed: decision === 'allow' })
       // A form that is sent twice gets the decision of the first one.
-      const { userCode } = found
-      const outcome = isDecided ? wanted : await parts.deviceCodes.decisionOf(userCode, session.userId)
+      const outcome = isDecided
+        ? wanted
+        : decisionOf(await parts.deviceCodes.find(found.userCode), session.userId)
       return sendPage(reply, endPage(reply, outcome))
     },
   )
@@ -130,9 +126,10 @@ async function look(
   const userCode = readUserCode(typed)
   const device = userCode === undefined ? undefined : await deviceCodes.find(userCode)
   const client = device && (await clients.find(device.client_id))
-  if (userCode !== undefined && device && client?.deviceGrant) return { userCode, device, client }
+  if (userCode !== undefined && device?.status === 'pending' && client?.deviceGrant)
+    return { userCode, device, client }
   const { userId, id, role } = session
-  const decided = userCode === undefined ? undefined : await deviceCodes.decisionOf(userCode, userId)
+  const decided = decisionOf(device, userId)
   if (decided !== undefined) return decided
   const principal = { kind: 'session', role, userId, sessionId: id } as const
   await noteRefusal(request, { action: 'device.refused', code: 'unknown-code', userId }, principal)
@@ -203,7 +200,7 @@ function codePage(view: PageView, isUnknown = false): string {
 interface DevicePage {
   view: PageView
   client: Pick<Client, 'name'>
-  device: PendingDevice
+  device: DeviceCodesTable
   userCode: string
   signedInAs: string
   /** The address of this browser. */

@@ -8,7 +8,7 @@ import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { AuthorizationCodesTable } from '../../storage/tables.ts'
+import { type Client, refreshLifetime } from '../clients/client.ts'
 import type { OAuth2Basis } from '../services.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 
@@ -34,11 +34,9 @@ interface CodeGrant {
 
 interface AppCodeExchange {
   code: string
-  clientId: string
+  client: Client
   redirectUri: string
   verifier: string | undefined
-  /** Milliseconds from now to the end of the token family at most. */
-  lifetime: number | undefined
   /** The caller, for the audit log. */
   origin: AuditOrigin
 }
@@ -58,15 +56,16 @@ const useStatement = buildOnce((db, { hash, now, familyId, clientId }: CodeUse) 
     .where('code_hash', '=', hash)
     .where('client_id', '=', clientId)
     .where('used_at', 'is', null)
-    .returning(['client_id', 'redirect_uri', 'challenge', 'session_id', 'scope', 'resource', 'nonce'])
-    .returning(['claims', 'user_id', 'provider', 'address', 'user_agent', 'expires_at'])
-    .returning(['authenticated_at', 'authentication_proof', 'acr', 'amr'])
+    .returning(['client_id as clientId', 'redirect_uri as redirectUri', 'challenge', 'scope', 'resource'])
+    .returning(['nonce', 'claims', 'user_id as userId', 'session_id as sessionId', 'provider', 'address'])
+    .returning(['user_agent as userAgent', 'expires_at as expiresAt', 'acr', 'amr'])
+    .returning(['authenticated_at as authenticatedAt', 'authentication_proof as proof'])
     .returning((eb) =>
       eb
         .selectFrom('users')
         .select('blocked_at')
         .whereRef('users.id', '=', 'authorization_codes.user_id')
-        .as('user_blocked_at'),
+        .as('userBlockedAt'),
     ),
 )
 
@@ -129,39 +128,26 @@ export class AuthorizationCodes {
       // The end of a session locks the session before the code, too.
       const [session, used] = await Promise.all([
         lockSessionOfCode(tx, hash),
-        tx.executeQuery(useStatement(tx, { hash, now, familyId, clientId: request.clientId })),
+        tx.executeQuery(useStatement(tx, { hash, now, familyId, clientId: request.client.id })),
       ])
       const [row] = used.rows
       if (!row) return { invalidGrant: true, userId: await this.#revokeFamilyOf(tx, hash, request) }
-      const { user_id: userId, client_id: clientId, provider, address, user_agent: userAgent, acr, amr } = row
-      const isOver = row.session_id !== null && !session
-      if (isOver || row.user_blocked_at !== null || !isValid(row, request, now))
+      const { userId, authenticatedAt: at, proof, acr, amr } = row
+      const isOver = row.sessionId !== null && !session
+      if (isOver || row.userBlockedAt !== null || !isValid(row, request, now))
         return { invalidGrant: true, userId }
-      const {
-        authenticated_at: at,
-        authentication_proof: proof,
-        session_id: sessionId,
-        scope,
-        resource,
-        nonce,
-        claims,
-      } = row
-      const authentication = { at, proof: proof ?? 'asserted', acr, amr } as const
-      const granted = { familyId, userId, clientId, scope, resource, claims }
-      const { lifetime } = request
-      const origin = { sessionId, provider, address, userAgent }
       const impersonation = impersonationOf(session)
       if (impersonation && !(await sessions.isLiveById(tx, session!.id)))
         return { invalidGrant: true, userId }
       const created = await refreshTokens.createFamily(tx, {
-        ...granted,
-        ...origin,
-        authentication,
-        lifetime,
+        ...row,
+        familyId,
+        authentication: { at, proof: proof ?? 'asserted', acr, amr },
+        lifetime: refreshLifetime(request.client),
         impersonation,
       })
       accept?.(created.family)
-      return { ...created, nonce }
+      return { ...created, nonce: row.nonce }
     })
   }
 
@@ -182,14 +168,14 @@ export class AuthorizationCodes {
   async #revokeFamilyOf(
     tx: Tx,
     hash: Uint8Array,
-    { clientId, origin }: AppCodeExchange,
+    { client, origin }: AppCodeExchange,
   ): Promise<string | undefined> {
     const used = await tx
       .selectFrom('authorization_codes')
       .select(['family_id', 'user_id', 'client_id'])
       .where('code_hash', '=', hash)
       .executeTakeFirst()
-    if (used?.family_id && used.client_id === clientId)
+    if (used?.family_id && used.client_id === client.id)
       await this.#parts.tokenFamilies.revokeReused(tx, { ...used, id: used.family_id }, origin)
     return used?.user_id
   }
@@ -203,12 +189,12 @@ function impersonationOf(session: Awaited<ReturnType<typeof lockSessionOfCode>>)
 }
 
 function isValid(
-  row: Pick<AuthorizationCodesTable, 'redirect_uri' | 'challenge' | 'expires_at'>,
+  row: { redirectUri: string; challenge: string | null; expiresAt: number },
   { redirectUri, verifier }: AppCodeExchange,
   now: number,
 ): boolean {
   const verifierMatches = matchesChallenge(row.challenge, verifier)
-  return row.expires_at > now && row.redirect_uri === redirectUri && verifierMatches
+  return row.expiresAt > now && row.redirectUri === redirectUri && verifierMatches
 }
 
 /**

@@ -60,8 +60,7 @@ export function authorizationCodeGrant(codes: AuthorizationCodes): Grant {
       const isVerifier = verifier !== undefined && /^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)
       if (verifier === undefined ? isPublic(client) : !isVerifier)
         throw new OAuthError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
-      const lifetime = client.refreshTokenLifetime && client.refreshTokenLifetime * 1000
-      const request = { code, clientId: client.id, redirectUri, verifier, origin, lifetime }
+      const request = { code, client, redirectUri, verifier, origin }
       const exchanged = await codes.exchange(request, (family) => void narrowed(client, family, body))
       if ('invalidGrant' in exchanged) return exchanged
       return { ...exchanged, ...narrowed(client, exchanged.family, body) }

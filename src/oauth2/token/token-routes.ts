@@ -16,7 +16,7 @@ import {
 } from './token-call.ts'
 import { ownClaims } from './own-claims.ts'
 import type { Grant, Granted, TokenRequest } from './grants.ts'
-import type { Client } from '../clients/client.ts'
+import { type Client, refreshLifetime } from '../clients/client.ts'
 
 const Body = Type.Object({
   grant_type: optionalText('Such as authorization_code or refresh_token'),
@@ -98,7 +98,7 @@ function nativeTokenRoute(routes: App, parts: OAuth2Services): void {
           sessionId: null,
           scope: null,
           resource: null,
-          lifetime: client.refreshTokenLifetime && client.refreshTokenLifetime * 1000,
+          lifetime: refreshLifetime(client),
         }),
       )
       if (outcome.ok)
