@@ -9,7 +9,7 @@ import { ClientManagement } from './clients/client-management.ts'
 import type { Clients } from './clients/clients.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
-import { type EndSessionUrl, Onward } from './logout/end-session-request.ts'
+import type { EndSessionUrl } from './logout/end-session-request.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
 import {
   authorizationCodeGrant,
@@ -39,7 +39,7 @@ export interface OAuth2Basis extends OAuth2Parts, AccountServices {}
 export type OAuth2Services = ReturnType<typeof createServices>
 
 export function createServices(parts: OAuth2Parts) {
-  const { clients, database, clock, keyring, accounts } = parts
+  const { clients, database, clock, accounts } = parts
   const basis: OAuth2Basis = { ...accounts, ...parts }
   const { refreshTokens, signingKeys: keys } = accounts
   const { record } = accounts.audit
@@ -58,7 +58,6 @@ export function createServices(parts: OAuth2Parts) {
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
     binding: new BrowserBinding(parts.baseUrl),
     decision: new Decision({ ...basis, codes, requests, consents }),
-    onward: new Onward(keyring, clock),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([
       ['authorization_code', authorizationCodeGrant(codes)],

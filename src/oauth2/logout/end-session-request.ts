@@ -2,8 +2,6 @@ import { withQuery } from '../../http/requests/parameters.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { Client } from '../clients/client.ts'
 import { type IdTokenHint, readHint } from '../token/id-tokens.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Keyring } from '../../crypto/keyring.ts'
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import type { OAuth2Services } from '../services.ts'
@@ -88,33 +86,25 @@ export interface Next {
   asks: boolean
 }
 
+type OnwardParts = Pick<OAuth2Services, 'keyring' | 'clock'>
+
 /**
  * Carries the address of the app through the sign-out at the identity provider, as its `state`. It is signed, so that the
  * browser is sent to addresses only that this service has checked.
+ * @param next the checked address, if there is one
  */
-export class Onward {
-  readonly #keyring: Keyring
-  readonly #clock: Clock
+export function onwardState({ keyring, clock }: OnwardParts, next: Next | undefined): string {
+  const content = JSON.stringify([clock.now() + lifetime, next?.url ?? null, next?.asks ?? false])
+  const mac = keyring.sign(content, purpose).subarray(0, macLength)
+  return `${Buffer.from(content).toString('base64url')}.${mac.toString('base64url')}`
+}
 
-  constructor(keyring: Keyring, clock: Clock) {
-    this.#keyring = keyring
-    this.#clock = clock
-  }
-
-  /** @param next the checked address, if there is one */
-  state(next: Next | undefined): string {
-    const content = JSON.stringify([this.#clock.now() + lifetime, next?.url ?? null, next?.asks ?? false])
-    const mac = this.#keyring.sign(content, purpose).subarray(0, macLength)
-    return `${Buffer.from(content).toString('base64url')}.${mac.toString('base64url')}`
-  }
-
-  /** The address in a state; `undefined` if the state has none, has expired or was not made by this service. */
-  read(state: string): Next | undefined {
-    const [content = '', mac = ''] = state.split('.').map((part) => Buffer.from(part, 'base64url'))
-    if (mac.length === 0 || !this.#keyring.verify(content, Buffer.from(mac), purpose)) return undefined
-    const [until, url, asks] = JSON.parse(content.toString()) as [number, string | null, boolean]
-    return until > this.#clock.now() && url !== null ? { url, asks } : undefined
-  }
+/** The address in a state; `undefined` if the state has none, has expired or was not made by this service. */
+export function readOnward({ keyring, clock }: OnwardParts, state: string): Next | undefined {
+  const [content = '', mac = ''] = state.split('.').map((part) => Buffer.from(part, 'base64url'))
+  if (mac.length === 0 || !keyring.verify(content, Buffer.from(mac), purpose)) return undefined
+  const [until, url, asks] = JSON.parse(content.toString()) as [number, string | null, boolean]
+  return until > clock.now() && url !== null ? { url, asks } : undefined
 }
 
 /** Where a browser ends its session at a provider; `undefined` when the sign-out ends here. */
@@ -157,7 +147,7 @@ export async function endSession(
   origin: AuditOrigin,
 ): Promise<Next | undefined> {
   const { client } = wanted
-  const { sessions, audit, endSessionUrl, onward, baseUrl } = parts
+  const { sessions, audit, endSessionUrl, baseUrl } = parts
   await sessions.revoke(userId, id, (tx) =>
     audit.record(tx, {
       ...origin,
@@ -173,6 +163,6 @@ export async function endSession(
   const next = await nextOf(parts, wanted, userId)
   // The admin who acted for the user did not sign in at the user's provider.
   if (impersonatorId !== null) return next
-  const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onward.state(next) })
+  const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onwardState(parts, next) })
   return atProvider ? { url: atProvider.href, asks: false } : next
 }

@@ -18,12 +18,13 @@ import {
   type Next,
   nextOf,
   readEndSessionRequest,
+  readOnward,
   RefusedSignOut,
   returnPath,
 } from './end-session-request.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../../http/pages/html.ts'
 import { fill, sentences } from '../../http/pages/language/languages.ts'
-import { hiddenFields, hostOf } from '../consent/consent-page.ts'
+import { hiddenFields, hostOf, personOf } from '../consent/consent-page.ts'
 
 const path = '/oauth2/end-session'
 const tags = ['sign-in']
@@ -56,7 +57,6 @@ export async function endSessionRoutes(app: App, parts: OAuth2Services): Promise
 }
 
 function startRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, impersonations, sessionCookie } = parts
   routes.get(
     path,
     {
@@ -79,19 +79,7 @@ function startRoute(routes: App, parts: OAuth2Services): void {
       if (twice !== undefined)
         return refuse(parts, request, reply, new RefusedSignOut('invalid-request', `${twice} came twice.`))
       rememberLocales(reply, values.ui_locales)
-      const wanted = await read(parts, values)
-      if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
-      const session = await sessions.find(sessionCookie.read(request))
-      if (session && !(await mayEnd(parts, session, wanted)))
-        return sendPage(
-          reply,
-          await askFirst(parts, session, { wanted, query: values, view: pageView(reply) }),
-        )
-      const next = session
-        ? await endSession(parts, session, wanted, auditOrigin(request))
-        : await nextOf(parts, wanted, undefined)
-      if (session && !(await impersonations.restore(reply))) sessionCookie.clear(reply)
-      return goOn(reply, next)
+      return signOut(parts, reply, values, { isConfirmed: false, goOn })
     },
   )
 }
@@ -121,7 +109,6 @@ function formRoute(routes: App): void {
 
 /** The form of the confirmation page. */
 function confirmRoute(routes: App, parts: OAuth2Services): void {
-  const { sessions, impersonations, sessionCookie, baseUrl } = parts
   /** After a form, browsers apply `form-action` to redirects too, so the page redirects. */
   const refresh = (reply: FastifyReply, next: Next | undefined): FastifyReply => {
     if (next && !next.asks) void reply.header('refresh', `0;url=${next.url}`)
@@ -137,23 +124,14 @@ function confirmRoute(routes: App, parts: OAuth2Services): void {
         { produces: ['text/html'], body: ConfirmForm, response: { 200: page, 400: page } },
         { rateLimit, whileImpersonating: true, sends: { sometimes: ['Set-Cookie', 'Refresh', ...ofPages] } },
       ),
-      errorHandler: whenSignedOut(baseUrl, (reply) => refresh(reply, undefined)),
+      errorHandler: whenSignedOut(parts.baseUrl, (reply) => refresh(reply, undefined)),
     },
-    async (request, reply) => {
-      const wanted = await read(parts, request.body)
-      if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
-      const session = await sessions.find(sessionCookie.read(request))
-      const next = session
-        ? await endSession(parts, session, wanted, auditOrigin(request))
-        : await nextOf(parts, wanted, undefined)
-      if (!(await impersonations.restore(reply))) sessionCookie.clear(reply)
-      return refresh(reply, next)
-    },
+    async ({ body }, reply) => signOut(parts, reply, body, { isConfirmed: true, goOn: refresh }),
   )
 }
 
 /** Where browsers come back from the sign-out at their identity provider. */
-function returnRoute(routes: App, { onward }: OAuth2Services): void {
+function returnRoute(routes: App, parts: OAuth2Services): void {
   routes.get(
     returnPath,
     route(
@@ -167,7 +145,7 @@ function returnRoute(routes: App, { onward }: OAuth2Services): void {
       },
       { rateLimit, sends: { sometimes: ofPages } },
     ),
-    async ({ query: { state = '' } }, reply) => goOn(reply, onward.read(state)),
+    async ({ query: { state = '' } }, reply) => goOn(reply, readOnward(parts, state)),
   )
 }
 
@@ -177,16 +155,30 @@ function goOn(reply: FastifyReply, next: Next | undefined): FastifyReply {
     : sendPage(reply, signedOutPage(pageView(reply), next?.url))
 }
 
-async function read(
+/**
+ * Ends the session of the browser for an app, or asks first. Without a session, the browser only goes on.
+ * @param how.goOn sends it to the app, or to our own page
+ */
+async function signOut(
   parts: OAuth2Services,
+  reply: FastifyReply,
   query: EndSessionQuery,
-): Promise<EndSessionRequest | RefusedSignOut> {
-  try {
-    return await readEndSessionRequest(parts, query)
-  } catch (error) {
+  how: { isConfirmed: boolean; goOn: typeof goOn },
+): Promise<FastifyReply> {
+  const { sessions, impersonations, sessionCookie } = parts
+  const { request } = reply
+  const wanted = await readEndSessionRequest(parts, query).catch((error: unknown) => {
     if (error instanceof RefusedSignOut) return error
     throw error
-  }
+  })
+  if (wanted instanceof RefusedSignOut) return refuse(parts, request, reply, wanted)
+  const session = await sessions.find(sessionCookie.read(request))
+  if (!session) return how.goOn(reply, await nextOf(parts, wanted, undefined))
+  if (!how.isConfirmed && !(await mayEnd(parts, session, wanted)))
+    return sendPage(reply, await askFirst(parts, pageView(reply), { session, wanted, query }))
+  const next = await endSession(parts, session, wanted, auditOrigin(request))
+  if (!(await impersonations.restore(reply))) sessionCookie.clear(reply)
+  return how.goOn(reply, next)
 }
 
 async function refuse(
@@ -200,41 +192,23 @@ async function refuse(
   return sendPage(reply.code(400), refusedPage(pageView(reply), message))
 }
 
+/** The page that asks before a sign-out that an app did not prove to be its own. */
 async function askFirst(
-  { users, database }: OAuth2Services,
-  session: Session,
-  { wanted, query, view }: { wanted: EndSessionRequest; query: EndSessionQuery; view: PageView },
+  parts: OAuth2Services,
+  view: PageView,
+  { session, wanted, query }: { session: Session; wanted: EndSessionRequest; query: EndSessionQuery },
 ): Promise<string> {
   const { client, redirect } = wanted
-  const user = await users.find(database.reader, session.userId)
   const { post_logout_redirect_uri: redirectUri, state } = query
   const fields = {
     ...(client && { client_id: client.id }),
     ...(redirect !== undefined && redirectUri !== undefined && { post_logout_redirect_uri: redirectUri }),
     ...(redirect !== undefined && state !== undefined && { state }),
   }
-  const signedInAs = user?.name ?? user?.email ?? session.userId
-  return confirmPage(view, { appName: client?.name, signedInAs, fields })
-}
-
-/** Asks before a sign-out that an app did not prove to be its own. */
-function confirmPage(
-  view: PageView,
-  {
-    appName,
-    signedInAs,
-    fields,
-  }: {
-    appName: string | undefined
-    signedInAs: string
-    /** What the form sends back. */
-    fields: Readonly<Record<string, string>>
-  },
-): string {
   const { words, site } = view
   const { signOut, common } = words
-  const requestedBy = appName === undefined ? '' : fill(signOut.requestedBy, { app: strong(appName) })
-  const who = fill(common.signedInAs, { name: strong(signedInAs) })
+  const requestedBy = client ? fill(signOut.requestedBy, { app: strong(client.name) }) : ''
+  const who = fill(common.signedInAs, { name: strong(await personOf(parts, session)) })
   return narrowPage(
     view,
     signOut.title,
