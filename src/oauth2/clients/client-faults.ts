@@ -32,6 +32,11 @@ export function validateClients(clients: readonly ClientConfig[]): string[] {
 }
 
 const flags = ['admin', 'managesSessions', 'firstParty', 'clientCredentials', 'deviceGrant'] as const
+const choices: readonly (readonly [keyof ClientSettings, readonly unknown[]])[] = [
+  ['idTokenAlgorithm', signingAlgorithms],
+  ['idTokenClaims', idTokenClaims],
+  ['reauthenticationProof', reauthenticationProofs],
+]
 const uriLists = ['redirectUris', 'postLogoutRedirectUris'] as const
 /** Characters of a secret at least: 128 bits in base64url are 22. */
 const shortestSecret = 20
@@ -50,7 +55,7 @@ function idFaults(id: string, seen: ReadonlySet<string>): string[] {
 
 /** @param named the client in the message. */
 export function nameFaults(name: string | undefined, named: string): string[] {
-  const isShort = isName(name) && name!.length <= longestName && isStorableText(name!)
+  const isShort = isName(name) && name.length <= longestName && isStorableText(name)
   // Marks of direction would turn the sentences around the name on the page of consent.
   if (name === undefined || (isShort && printable(name) === name && isVisible(name))) return []
   return [`name of ${named} must be a visible text in one line of at most ${longestName} characters`]
@@ -78,54 +83,36 @@ export function settingsFaults(
   client: ClientSettings,
   { named, confidential }: { named: string; confidential: boolean },
 ): ClientFault[] {
+  const { audience, audiences, scopes, jwks } = client
   const faults: ClientFault[] = []
   const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
-  for (const flag of flags)
-    if (client[flag] !== undefined && typeof client[flag] !== 'boolean')
-      add(flag, `${flag} of ${named} must be true or false`)
-  faults.push(...nameListFaults(client, named), ...uriListFaults(client, named))
-  if (client.idTokenAlgorithm !== undefined && !signingAlgorithms.includes(client.idTokenAlgorithm))
-    add('idTokenAlgorithm', `idTokenAlgorithm of ${named} must be one of ${signingAlgorithms.join(', ')}`)
-  if (client.idTokenClaims !== undefined && !idTokenClaims.includes(client.idTokenClaims))
-    add('idTokenClaims', `idTokenClaims of ${named} must be ${idTokenClaims.join(' or ')}`)
-  const proof = client.reauthenticationProof
-  if (proof !== undefined && !reauthenticationProofs.includes(proof))
-    add(
-      'reauthenticationProof',
-      `reauthenticationProof of ${named} must be ${reauthenticationProofs.join(' or ')}`,
-    )
-  if (!isSeconds(client.accessTokenLifetime, 60, 3600))
-    add('accessTokenLifetime', `accessTokenLifetime of ${named} must be 60 to 3600 seconds`)
-  if (!isSeconds(client.refreshTokenLifetime, 60, Infinity))
-    add('refreshTokenLifetime', `refreshTokenLifetime of ${named} must be at least 60 seconds`)
-  if (!confidential && client.clientCredentials === true)
-    add('clientCredentials', `clientCredentials of ${named} needs a secret or jwks`)
-  if (client.jwks !== undefined)
-    for (const fault of keyFaults(client.jwks, `jwks of ${named}`)) add('jwks', fault)
+  const check = (setting: keyof ClientSettings, isRight: boolean, rule: string): void => {
+    if (client[setting] !== undefined && !isRight) add(setting, `${setting} of ${named} ${rule}`)
+  }
+  for (const flag of flags) check(flag, typeof client[flag] === 'boolean', 'must be true or false')
+  const isAudience = isName(audience) || (isNames(audience) && audience.length > 0)
+  check('audience', isAudience, 'must be a string or a list of strings')
+  check('audiences', isNames(audiences), 'must be a list of strings')
+  const areScopes = isNames(scopes) && scopes.every(isScopeText)
+  check('scopes', areScopes, 'must be a list of scopes (RFC 6749, section 3.3)')
+  // Several audiences are stored with spaces in between.
+  for (const [setting, given] of Object.entries({ audience, audiences }))
+    if ([given ?? []].flat().some((one) => typeof one === 'string' && /\s/.test(one)))
+      add(setting as keyof ClientSettings, `an audience of ${named} contains a space`)
+  faults.push(...uriListFaults(client, named))
+  for (const [setting, values] of choices)
+    check(setting, values.includes(client[setting]), `must be one of ${values.join(', ')}`)
+  check('accessTokenLifetime', isSeconds(client.accessTokenLifetime, 3600), 'must be 60 to 3600 seconds')
+  check('refreshTokenLifetime', isSeconds(client.refreshTokenLifetime), 'must be at least 60 seconds')
+  const mayHaveCredentials = confidential || client.clientCredentials !== true
+  check('clientCredentials', mayHaveCredentials, 'needs a secret or jwks')
+  if (jwks !== undefined) for (const fault of keyFaults(jwks, `jwks of ${named}`)) add('jwks', fault)
   return faults
 }
 
 /** RFC 6749, section 3.3. */
 export function isScopeText(scope: string): boolean {
   return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
-}
-
-function nameListFaults({ audience, audiences, scopes }: ClientSettings, named: string): ClientFault[] {
-  const faults: ClientFault[] = []
-  const add = (setting: keyof ClientSettings, message: string) => faults.push({ setting, message })
-  const isNames = (value: unknown): boolean =>
-    Array.isArray(value) && value.length <= mostListed && value.every(isName)
-  if (audience !== undefined && !isName(audience) && (!isNames(audience) || audience.length === 0))
-    add('audience', `audience of ${named} must be a string or a list of strings`)
-  if (audiences !== undefined && !isNames(audiences))
-    add('audiences', `audiences of ${named} must be a list of strings`)
-  if (scopes !== undefined && (!isNames(scopes) || !scopes.every(isScopeText)))
-    add('scopes', `scopes of ${named} must be a list of scopes (RFC 6749, section 3.3)`)
-  // Several audiences are stored with spaces in between.
-  for (const [setting, given] of Object.entries({ audience, audiences }))
-    if ([given ?? []].flat().some((one) => typeof one === 'string' && /\s/.test(one)))
-      add(setting as keyof ClientSettings, `an audience of ${named} contains a space`)
-  return faults
 }
 
 function uriListFaults(client: ClientSettings, named: string): ClientFault[] {
@@ -174,10 +161,14 @@ export function uriFaults(uri: string, named: string): string[] {
   return []
 }
 
-function isSeconds(value: number | undefined, least: number, most: number): boolean {
-  return value === undefined || (Number.isInteger(value) && value >= least && value <= most)
+function isSeconds(value: number | undefined, most = Infinity): boolean {
+  return Number.isInteger(value) && value! >= 60 && value! <= most
 }
 
-function isName(value: unknown): boolean {
+function isName(value: unknown): value is string {
   return typeof value === 'string' && value !== ''
+}
+
+function isNames(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length <= mostListed && value.every(isName)
 }
