@@ -48,7 +48,6 @@ export function createClients(
     stored: new StoredClients(database, clock),
     documents: isOpen ? new ClientDocuments({ clock, allowPrivateNetwork }) : undefined,
     reach,
-    isOpen,
   })
 }
 

@@ -1,14 +1,7 @@
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { isChallenge } from '../clients/clients.ts'
-import {
-  allowsRedirect,
-  apiFinder,
-  type Client,
-  defaultApisOf,
-  isPublic,
-  requestableApis,
-} from '../clients/client.ts'
+import { allowsRedirect, apiFinder, type Client, defaultApisOf, requestableApis } from '../clients/client.ts'
 import { AuthorizationError } from '../oauth-error.ts'
 import { askedClaims, type AskedClaims, scopeToAllow } from './claims-parameter.ts'
 import type { Parameters } from './authorization-requests.ts'
@@ -183,7 +176,7 @@ function challengeOf(
   challenge: string | undefined,
   method: string | undefined,
 ): string | null {
-  if (challenge === undefined && method === undefined && !isPublic(client)) return null
+  if (challenge === undefined && method === undefined && client.confidential) return null
   // RFC 7636, section 4.3: without a method it would be `plain`, which reveals the verifier.
   if (method !== 'S256') throw invalid('code_challenge_method must be S256')
   if (!isChallenge(challenge)) throw invalid('code_challenge is missing or not of the form of RFC 7636')

@@ -3,7 +3,7 @@ import type { NoteRefusal } from '../../accounts/refusals.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import { OAuthError } from '../oauth-error.ts'
-import { type Client, isPublic } from './client.ts'
+import { type Client } from './client.ts'
 import { assertionType, type ClientAssertions } from './client-assertions.ts'
 import { ClientDocumentFault } from './client-documents.ts'
 import type { Clients } from './clients.ts'
@@ -85,7 +85,7 @@ export class ClientAuthentication {
         challenge: inHeader ? challenge : undefined,
       })
     if (!client) throw refuse('unknown-client', 'no app of this id is registered')
-    if (isPublic(client)) {
+    if (!client.confidential) {
       if (method === 'none') return client
       throw refuse('public-client', 'this app is public: it must not send a secret')
     }

@@ -25,7 +25,13 @@ import {
   optionalText,
   storablePattern,
 } from '../../http/schemas/schemas.ts'
-import { type Client, idTokenClaims, isPublic, reauthenticationProofs, signingAlgorithms } from './client.ts'
+import {
+  type Client,
+  defaultApisOf,
+  idTokenClaims,
+  reauthenticationProofs,
+  signingAlgorithms,
+} from './client.ts'
 import { longestName, longestUri, mostListed } from './client-faults.ts'
 import { type StoredClient, type Clients, storedClient } from './clients.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
@@ -195,31 +201,22 @@ const ClientView = Type.Object({
   updatedAt: nullable(DateTime),
 })
 
-function viewClient(client: Client | StoredClient) {
+function viewClient({ secretHashes: _hashes, ...client }: Client | StoredClient) {
   const stored = 'createdAt' in client ? client : undefined
   return {
-    id: client.id,
-    name: client.name,
-    declared: client.declared,
+    ...client,
     registered: client.selfRegistered,
-    confidential: !isPublic(client),
     redirectUris: [...client.redirectUris],
     postLogoutRedirectUris: [...client.postLogoutRedirectUris],
     backchannelLogoutUri: client.backchannelLogoutUri ?? null,
     jwks: client.jwks === undefined ? null : { keys: client.jwks.keys.map((key) => ({ ...key })) },
     scopes: [...client.scopes],
-    audience: client.audience === undefined ? null : [client.audience].flat(),
+    audience: client.audience === undefined ? null : defaultApisOf(client),
     audiences: [...client.audiences],
-    firstParty: client.firstParty,
-    clientCredentials: client.clientCredentials,
-    deviceGrant: client.deviceGrant,
     admin: client.admin === true,
     managesSessions: client.managesSessions === true,
     accessTokenLifetime: client.accessTokenLifetime ?? null,
     refreshTokenLifetime: client.refreshTokenLifetime ?? null,
-    idTokenAlgorithm: client.idTokenAlgorithm,
-    idTokenClaims: client.idTokenClaims,
-    reauthenticationProof: client.reauthenticationProof,
     createdAt: stored ? isoTime(stored.createdAt) : null,
     updatedAt: stored ? isoTime(stored.updatedAt) : null,
   }

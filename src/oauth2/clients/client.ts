@@ -1,6 +1,5 @@
-import type { JWK } from 'jose'
+import type { withDefaults } from './client-config.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
-import type { AppRights } from '../../accounts/sessions/authentication.ts'
 
 export const signingAlgorithms = ['ES256', 'RS256', 'EdDSA'] as const
 export type SigningAlgorithm = (typeof signingAlgorithms)[number]
@@ -26,43 +25,21 @@ export function isIdentityScope(scope: string): scope is (typeof identityScopes)
   return (identityScopes as readonly string[]).includes(scope)
 }
 
-/** An application of the product: a client (RFC 6749, section 2). */
-export interface Client extends AppRights {
+/** An application of the product: a client (RFC 6749, section 2), with its completed settings (see ClientConfig). */
+export interface Client extends ReturnType<typeof withDefaults> {
+  id: string
   name: string
-  redirectUris: readonly string[]
-  postLogoutRedirectUris: readonly string[]
-  backchannelLogoutUri: string | undefined
   /** Whether it must authenticate (RFC 6749, section 2.1). Otherwise it must use PKCE, and a secret from it is refused. */
   confidential: boolean
   /** SHA-256 hashes of its valid secrets. A confidential client may have none, and cannot authenticate then. */
   secretHashes: readonly Uint8Array[]
-  /** Its public keys, for `private_key_jwt`. */
-  jwks: { readonly keys: readonly JWK[] } | undefined
-  /** The scopes that it may ask for. */
-  scopes: readonly string[]
-  /** The APIs that it may ask for with `resource`. */
-  audiences: readonly string[]
-  /** The same for an app that registered itself, by the settings. It learns nothing about the tokens of these APIs. */
+  /** The APIs that it may ask for, by the settings, if it registered itself. It learns nothing about the tokens of these APIs. */
   sharedApis?: readonly string[]
   firstParty: boolean
-  /** Seconds from a sign-in to the end of its refresh tokens at most. */
-  refreshTokenLifetime: number | undefined
-  clientCredentials: boolean
-  /** Whether it may sign in devices without a browser (RFC 8628). */
-  deviceGrant: boolean
-  idTokenAlgorithm: SigningAlgorithm
-  idTokenClaims: IdTokenClaims
-  /** What answers its `prompt=login` and `max_age`; see ClientConfig. */
-  reauthenticationProof: ReauthenticationProof
   /** Whether the configuration module declares it; otherwise it is in the database. */
   declared: boolean
   /** Whether it registered itself (RFC 7591). */
   selfRegistered: boolean
-}
-
-/** Whether the client cannot keep a secret (RFC 6749, section 2.1). */
-export function isPublic({ confidential }: Client): boolean {
-  return !confidential
 }
 
 /** Milliseconds from a sign-in to the end of its refresh tokens at most; `undefined` for the default. */
@@ -134,7 +111,7 @@ export function allowsRedirect({ redirectUris, selfRegistered }: Client, wanted:
  * program of the machine can listen at a loopback address or take a scheme, and use the id of a native app (RFC 8252, section 8.6).
  */
 export function provesIdentity(client: Client, redirectUri: string): boolean {
-  return !isPublic(client) || redirectUri.startsWith('https:')
+  return client.confidential || redirectUri.startsWith('https:')
 }
 
 const loopback = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?(\/[^\\@\s]*)?$/
@@ -176,7 +153,6 @@ export function originsOf({ redirectUris }: Pick<Client, 'redirectUris'>): strin
  */
 export function isPrivileged(client: Client): boolean {
   const { admin, managesSessions, firstParty, clientCredentials, scopes } = client
-  const identity: readonly string[] = identityScopes
-  const namesApi = apisOf(client).length > 0 || scopes.some((scope) => !identity.includes(scope))
+  const namesApi = apisOf(client).length > 0 || !scopes.every(isIdentityScope)
   return admin === true || managesSessions === true || firstParty || clientCredentials || namesApi
 }

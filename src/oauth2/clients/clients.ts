@@ -18,8 +18,6 @@ interface ClientsParts {
   documents: ClientDocuments | undefined
   /** Of apps that registered themselves. */
   reach: SharedReach
-  /** Whether anyone can register apps. */
-  isOpen: boolean
 }
 
 /** The applications of the product: those that the configuration module declares, and those of the database. */
@@ -32,17 +30,14 @@ export class Clients {
   readonly reach: SharedReach
   /** Those that are described by the document at their id, if CLIENT_REGISTRATION allows them. */
   readonly documents: ClientDocuments | undefined
-  /** Whether any page can introduce its own app. */
-  readonly #isOpen: boolean
 
-  constructor(declared: readonly ClientConfig[], { stored, documents, reach, isOpen }: ClientsParts) {
+  constructor(declared: readonly ClientConfig[], { stored, documents, reach }: ClientsParts) {
     const clients = declared.map(clientOf)
     this.#declared = new Map(clients.map((client) => [client.id, client]))
     this.#origins = new Set(clients.flatMap(originsOf))
     this.#stored = stored
     this.reach = reach
     this.documents = documents
-    this.#isOpen = isOpen
   }
 
   async find(id: string): Promise<Client | undefined> {
@@ -68,10 +63,10 @@ export class Clients {
 
   /**
    * Whether pages of this origin may call the token endpoint: a client has a redirect URI there. Where any page can introduce
-   * an app of its origin, the origin says nothing.
+   * an app of its origin, by a document, the origin says nothing.
    */
   async allowsOrigin(origin: string): Promise<boolean> {
-    return this.#isOpen || this.#origins.has(origin) || this.#stored.hasOrigin(origin)
+    return this.documents !== undefined || this.#origins.has(origin) || this.#stored.hasOrigin(origin)
   }
 }
 

@@ -4,10 +4,10 @@ import type { InvalidGrant, RefreshTokens } from '../../accounts/tokens/refresh-
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import {
   apiFinder,
+  apisOf,
   type Client,
   defaultApisOf,
-  identityScopes,
-  isPublic,
+  isIdentityScope,
   requestableApis,
 } from '../clients/client.ts'
 import { RefusedClient } from '../clients/client-authentication.ts'
@@ -58,7 +58,7 @@ export function authorizationCodeGrant(codes: AuthorizationCodes): Grant {
       if (!redirectUri) throw new OAuthError('invalid_request', 'redirect_uri is missing')
       // RFC 7636, section 4.1.
       const isVerifier = verifier !== undefined && /^[A-Za-z0-9\-._~]{43,128}$/.test(verifier)
-      if (verifier === undefined ? isPublic(client) : !isVerifier)
+      if (verifier === undefined ? !client.confidential : !isVerifier)
         throw new OAuthError('invalid_request', 'code_verifier is missing or not of the form of RFC 7636')
       const request = { code, client, redirectUri, verifier, origin }
       const exchanged = await codes.exchange(request, (family) => void narrowed(client, family, body))
@@ -167,8 +167,7 @@ export function clientCredentialsGrant(): Grant {
 
 /** The requested scopes, or all scopes of the app that are not about a user. An unknown one is rejected, unlike for users. */
 function scopeOf(client: Client, { scope }: TokenBody): string | null {
-  const identity: readonly string[] = identityScopes
-  const allowed = client.scopes.filter((one) => !identity.includes(one))
+  const allowed = client.scopes.filter((one) => !isIdentityScope(one))
   const wanted = [...new Set((scope ?? '').split(' ').filter((one) => one !== ''))]
   if (!wanted.every((one) => allowed.includes(one))) throw noScope(client)
   const granted = wanted.length > 0 ? wanted : allowed
@@ -176,13 +175,13 @@ function scopeOf(client: Client, { scope }: TokenBody): string | null {
 }
 
 /** @throws RefusedClient for an API that the app is not registered for */
-function resourceOf({ id, audience, audiences }: Client, { resource }: TokenBody): string | null {
+function resourceOf(client: Client, { resource }: TokenBody): string | null {
   if (resource === undefined) return null
-  const apis = resource.split(' ').map(apiFinder([...audiences, audience ?? []].flat()))
+  const apis = resource.split(' ').map(apiFinder(apisOf(client)))
   if (apis.includes(undefined))
     throw new RefusedClient(
       'audience-not-allowed',
-      id,
+      client.id,
       'invalid_target',
       'this app may not ask for this resource',
     )

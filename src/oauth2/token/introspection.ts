@@ -5,7 +5,7 @@ import { type AccessTokenClaims, allowedScopes, isJwt } from '../../accounts/tok
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
 import { RefusedClient } from '../clients/client-authentication.ts'
-import { apisOf, type Client, isPublic } from '../clients/client.ts'
+import { apisOf, type Client } from '../clients/client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates, allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
 import type { DescribedToken } from '../../accounts/tokens/refresh-tokens.ts'
@@ -49,7 +49,7 @@ export async function introspectionRoute(app: App, parts: OAuth2Services): Promi
       async (request, reply) => {
         const { body } = request
         const client = await authentication.authenticate(request, reply, body)
-        if (isPublic(client)) return authentication.refuse(request, reply, publicClient(client))
+        if (!client.confidential) return authentication.refuse(request, reply, publicClient(client))
         if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
         const known = await findToken(parts, body.token)
         if (!known) return { active: false }
