@@ -32,18 +32,18 @@ export function isJwt(token: string): boolean {
 }
 
 /** What an access token is issued for: a token family, or an app without a user. */
-interface AccessTokenGrant extends Omit<
-  Family,
-  'familyId' | 'userId' | 'provider' | 'authenticatedAt' | 'expiresAt' | 'claims'
-> {
-  /** The user, or the client id of an app without one. */
-  subject: string
-  familyId: string | undefined
-  authenticatedAt: number | undefined
-  /** When its family ends, in milliseconds since 1970. */
-  familyEnds: number | undefined
+interface AccessTokenGrant extends Pick<Family, 'clientId' | 'scope' | 'resource'> {
+  family: Family | undefined
   /** Claims of `login.claims`. Their names must not be those of the service's own claims. */
   own?: Readonly<Record<string, unknown>>
+}
+
+const noFamily = {
+  authenticatedAt: undefined,
+  expiresAt: Infinity,
+  acr: null,
+  amr: null,
+  impersonatorId: null,
 }
 
 /** The verified claims of an access token. */
@@ -76,13 +76,14 @@ export class AccessTokens {
    * does not see the family's end.
    */
   async issue(grant: AccessTokenGrant): Promise<{ token: string; expiresIn: number }> {
-    const { clientId, familyId, authenticatedAt, familyEnds = Infinity, scope, acr, amr } = grant
+    const { clientId, family, scope } = grant
+    const { authenticatedAt, expiresAt, acr, amr, impersonatorId } = family ?? noFamily
     const app = await this.#parts.findApp(clientId)
     const now = Math.floor(this.#parts.clock.now() / 1000)
     const lifetime = Math.min(
       app?.accessTokenLifetime ?? defaultLifetime,
       this.#longestLifetime,
-      Math.max(1, Math.floor(familyEnds / 1000) - now),
+      Math.max(1, Math.floor(expiresAt / 1000) - now),
     )
     const audience = this.#audienceOf(grant, app)
     const token = await this.#parts.signingKeys.sign(
@@ -90,14 +91,14 @@ export class AccessTokens {
         ...grant.own,
         iss: this.#parts.baseUrl(),
         aud: audience.length === 1 ? audience[0]! : audience,
-        sub: grant.subject,
+        sub: family?.userId ?? clientId,
         jti: randomUUID(),
         iat: now,
         exp: now + lifetime,
         client_id: clientId,
-        ...(familyId !== undefined && { sid: familyId }),
+        ...(family && { sid: family.familyId }),
         ...(authenticatedAt !== undefined && { auth_time: Math.floor(authenticatedAt / 1000) }),
-        ...(grant.impersonatorId !== null && { act: { sub: grant.impersonatorId } }),
+        ...(impersonatorId !== null && { act: { sub: impersonatorId } }),
         // RFC 6749, section 3.3, does not allow an empty one.
         ...(scope && { scope }),
         ...(scope !== null && acr !== null && { acr }),

@@ -2,7 +2,7 @@ import type { ModuleParts } from '../../http/service-module.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
-import type { Queryable, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { parametersToStore } from './request-parameters.ts'
@@ -85,11 +85,20 @@ export class AuthorizationRequests {
   ): Promise<StoredRequest | undefined> {
     const hash = hashOf(requestUri)
     if (!hash) return undefined
-    const row = await this.#row(this.#parts.database.reader, hash, clientId)
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const row = await database.reader
+      .selectFrom('authorization_requests')
+      .selectAll()
+      .where('request_hash', '=', hash)
+      .where('client_id', '=', clientId)
+      .where('expires_at', '>', now)
+      .where((eb) => eb.or([eb('used_at', 'is', null), eb('used_at', '>', now - reuseGrace)]))
+      .executeTakeFirst()
     if (!row) return undefined
     const isUsable =
       row.pushed === 1
-        ? await this.#parts.database.transaction((tx) => deleteRow(tx, hash))
+        ? await database.transaction((tx) => deleteRow(tx, hash))
         : await this.#isOfBrowser(row, browser)
     if (!isUsable) return undefined
     const parameters = JSON.parse(row.parameters) as Parameters
@@ -127,18 +136,6 @@ export class AuthorizationRequests {
         .executeTakeFirst(),
     )
     return Number(numUpdatedRows) > 0
-  }
-
-  #row(db: Queryable, hash: Uint8Array, clientId: string) {
-    const now = this.#parts.clock.now()
-    return db
-      .selectFrom('authorization_requests')
-      .selectAll()
-      .where('request_hash', '=', hash)
-      .where('client_id', '=', clientId)
-      .where('expires_at', '>', now)
-      .where((eb) => eb.or([eb('used_at', 'is', null), eb('used_at', '>', now - reuseGrace)]))
-      .executeTakeFirst()
   }
 }
 

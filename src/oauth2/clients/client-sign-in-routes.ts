@@ -62,9 +62,10 @@ export function clientSignInRoutes(routes: App, services: OAuth2Services): void 
 
 type ClientSignIn = Awaited<ReturnType<typeof signInsOf>>['rows'][number]
 
-function view({ scope, createdAt, lastSeenAt, expiresAt, ...signIn }: ClientSignIn) {
+function view({ scope, userAgent, createdAt, lastSeenAt, expiresAt, ...signIn }: ClientSignIn) {
   return {
     ...signIn,
+    device: deviceName(userAgent),
     scopes: scope?.split(' ').filter((one) => one !== '') ?? [],
     createdAt: isoTime(createdAt),
     lastSeenAt: isoTime(lastSeenAt),
@@ -84,24 +85,24 @@ async function signInsOf(
     .selectFrom('token_families as family')
     .innerJoin('users', 'users.id', 'family.user_id')
     .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])
-    .select(['family.user_agent', 'family.created_at as createdAt', 'family.last_seen_at as lastSeenAt'])
+    .select([
+      'family.user_agent as userAgent',
+      'family.created_at as createdAt',
+      'family.last_seen_at as lastSeenAt',
+    ])
     .select(['family.expires_at as expiresAt', 'users.email', 'users.name'])
     .where('family.client_id', '=', clientId)
     .where('family.revoked_at', 'is', null)
     .where('family.expires_at', '>', now)
     .where('family.last_seen_at', '>', now - configuration.sessionIdle)
   const scope = idScope('client sign-ins', [clientId])
-  const { rows, nextCursor } = await cursors.readById(scope, request, (before, count) =>
+  return cursors.readById(scope, request, (before, count) =>
     query
       .$if(before !== undefined, (all) => all.where('family.id', '<', before!))
       .orderBy('family.id', 'desc')
       .limit(count)
       .execute(),
   )
-  const signIns = rows.map(({ user_agent: agent, ...row }) =>
-    Object.assign(row, { device: deviceName(agent) }),
-  )
-  return { rows: signIns, nextCursor }
 }
 
 /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */

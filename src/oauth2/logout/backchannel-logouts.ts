@@ -6,8 +6,6 @@ import { whenAborted } from '../../runtime/abort-broadcast.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Client } from '../clients/client.ts'
 import type { Clients } from '../clients/clients.ts'
-import type { Selectable } from 'kysely'
-import type { BackchannelLogoutsTable } from '../../storage/tables.ts'
 import { randomUUID } from 'node:crypto'
 import type { SigningKeys } from '../../accounts/tokens/signing-keys.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -90,8 +88,9 @@ export class BackchannelLogouts implements Worker {
 
   async #tell(logout: ClaimedLogout): Promise<void> {
     const told = deletedApp(logout) ?? (await this.#parts.clients.find(logout.client_id))
-    if (told === undefined) return this.#waitForAddress(logout)
-    if (told.backchannelLogoutUri === undefined) return removeLogout(this.#parts, logout)
+    // The app was deleted after the claim, or just before the sign-out: the deletion is adding the address to the notice.
+    if (told === undefined && (await putOff(this.#parts, logout))) return
+    if (told?.backchannelLogoutUri === undefined) return removeLogout(this.#parts, logout)
     const status = await this.#post(told, told.backchannelLogoutUri, logout)
     if (status !== undefined && status >= 200 && status <= 299) return removeLogout(this.#parts, logout)
     // A stop cuts the attempt short: another process, or this one after its start, makes it again.
@@ -106,11 +105,6 @@ export class BackchannelLogouts implements Worker {
         detail: { attempts: logout.attempts + 1, status: status ?? null },
       }),
     )
-  }
-
-  /** The app was deleted after the claim, or just before the sign-out: the deletion is adding the address to the notice. */
-  async #waitForAddress(logout: ClaimedLogout): Promise<void> {
-    if (!(await putOff(this.#parts, logout))) await removeLogout(this.#parts, logout)
   }
 
   /** The status of the app's answer; `undefined` without one. Redirects are not followed. */
@@ -136,13 +130,8 @@ function deletedApp({ client_id: id, uri, algorithm }: ClaimedLogout): ToldApp |
   return { id, backchannelLogoutUri: uri, idTokenAlgorithm: algorithm as Client['idTokenAlgorithm'] }
 }
 
-type Named = 'family_id' | 'user_id' | 'client_id' | 'uri' | 'algorithm'
-
-/** A notice that this process sends. */
-interface ClaimedLogout extends Pick<Selectable<BackchannelLogoutsTable>, Named> {
-  /** Failed ones. */
-  attempts: number
-}
+/** A notice that this process sends. `attempts` counts failed ones. */
+type ClaimedLogout = Awaited<ReturnType<typeof claimLogouts>>[number]
 
 /** Milliseconds that a claim lasts: longer than an attempt. */
 const claimTime = 60_000
@@ -158,7 +147,7 @@ async function claimLogouts(
   { database, clock }: BackchannelLogoutsParts,
   room: number,
   busy: readonly string[],
-): Promise<ClaimedLogout[]> {
+) {
   const now = clock.now()
   // Read first, so that an idle service writes nothing.
   const due = await dueLogouts(database.reader, now, busy).limit(room).execute()
@@ -223,21 +212,21 @@ const lifetime = 120
 /** Signs the logout token of a sign-in that ended (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 function logoutToken(
   { keys, clock, baseUrl }: BackchannelLogoutsParts,
-  client: Pick<Client, 'id' | 'idTokenAlgorithm'>,
-  { user_id: userId, family_id: familyId }: Pick<BackchannelLogoutsTable, 'user_id' | 'family_id'>,
+  app: ToldApp,
+  { user_id: userId, family_id: familyId }: ClaimedLogout,
 ): Promise<string> {
   const now = Math.floor(clock.now() / 1000)
   return keys.sign(
     {
       iss: baseUrl(),
       sub: userId,
-      aud: client.id,
+      aud: app.id,
       iat: now,
       exp: now + lifetime,
       jti: randomUUID(),
       sid: familyId,
       events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
     },
-    { typ: 'logout+jwt', algorithm: client.idTokenAlgorithm },
+    { typ: 'logout+jwt', algorithm: app.idTokenAlgorithm },
   )
 }

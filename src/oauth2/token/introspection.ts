@@ -49,7 +49,11 @@ export async function introspectionRoute(app: App, parts: OAuth2Services): Promi
       async (request, reply) => {
         const { body } = request
         const client = await authentication.authenticate(request, reply, body)
-        if (!client.confidential) return authentication.refuse(request, reply, publicClient(client))
+        if (!client.confidential) {
+          const why = 'only a confidential app may ask'
+          const refused = new RefusedClient('public-client', client.id, 'invalid_client', why)
+          return authentication.refuse(request, reply, refused)
+        }
         if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
         const known = await findToken(parts, body.token)
         if (!known) return { active: false }
@@ -92,10 +96,6 @@ function describe(client: Client, known: KnownToken, issuer: string): Static<typ
     ...(family.impersonatorId !== null && { act: { sub: family.impersonatorId } }),
     ...(scope !== '' && { scope }),
   }
-}
-
-function publicClient({ id }: Client): RefusedClient {
-  return new RefusedClient('public-client', id, 'invalid_client', 'only a confidential app may ask')
 }
 
 /** A token that this service issued: whom it belongs to, and whether it is valid now. */

@@ -175,19 +175,8 @@ async function tokenResponse(
 ) {
   const about = family && { userId: family.userId, clientId: client.id, scope }
   const own = known ?? (about && (await ownClaims(parts, about))) ?? {}
-  const { token, expiresIn } = await parts.accessTokens.issue({
-    clientId: client.id,
-    subject: family?.userId ?? client.id,
-    familyId: family?.familyId,
-    authenticatedAt: family?.authenticatedAt,
-    familyEnds: family?.expiresAt,
-    acr: family?.acr ?? null,
-    amr: family?.amr ?? null,
-    impersonatorId: family?.impersonatorId ?? null,
-    scope,
-    resource,
-    own,
-  })
+  const grant = { clientId: client.id, family, scope, resource, own }
+  const { token, expiresIn } = await parts.accessTokens.issue(grant)
   const wantsIdToken = family !== undefined && scope?.split(' ').includes('openid') === true
   const idToken = wantsIdToken
     ? await issueIdToken(parts, client, { ...family, scope }, { nonce, accessToken: token, own })
