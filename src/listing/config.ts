@@ -1,24 +1,8 @@
 import type { FieldType } from './field-types.ts'
+import type { operators } from './list.ts'
 import type { Principal } from '../http/access/principal.ts'
 
-export type FilterKind =
-  | 'equals'
-  | 'in'
-  | 'atLeast'
-  | 'atMost'
-  | 'above'
-  | 'below'
-  | 'prefix'
-  | 'iprefix'
-  | 'contains'
-  | 'icontains'
-  | 'not'
-  | 'notIn'
-  | 'has'
-  | 'flag'
-  | 'null'
-  | 'positiveWhenTrue'
-  | 'search'
+export type FilterKind = keyof typeof operators
 
 /** Who may read a list: everyone, signed-in users, or admins. API keys with the list's scope may read all. */
 type ListAccess = 'public' | 'user' | 'admin'

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../config/environment.ts'
 import type { ExpandOptions, FieldOptions, FilterOptions, List, ListingConfig } from './config.ts'
-import { type Expansion, type Field, type Filter, type ListDeclaration, takenBy } from './list.ts'
+import { type Expansion, type Field, type Filter, type ListDeclaration, operators } from './list.ts'
 import { fieldTypes } from './field-types.ts'
 import { filterKinds } from './filters.ts'
 import { validateSummaries } from './summaries.ts'
@@ -254,7 +254,8 @@ function filterFault(
   if (!Object.hasOwn(fields, field)) return `names ${field}, which is not a field`
   const { type } = fields[field]!
   if (kind === 'flag' && type !== 'boolean') return `needs a boolean field, and ${field} is ${type}`
-  if (takenBy[kind] === 'text' && type !== 'text') return `needs a text field, and ${field} is ${type}`
+  if (operators[kind].takes === 'text' && type !== 'text')
+    return `needs a text field, and ${field} is ${type}`
   if (member !== undefined) return memberFault(member, kind, type)
   if (kind === 'has') return type === 'json' ? undefined : `needs a json field, and ${field} is ${type}`
   if (type === 'json' && kind !== 'null')

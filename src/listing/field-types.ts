@@ -18,27 +18,30 @@ import {
 } from './field-readers.ts'
 
 /**
- * The type of a field. `time` is canonical text (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer`
- * exactly; `bigint` and `numeric` are texts in JSON. `timestamp` is PostgreSQL's type, with or without a time zone. On SQLite,
- * which has no such type, it becomes `timeText`: a text that sorts as the times do. Filters compare it with texts of the form
- * that the table's rows have.
+ * The types of fields, and the columns that each can be read from: PostgreSQL's types, and SQLite's affinities. `time` is canonical text
+ * (paging/time.ts), `milliseconds` an integer since 1970. A double holds an `integer` exactly; `bigint` and `numeric` are texts in
+ * JSON. `timestamp` is PostgreSQL's type, with or without a time zone. On SQLite, which has no such type, it becomes `timeText`: a
+ * text that sorts as the times do. Filters compare it with texts of the form that the table's rows have.
  */
-export type FieldType =
-  | 'text'
-  | 'enum'
-  | 'uuid'
-  | 'integer'
-  | 'bigint'
-  | 'number'
-  | 'real'
-  | 'numeric'
-  | 'boolean'
-  | 'time'
-  | 'milliseconds'
-  | 'timestamp'
-  | 'timeText'
-  | 'date'
-  | 'json'
+export const columnTypes = {
+  text: { postgres: ['text', 'varchar', 'bpchar', 'citext', 'name'], sqlite: ['text', 'blob'] },
+  enum: { postgres: ['enum', 'text', 'varchar', 'bpchar'], sqlite: ['text', 'blob', 'numeric'] },
+  uuid: { postgres: ['uuid'], sqlite: ['text', 'blob', 'numeric'] },
+  integer: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  bigint: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
+  number: { postgres: ['float8'], sqlite: ['real', 'numeric', 'integer'] },
+  real: { postgres: ['float4'], sqlite: ['real', 'numeric'] },
+  numeric: { postgres: ['numeric'], sqlite: ['numeric', 'integer', 'real'] },
+  boolean: { postgres: ['bool'], sqlite: ['integer', 'numeric'] },
+  time: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  milliseconds: { postgres: ['int8'], sqlite: ['integer', 'numeric'] },
+  timestamp: { postgres: ['timestamptz', 'timestamp'], sqlite: ['text', 'numeric', 'blob'] },
+  timeText: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
+  date: { postgres: ['date'], sqlite: ['text', 'numeric', 'blob'] },
+  json: { postgres: ['json', 'jsonb', 'array'], sqlite: ['text', 'numeric', 'blob'] },
+} as const
+
+export type FieldType = keyof typeof columnTypes
 
 export interface TypeRules {
   /** The SQL that reads a column. By default the bare column. */

@@ -12,7 +12,7 @@ import {
   type Filter,
   type KindRules,
   type ListDeclaration,
-  takenBy,
+  operators,
 } from './list.ts'
 import type { ValuePosition } from './field-readers.ts'
 import type { FilterKind } from './config.ts'
@@ -403,7 +403,7 @@ function effectOf(
 
 /** What a filter's value must be, for an error. */
 function allowedValues({ kind }: Filter, field: Field): string {
-  if (takenBy[kind] === 'boolean') return allowedIn({ type: 'boolean' })
+  if (operators[kind].takes === 'boolean') return allowedIn({ type: 'boolean' })
   if (kind === 'search') return 'a text with a letter or a digit, and without U+0000'
   if (partKinds.has(kind)) return `a text of at most ${maxLength} characters without U+0000`
   return allowedIn(field)

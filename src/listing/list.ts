@@ -6,7 +6,6 @@ import type { TimeForm } from './stored-times.ts'
 import type {
   ExpandOptions,
   FieldOptions,
-  FilterKind,
   FilterOptions,
   ListOptions,
   NullsPlace,
@@ -44,26 +43,32 @@ export interface Filter extends FilterOptions {
   rules?: KindRules
 }
 
-/** What each kind accepts: one value of the field or several, an element of its array, any text, or `true` and `false`. */
-export const takenBy: Record<FilterKind, 'value' | 'values' | 'element' | 'text' | 'boolean'> = {
-  equals: 'value',
-  in: 'values',
-  not: 'value',
-  notIn: 'values',
-  atLeast: 'value',
-  atMost: 'value',
-  above: 'value',
-  below: 'value',
-  has: 'element',
-  prefix: 'text',
-  iprefix: 'text',
-  contains: 'text',
-  icontains: 'text',
-  search: 'text',
-  flag: 'boolean',
-  null: 'boolean',
-  positiveWhenTrue: 'boolean',
-}
+/** Effects that only lists have that are not strict. */
+const [invalid, other] = [' [An invalid value has no effect.]', ' [Any other value has no effect.]']
+
+/**
+ * The kinds of filters: what each accepts (one value of the field or several, an element of its array, any text, or `true` and `false`),
+ * and its effect on a field {}. Their rules are in filters.ts.
+ */
+export const operators = {
+  equals: { takes: 'value', effect: 'Keeps items whose {} equals the value.' },
+  in: { takes: 'values', effect: 'Keeps items whose {} is one of the values.' },
+  not: { takes: 'value', effect: 'Keeps items whose {} is another value, or none.' },
+  notIn: { takes: 'values', effect: 'Keeps items whose {} is not one of the values.' },
+  atLeast: { takes: 'value', effect: `Keeps items whose {} is this or above.${invalid}` },
+  atMost: { takes: 'value', effect: `Keeps items whose {} is this or below.${invalid}` },
+  above: { takes: 'value', effect: `Keeps items whose {} is above this.${invalid}` },
+  below: { takes: 'value', effect: `Keeps items whose {} is below this.${invalid}` },
+  has: { takes: 'element', effect: 'Keeps items whose {} has this element.' },
+  prefix: { takes: 'text', effect: 'Keeps items whose {} begins with the value.' },
+  iprefix: { takes: 'text', effect: 'Keeps items whose {} begins with the value, in upper or lower case.' },
+  contains: { takes: 'text', effect: 'Keeps items whose {} contains the value.' },
+  icontains: { takes: 'text', effect: 'Keeps items whose {} contains the value, in upper or lower case.' },
+  search: { takes: 'text', effect: 'Keeps items whose {} contains all of these words.' },
+  flag: { takes: 'boolean', effect: `\`true\` or \`false\`: keeps items whose {} has this value.${other}` },
+  null: { takes: 'boolean', effect: `\`true\` keeps items without {}, \`false\` items with it.${other}` },
+  positiveWhenTrue: { takes: 'boolean', effect: `\`true\` keeps items whose {} is above 0.${other}` },
+} as const
 
 /** A filter with its values in one query. */
 export interface AppliedFilter {

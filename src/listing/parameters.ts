@@ -1,7 +1,7 @@
 import { Problem } from '../errors.ts'
 import { readPairs } from '../http/requests/parameters.ts'
 import { readWholeNumber } from '../paging/parameters.ts'
-import { countModesOf, shownFields, takenBy, type ListDeclaration } from './list.ts'
+import { countModesOf, shownFields, operators, type ListDeclaration } from './list.ts'
 
 /** The parameters of the query string; each one has a single value. */
 export type Parameters = Readonly<Record<string, string>>
@@ -24,9 +24,9 @@ export function parametersOf(
   check = checkChoices,
 ): (query: string) => Parameters {
   const listed = new Set(
-    list.choices
-      ? list.filters.filter(({ kind }) => takenBy[kind] === 'values').map(({ parameter }) => parameter)
-      : [],
+    list.filters
+      .filter(({ kind }) => list.choices && operators[kind].takes === 'values')
+      .map(({ parameter }) => parameter),
   )
   const names = new Set(known)
   return (query) => {

@@ -10,8 +10,8 @@ import {
   type Filter,
   keyText,
   type ListDeclaration,
+  operators,
   shownFields,
-  takenBy,
 } from './list.ts'
 import { mostGroups, summaryChoices } from './summaries.ts'
 import { closedObject } from '../http/schemas/schemas.ts'
@@ -246,7 +246,7 @@ function filterSchema(list: ListDeclaration, filter: Filter): TSchema {
   ]
     .filter((text) => text !== '')
     .join(' ')
-  const takes = takenBy[filter.kind]
+  const { takes } = operators[filter.kind]
   // The specification allows any text for it.
   if (takes === 'boolean' && filter.kind !== 'positiveWhenTrue') return coerced(Type.Boolean({ description }))
   if (takes !== 'value' || shownAsText.has(field.type)) return Type.String({ description })
@@ -270,34 +270,15 @@ export function effectOf(
 ): string {
   if (hidden) return ''
   const name = member === undefined ? field : `${field}.${member}`
-  const invalid = strict ? '' : ' An invalid value has no effect.'
-  const other = strict ? '' : ' Any other value has no effect.'
-  const effects: Record<Filter['kind'], string> = {
-    equals: `Keeps items whose ${name} equals the value.`,
-    in: `Keeps items whose ${name} is one of the values.`,
-    atLeast: `Keeps items whose ${name} is this or above.${invalid}`,
-    atMost: `Keeps items whose ${name} is this or below.${invalid}`,
-    above: `Keeps items whose ${name} is above this.${invalid}`,
-    below: `Keeps items whose ${name} is below this.${invalid}`,
-    prefix: `Keeps items whose ${name} begins with the value.`,
-    flag: `\`true\` or \`false\`: keeps items whose ${name} has this value.${other}`,
-    null: `\`true\` keeps items without ${name}, \`false\` items with it.${other}`,
-    positiveWhenTrue: `\`true\` keeps items whose ${name} is above 0.${other}`,
-    search: `Keeps items whose ${name} contains all of these words.`,
-    iprefix: `Keeps items whose ${name} begins with the value, in upper or lower case.`,
-    contains: `Keeps items whose ${name} contains the value.`,
-    icontains: `Keeps items whose ${name} contains the value, in upper or lower case.`,
-    has: `Keeps items whose ${name} has this element.`,
-    not: `Keeps items whose ${name} is another value, or none.`,
-    notIn: `Keeps items whose ${name} is not one of the values.`,
-  }
-  return effects[kind]
+  const optional = strict ? '' : ' $1'
+  return operators[kind].effect.replace('{}', () => name).replace(/ \[(.+)\]$/, optional)
 }
 
 function valuesText({ kind }: Filter, { values }: Field): string {
+  const { takes } = operators[kind]
   const form =
-    takenBy[kind] === 'values'
+    takes === 'values'
       ? `Comma-separated or repeated, at most ${maxFilterValues}; write a comma within a value as \`\\,\`, or quote the value.`
       : ''
-  return values && takenBy[kind].startsWith('value') ? `${form} Values: ${values.join(', ')}.`.trim() : form
+  return values && takes.startsWith('value') ? `${form} Values: ${values.join(', ')}.`.trim() : form
 }

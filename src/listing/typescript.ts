@@ -6,7 +6,7 @@ import {
   type Filter,
   type ListDeclaration,
   shownFields,
-  takenBy,
+  operators,
 } from './list.ts'
 
 /**
@@ -103,7 +103,7 @@ function keyType(list: ListDeclaration): string {
 }
 
 function filterType(list: ListDeclaration, filter: Filter): string {
-  const takes = takenBy[filter.kind]
+  const { takes } = operators[filter.kind]
   if (takes === 'boolean') return 'boolean'
   if (takes === 'text') return 'string'
   const { type, values } = comparedField(list, filter)

@@ -17,7 +17,7 @@ import { foreignKeys, inspectTable, sqliteCollations, type Table, type TableColu
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
-import type { FieldType } from '../field-types.ts'
+import { columnTypes } from '../field-types.ts'
 import { partKinds } from '../filters.ts'
 
 /** A declared list, checked against the database. */
@@ -300,25 +300,6 @@ async function validateConfigurations(
   return missing.map((name) => `there is no text search configuration ${name}: \\dF in psql lists them`)
 }
 
-/** The columns that a type of field can be read from: PostgreSQL's types, and SQLite's affinities. */
-const fits: Record<FieldType, Record<Engine, readonly string[]>> = {
-  text: { postgres: ['text', 'varchar', 'bpchar', 'citext', 'name'], sqlite: ['text', 'blob'] },
-  enum: { postgres: ['enum', 'text', 'varchar', 'bpchar'], sqlite: ['text', 'blob', 'numeric'] },
-  uuid: { postgres: ['uuid'], sqlite: ['text', 'blob', 'numeric'] },
-  integer: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
-  bigint: { postgres: ['int2', 'int4', 'int8'], sqlite: ['integer', 'numeric'] },
-  number: { postgres: ['float8'], sqlite: ['real', 'numeric', 'integer'] },
-  real: { postgres: ['float4'], sqlite: ['real', 'numeric'] },
-  numeric: { postgres: ['numeric'], sqlite: ['numeric', 'integer', 'real'] },
-  boolean: { postgres: ['bool'], sqlite: ['integer', 'numeric'] },
-  time: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
-  milliseconds: { postgres: ['int8'], sqlite: ['integer', 'numeric'] },
-  timestamp: { postgres: ['timestamptz', 'timestamp'], sqlite: ['text', 'numeric', 'blob'] },
-  timeText: { postgres: ['text', 'varchar'], sqlite: ['text', 'numeric', 'blob'] },
-  date: { postgres: ['date'], sqlite: ['text', 'numeric', 'blob'] },
-  json: { postgres: ['json', 'jsonb', 'array'], sqlite: ['text', 'numeric', 'blob'] },
-}
-
 /** Completes fields with facts about the table. A view has no nullability: unless declared, its columns may be null. */
 export function knownFields(
   fields: Readonly<Record<string, Field>>,
@@ -378,7 +359,7 @@ function columnFault(
   const unknown = values.filter((value) => found.values?.includes(value) === false)
   if (unknown.length > 0)
     return `.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`
-  const fitting = fits[type][engine]
+  const fitting: readonly string[] = columnTypes[type][engine]
   // A computed column of a view has no type on SQLite.
   if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return undefined
   return `.${column} is ${found.type}, but the field ${name} of type ${type} needs ${fitting.join(' or ')}`

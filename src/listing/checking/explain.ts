@@ -1,9 +1,8 @@
 import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
 import { planEach, planOne, seeksEach } from '../expansion.ts'
-import { fieldOf, type ListDeclaration, type AppliedFilter } from '../list.ts'
+import { fieldOf, type Filter, type ListDeclaration, type AppliedFilter, operators } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
 import { declaredQueries, rowAccessColumns, sampleSettings, type DeclaredQuery } from './index-advice.ts'
-import type { FilterKind } from '../config.ts'
 import type { Settings } from '../standby-reader.ts'
 
 export interface ExplainedQuery {
@@ -19,7 +18,7 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
   const rows = list.limit.default + 1
   const conditions = rowAccessColumns(list).map((column) => equalsColumn(list, column))
   const planOf = ({ filter, order }: DeclaredQuery): Plan => {
-    const filters = filter ? [...conditions, { filter, ...sampleValues[filter.kind] }] : conditions
+    const filters = filter ? [...conditions, { filter, ...sampleValues(filter) }] : conditions
     return planPage({ list, filters, order, rows, from: 'key' }, engine)
   }
   const { single, pairs } = declaredQueries(list)
@@ -49,28 +48,11 @@ function isOrdered({ filter }: DeclaredQuery): boolean {
   return filter === undefined || (filter.kind === 'equals' && filter.member === undefined)
 }
 
-const one = { values: [null], variant: '' }
-const none = { values: [], variant: '' }
-
-/** Values for a filter of each kind; the plan does not depend on them. */
-const sampleValues: Record<FilterKind, Pick<AppliedFilter, 'values' | 'variant'>> = {
-  equals: one,
-  in: { values: [null], variant: '1' },
-  atLeast: one,
-  atMost: one,
-  above: one,
-  below: one,
-  prefix: { values: [null, null], variant: '' },
-  iprefix: { values: [null, null], variant: '' },
-  contains: { values: [null, null], variant: '' },
-  icontains: { values: [null, null], variant: '' },
-  not: one,
-  has: one,
-  notIn: { values: [null], variant: '1' },
-  flag: one,
-  null: { values: [], variant: 'null' },
-  positiveWhenTrue: none,
-  search: { values: [null, null], variant: '' },
+/** Values for a filter; the plan depends only on their number. */
+function sampleValues({ kind }: Filter): Pick<AppliedFilter, 'values' | 'variant'> {
+  // The placeholders of a text are its bounds, or the text in two forms.
+  const values = operators[kind].takes === 'text' ? [null, null] : [null]
+  return { values, variant: kind === 'null' ? 'null' : '' }
 }
 
 function equalsColumn({ fields }: ListDeclaration, column: string): AppliedFilter {
