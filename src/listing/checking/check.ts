@@ -8,7 +8,6 @@ import {
   missingFilterIndexes,
   type MissingIndex,
   missingIndexes,
-  type MissingIndexes,
   missingManyIndex,
   validateRowAccess,
 } from './index-advice.ts'
@@ -68,27 +67,19 @@ export async function checkList(database: Database, declaration: ListDeclaration
     maintainCounts: counts.exist,
   }
   const advice =
-    table.kind === 'table' && faults.length === 0 ? missingIndexes(list, table, engine) : noAdvice
+    table.kind === 'table' && faults.length === 0
+      ? missingIndexes(list, table, engine)
+      : { missing: [], missingForPairs: [] }
   return {
     list,
     faults,
-    missing: [
-      ...possible([...advice.missing, ...missingFilterIndexes(list, table, engine)], table),
-      ...expansions.missing,
-    ],
-    missingForPairs: possible(advice.forPairs, table),
+    missing: [...advice.missing, ...missingFilterIndexes(list, table, engine), ...expansions.missing],
+    missingForPairs: advice.missingForPairs,
     ...(counts.create !== undefined && { createCounts: counts.create }),
     ...(nullKeys && { nullKeys }),
   }
 }
 
-/** Removes `concurrently` for partitioned tables, which reject it: https://www.postgresql.org/docs/current/ddl-partitioning.html */
-function possible(missing: readonly MissingIndex[], { partitioned }: Table): readonly MissingIndex[] {
-  if (!partitioned) return missing
-  return missing.map((one) => ({ ...one, statement: one.statement.replace(' concurrently ', ' ') }))
-}
-
-const noAdvice: MissingIndexes = { missing: [], forPairs: [] }
 const noCounts: CountsCheck = { exist: false, faults: [] }
 
 interface CountsCheck {
@@ -204,7 +195,7 @@ async function checkExpansions(
     const of = { ...expansion, fields, loose, operators }
     checked.expand.push(of)
     checked.faults.push(...validateExpansion(expansion, other, list, engine))
-    checked.missing.push(...possible(missingManyIndex(expansion, other, engine), other))
+    checked.missing.push(...missingManyIndex(expansion, other, engine))
     const named = [...list.sort, ...list.order.map((text) => text.replace(/^-/, ''))]
     const sorts = [...new Set(named)].filter((sort) => sort.startsWith(`${name}.`))
     if (sorts.length === 0 || checked.faults.length > 0) continue

@@ -8,7 +8,7 @@ import {
   type SortKey,
   sortKeyOf,
 } from '../list.ts'
-import { isTextArray, loweredColumn, memberColumn, partKinds } from '../filters.ts'
+import { isTextArray, loweredColumn, memberColumn } from '../filters.ts'
 import { areConditions, settingsOf } from '../items.ts'
 import type { List, RowAccess } from '../config.ts'
 import { defaultOrder, readOrder } from '../order.ts'
@@ -33,46 +33,41 @@ export interface MissingIndex {
   statement: string
 }
 
-export interface MissingIndexes {
-  /** For each order, and each filter in the default order. Pairs that the same index serves are named with it. */
-  missing: readonly MissingIndex[]
-  /** Only for pairs of a filter and a sort. */
-  forPairs: readonly MissingIndex[]
+/** Advises the indexes that a table lacks. One that serves several queries is advised once, with all of them. */
+function advise(name: string, table: Table, wanted: readonly WantedIndex[], engine: Engine): MissingIndex[] {
+  const advised: { index: Index; queries: string[] }[] = []
+  for (const one of wanted) {
+    const isServing = (index: Index): boolean => serves(index, one, engine)
+    if (table.indexes.some(isServing)) continue
+    const serving = advised.find(({ index }) => isServing(index))
+    if (serving) serving.queries.push(one.query)
+    else advised.push({ index: indexFor(one, engine), queries: [one.query] })
+  }
+  return advised.map(({ index, queries }) => {
+    const on = `(${index.columns.map(indexedColumn).join(', ')})`
+    return { queries, statement: createIndex(name, table, `by_${index.name}`, on, engine) }
+  })
 }
 
-/** `undefined` for a filter that compares with more than one value: an index cannot have its column before the order. */
-function wantedIndex(
+/** The indexes for each order and each filter in the default order, then those only for pairs of a filter and a sort. */
+export function missingIndexes(
   list: ListDeclaration,
-  rows: readonly string[],
-  { query, filter, order }: DeclaredQuery,
-): WantedIndex | undefined {
-  if (filter === undefined) return { query, equal: rows, order }
-  if (filter.kind !== 'equals' || filter.member !== undefined) return undefined
-  return { query, equal: [...new Set([...rows, fieldOf(list, filter.field).column])], order }
-}
-
-/** Advises the indexes that are missing; an index that serves several queries is advised once, with all of them. */
-export function missingIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndexes {
+  table: Table,
+  engine: Engine,
+): Record<'missing' | 'missingForPairs', MissingIndex[]> {
   const { single, pairs } = declaredQueries(list)
   const rows = rowAccessColumns(list)
-  const advised: { index: Index; queries: string[] }[] = []
-  const advise = (query: DeclaredQuery): void => {
+  const wanted = ({ query, filter, order }: DeclaredQuery): WantedIndex[] => {
     // joinFaults requires the indexes for orders by another table's fields.
-    if (query.order[0]?.of) return
-    const wanted = wantedIndex(list, rows, query)
-    if (!wanted || table.indexes.some((index) => serves(index, wanted, engine))) return
-    const serving = advised.find(({ index }) => serves(index, wanted, engine))
-    if (serving) serving.queries.push(wanted.query)
-    else advised.push({ index: indexFor(wanted, engine), queries: [wanted.query] })
+    if (order[0]?.of) return []
+    // An index cannot have a column before the order that is compared with more than one value.
+    if (filter && (filter.kind !== 'equals' || filter.member !== undefined)) return []
+    const filtered = filter ? [fieldOf(list, filter.field).column] : []
+    return [{ query, equal: [...new Set([...rows, ...filtered])], order }]
   }
-  single.forEach(advise)
-  const ofSingle = advised.length
-  pairs.forEach(advise)
-  const missing = advised.map(({ index, queries }) => ({
-    queries,
-    statement: createIndex(list.table, index, engine),
-  }))
-  return { missing: missing.slice(0, ofSingle), forPairs: missing.slice(ofSingle) }
+  const ofSingle = advise(list.table, table, single.flatMap(wanted), engine).length
+  const all = advise(list.table, table, [...single, ...pairs].flatMap(wanted), engine)
+  return { missing: all.slice(0, ofSingle), missingForPairs: all.slice(ofSingle) }
 }
 
 /**
@@ -106,31 +101,13 @@ export function joinFaults(
         : `${needs} a foreign key in the declaration of ${list.table}: ${key}`,
     ]
   }
-  const wanted = sorts.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
-  const statements: string[] = []
-  const demand = (name: string, indexes: Index[], one: WantedIndex): void => {
-    if (indexes.some((index) => serves(index, one, engine))) return
-    indexes.push(indexFor(one, engine))
-    statements.push(createIndex(name, indexes.at(-1)!, engine))
-  }
-  const [ofOwn, ofOther] = [[...table.indexes], [...other.indexes]]
-  for (const query of wanted) {
-    const order = readOrder({ ...list, sort: sorts }, query)
-    demand(of.table, ofOther, { query, equal: [], order: order.filter((key) => key.of) })
-    demand(list.table, ofOwn, { query, equal: own, order: order.filter((key) => !key.of) })
-  }
-  return statements.map((statement) => `${needs} an index: ${statement}`)
-}
-
-/** Advises the index of one query when it is missing. */
-function missingIndex(
-  table: string,
-  wanted: WantedIndex,
-  indexes: readonly Index[],
-  engine: Engine,
-): MissingIndex[] {
-  if (indexes.some((index) => serves(index, wanted, engine))) return []
-  return [{ queries: [wanted.query], statement: createIndex(table, indexFor(wanted, engine), engine) }]
+  const queries = sortQueries({ ...list, sort: sorts })
+  const wanted = (equal: readonly string[], isOwn: boolean): WantedIndex[] =>
+    queries.map(({ query, order }) => ({ query, equal, order: order.filter((key) => !key.of === isOwn) }))
+  return [
+    ...advise(of.table, other, wanted([], false), engine),
+    ...advise(list.table, table, wanted(own, true), engine),
+  ].map(({ statement }) => `${needs} an index: ${statement}`)
 }
 
 /** Whether the index, read forward or backward, gives the rows in their order. */
@@ -186,14 +163,24 @@ function indexFor({ equal, order }: WantedIndex, engine: Engine): Index {
   return { name: parts.join('_'), unique: false, columns }
 }
 
-function createIndex(table: string, { name, columns }: Index, engine: Engine): string {
-  // Without CONCURRENTLY, PostgreSQL locks out writers while it creates the index.
-  const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
-  const parts = columns.map(
-    ({ column, collation, descending, opposed }) =>
-      `${collated(quote(column), collation)}${descending ? ' desc' : ''}${opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''}`,
-  )
-  return `${how} ${quote(indexName(table, `by_${name}`))} on ${quoteTable(table)} (${parts.join(', ')});`
+function indexedColumn({ column, collation, descending, opposed }: Index['columns'][number]): string {
+  const nulls = opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''
+  return `${collated(quote(column), collation)}${descending ? ' desc' : ''}${nulls}`
+}
+
+/**
+ * The statement that creates an index. Without `concurrently`, PostgreSQL locks out writers meanwhile, but partitioned tables reject it:
+ * https://www.postgresql.org/docs/current/ddl-partitioning.html
+ */
+function createIndex(
+  table: string,
+  { partitioned }: Table,
+  name: string,
+  on: string,
+  engine: Engine,
+): string {
+  const how = engine === 'postgres' && !partitioned ? 'concurrently ' : ''
+  return `create index ${how}${quote(indexName(table, name))} on ${quoteTable(table)} ${on};`
 }
 
 /** Queries of one list that are explained: more would take long, and the report would be too long to read. */
@@ -219,9 +206,7 @@ interface DeclaredQueries {
 /** The queries that a declaration allows. The reverse of a sort is not among them: it reads the same index backward. */
 export function declaredQueries(list: ListDeclaration): DeclaredQueries {
   const byDefault = defaultOrder(list)
-  // With nulls at a fixed end, each direction needs an index of its own.
-  const names = list.sort.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
-  const sorts = names.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
+  const sorts = sortQueries(list)
   const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: byDefault }))
   const pairs = filters.flatMap(({ query, filter }) =>
     sorts.map((sort) => ({ query: `${query}&${sort.query}`, filter, order: sort.order })),
@@ -229,6 +214,12 @@ export function declaredQueries(list: ListDeclaration): DeclaredQueries {
   const single = [{ query: '', order: byDefault }, ...sorts, ...filters]
   const room = Math.max(0, maxQueries - single.length)
   return { single, pairs: pairs.slice(0, room), omitted: Math.max(0, pairs.length - room) }
+}
+
+/** A query for each sort, and with nulls at a fixed end for each direction, which needs an index of its own. */
+function sortQueries(list: ListDeclaration): DeclaredQuery[] {
+  const names = list.sort.flatMap((name) => (list.nulls[name] ? [name, `-${name}`] : [name]))
+  return names.map((sort) => ({ query: `sort=${sort}`, order: readOrder(list, sort) }))
 }
 
 /** Returns the result of `where` or `settings` for a sample caller; `false` without it, and if it throws for unknown callers. */
@@ -280,107 +271,74 @@ export function rowAccessColumns(list: ListDeclaration): string[] {
 export function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
   const { name, table, key, many } = expansion
   if (!many || other.kind === 'view') return []
-  const wanted = {
-    query: `expand=${name}`,
-    equal: key,
-    order: many.order.map((text) => sortKeyOf(expansion, text)),
-  }
-  return missingIndex(table, wanted, other.indexes, engine)
+  const order = many.order.map((text) => sortKeyOf(expansion, text))
+  return advise(table, other, [{ query: `expand=${name}`, equal: key, order }], engine)
 }
 
-/** The missing indexes of special kinds, such as GIN, that filters need. */
+/** The missing indexes of special kinds, such as GIN, each with all filters that it serves. */
 export function missingFilterIndexes(list: ListDeclaration, table: Table, engine: Engine): MissingIndex[] {
   if (table.kind === 'view') return []
-  return [
-    ...(engine === 'postgres' ? missingSearchIndexes(list, table) : []),
-    ...missingPartIndexes(list, table, engine),
-  ]
-}
-
-function missingSearchIndexes(list: ListDeclaration, { definitions }: Table): MissingIndex[] {
-  const filters = list.filters.filter(({ kind }) => kind === 'search')
-  return filters.flatMap(({ field, parameter, configuration = 'simple' }) => {
-    const { column } = list.fields[field]!
-    const exists = definitions.some(
-      (text) => text.includes('to_tsvector') && text.includes(`'${configuration}'`) && text.includes(column),
-    )
-    const statement = `create index concurrently ${quote(indexName(list.table, `search_${column}`))} on ${quoteTable(list.table)} using gin (to_tsvector('${configuration}', ${quote(column)}));`
-    return exists ? [] : [{ queries: [`${parameter}=…`], statement }]
-  })
-}
-
-/** The missing indexes for filters on parts of texts, JSON members and array elements, each with all filters that it serves. */
-function missingPartIndexes(list: ListDeclaration, { definitions }: Table, engine: Engine): MissingIndex[] {
-  const known = definitions.map(withoutQuotes)
+  const known = table.definitions.map(bareText)
   const advised = new Map<string, string[]>()
   for (const filter of list.filters) {
-    const { kind, member } = filter
-    const statement =
-      kind === 'has' || member !== undefined
-        ? missingJsonIndex(list, filter, known, engine)
-        : partKinds.has(kind)
-          ? missingPartIndex(list, filter, known, engine)
-          : undefined
-    if (statement === undefined) continue
+    const { statement, parts } = filterIndex(list, table, filter, engine) ?? {}
+    const exists = known.some((text) => parts?.every((part) => text.includes(bareText(part))))
+    if (statement === undefined || exists) continue
     advised.set(statement, [...(advised.get(statement) ?? []), `${filter.parameter}=…`])
   }
   return [...advised].map(([statement, queries]) => ({ queries, statement }))
 }
 
-/** The statement that creates the index on the column in lower case, or on its trigrams; `undefined` if it exists. */
-function missingPartIndex(
-  list: ListDeclaration,
-  { kind, field: name, index }: Filter,
-  known: readonly string[],
-  engine: Engine,
-): string | undefined {
-  const field = list.fields[name]!
-  const column = quote(field.column)
-  const create = (what: string, on: string): string =>
-    `${engine === 'postgres' ? 'create index concurrently' : 'create index'} ${quote(indexName(list.table, `${what}_${field.column}`))} on ${quoteTable(list.table)} ${on};`
-  if (kind === 'iprefix') {
-    const [expression, collation = ''] = loweredColumn(column, field, engine).split(/(?= collate )/)
-    const [inner] = withoutQuotes(expression!).split('::')
-    const exists = known.some((text) =>
-      text.replaceAll(/[()]|::text/g, '').includes(inner!.replaceAll(/[()]/g, '')),
-    )
-    return exists ? undefined : create('lower', `((${expression!})${collation})`)
-  }
-  if (engine === 'sqlite') return index === undefined ? trigramTable(list, field.column) : undefined
-  const exists = known.some((text) => text.includes('trgm_ops') && text.includes(withoutQuotes(field.column)))
-  const expression = field.ignoresCase ? `(${column}::text)` : column
-  return exists
-    ? undefined
-    : `create extension if not exists pg_trgm; ${create('trigrams', `using gin (${expression} gin_trgm_ops)`)}`
+/** The index of an expression, or of parts of the values, that serves a filter. */
+interface FilterIndex {
+  statement: string
+  /** Texts that the definition of such an index has. Without them, the filter names the index. */
+  parts?: readonly string[]
 }
 
-/** The same for a JSON member or array elements. SQLite has no index for elements. */
-function missingJsonIndex(
+function filterIndex(
   list: ListDeclaration,
-  { kind, member, field: name }: Filter,
-  known: readonly string[],
+  table: Table,
+  { kind, field: name, member, configuration = 'simple', index }: Filter,
   engine: Engine,
-): string | undefined {
-  const { column, array } = list.fields[name]!
-  const on = `on ${quoteTable(list.table)}`
-  const how = engine === 'postgres' ? 'create index concurrently' : 'create index'
+): FilterIndex | undefined {
+  const field = list.fields[name]!
+  const { column, ignoresCase, array } = field
+  const quoted = quote(column)
+  const create = (name: string, on: string): string => createIndex(list.table, table, name, on, engine)
   if (member !== undefined) {
     if (kind !== 'equals' && kind !== 'in') return undefined
-    const expression = memberColumn(quote(column), member, engine)
-    const written = withoutQuotes(expression).replaceAll(/::[\w[\]]+|[()]/g, '')
-    const exists = known.some((text) => text.replaceAll(/::[\w[\]]+|[()]/g, '').includes(written))
-    const index = quote(indexName(list.table, `${column}_${member.replaceAll('.', '_')}`))
-    return exists ? undefined : `${how} ${index} ${on} (${expression});`
+    const expression = memberColumn(quoted, member, engine)
+    const statement = create(`${column}_${member.replaceAll('.', '_')}`, `(${expression})`)
+    return { statement, parts: [expression] }
   }
-  if (engine === 'sqlite' || array === undefined || !(array === 'jsonb' || isTextArray(array)))
-    return undefined
-  const exists = known.some((text) => text.includes('usinggin') && text.includes(`(${withoutQuotes(column)}`))
-  const index = quote(indexName(list.table, `elements_${column}`))
-  return exists ? undefined : `${how} ${index} ${on} using gin (${quote(column)});`
+  if (kind === 'iprefix') {
+    const [lowered, collation = ''] = loweredColumn(quoted, field, engine).split(/(?= collate )/)
+    return { statement: create(`lower_${column}`, `((${lowered!})${collation})`), parts: [lowered!] }
+  }
+  if (kind === 'contains' || kind === 'icontains') {
+    if (engine === 'sqlite')
+      return index === undefined ? { statement: trigramTable(list, column) } : undefined
+    const on = `using gin (${ignoresCase ? `(${quoted}::text)` : quoted} gin_trgm_ops)`
+    const statement = `create extension if not exists pg_trgm; ${create(`trigrams_${column}`, on)}`
+    return { statement, parts: ['trgm_ops', quoted] }
+  }
+  // Its FTS5 tables are checked apart, and it has no index for the elements of an array.
+  if (engine === 'sqlite') return undefined
+  if (kind === 'search') {
+    const literal = `'${configuration}'`
+    const on = `using gin (to_tsvector(${literal}, ${quoted}))`
+    return { statement: create(`search_${column}`, on), parts: ['to_tsvector', literal, quoted] }
+  }
+  const isIndexed = array === 'jsonb' || (array !== undefined && isTextArray(array))
+  if (kind !== 'has' || !isIndexed) return undefined
+  const on = `using gin (${quoted})`
+  return { statement: create(`elements_${column}`, on), parts: [on] }
 }
 
-function withoutQuotes(text: string): string {
-  return text.toLowerCase().replaceAll(/["\s]/g, '')
+/** A definition without what PostgreSQL adds to it: quotes, parentheses and casts. */
+function bareText(text: string): string {
+  return text.toLowerCase().replaceAll(/::[\w[\]]+|["\s()]/g, '')
 }
 
 function trigramTable({ table }: ListDeclaration, column: string): string {
