@@ -8,59 +8,50 @@ const tableOf = `
   select c.oid::text as oid, c.relkind::text as kind, has_any_column_privilege(c.oid, 'select') as readable from pg_class c
   where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
+/** Each column, as in TableColumn, with its name. */
 const columnsOf = `
-  select a.attname as name, a.attnotnull as not_null, a.attgenerated <> '' as computed, t.typtype::text as kind,
-    case when coalesce(base.typcategory, t.typcategory) = 'A' then 'array' else coalesce(base.typname, t.typname) end as type,
-    case when coalesce(base.typtype, t.typtype) = 'b' and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators,
-    case when coalesce(base.typcategory, t.typcategory) = 'A' or coalesce(base.typname, t.typname) = 'jsonb'
-      then format_type(coalesce(base.oid, t.oid), null) end as array,
-    (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as labels,
-    case when pg_collation_is_visible(c.oid) then c.collname end as collation,
-    c.collisdeterministic = false or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric') as loose
-  from pg_attribute a
-  join pg_type t on t.oid = a.atttypid
-  left join pg_collation c on c.oid = a.attcollation
-  left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
-  join pg_namespace n on n.oid = coalesce(base.typnamespace, t.typnamespace)
-  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
+  select json_strip_nulls(to_json(c)) as found from (
+    select a.attname as name, not a.attnotnull as nullable, a.attgenerated <> '' as computed,
+      case when t.typtype = 'e' then 'enum' when coalesce(base.typcategory, t.typcategory) = 'A' then 'array'
+        else coalesce(base.typname, t.typname) end as type,
+      o.operators, case when coalesce(base.typcategory, t.typcategory) = 'A' or coalesce(base.typname, t.typname) = 'jsonb'
+        then format_type(coalesce(base.oid, t.oid), null) end as "array",
+      (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as "values",
+      case when pg_collation_is_visible(c.oid) then c.collname end as collation,
+      coalesce(not c.collisdeterministic, false) or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric')
+        or o.operators is not null as loose
+    from pg_attribute a
+    join pg_type t on t.oid = a.atttypid
+    left join pg_collation c on c.oid = a.attcollation
+    left join pg_type base on base.oid = t.typbasetype and t.typtype = 'd'
+    join pg_namespace n on n.oid = coalesce(base.typnamespace, t.typnamespace)
+    cross join lateral (select case when coalesce(base.typtype, t.typtype) = 'b'
+      and n.nspname <> all (current_schemas(true)) then quote_ident(n.nspname) end as operators) o
+    where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped order by a.attnum
+  ) as c`
 
-// indoption: 0 asc nulls last, 1 desc nulls last, 2 asc nulls first, 3 desc nulls first.
+/**
+ * The definition of each index, and the index as in Index if it is one. indoption is 0 for asc nulls last, 1 for desc nulls last, 2 for
+ * asc nulls first and 3 for desc nulls first.
+ */
 const indexesOf = `
-  select i.indexrelid::regclass::text as name, i.indisunique as is_unique, pg_get_indexdef(i.indexrelid) as definition,
-    i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree' as plain,
-    (
-      select coalesce(json_agg(json_build_object('column', a.attname, 'option', i.indoption[k.number - 1],
-        'collation', case when i.indcollation[k.number - 1] not in (0, a.attcollation)
-          then (select case when pg_collation_is_visible(c.oid) then c.collname else c.oid::regcollation::text end
-            from pg_collation c where c.oid = i.indcollation[k.number - 1]) end) order by k.number), '[]')
-      from unnest(i.indkey) with ordinality as k (attnum, number)
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-      where k.number <= i.indnkeyatts
-    ) as columns
+  select pg_get_indexdef(i.indexrelid) as definition,
+    case when i.indisvalid and i.indpred is null and i.indexprs is null and am.amname = 'btree'
+      then json_build_object('name', i.indexrelid::regclass::text, 'unique', i.indisunique, 'columns', (
+        select json_strip_nulls(json_agg(json_build_object(
+          'column', a.attname, 'descending', i.indoption[k.number - 1] & 1 = 1,
+          'collation', case when i.indcollation[k.number - 1] not in (0, a.attcollation)
+            then (select case when pg_collation_is_visible(c.oid) then c.collname else c.oid::regcollation::text end
+              from pg_collation c where c.oid = i.indcollation[k.number - 1]) end,
+          'opposed', case when i.indoption[k.number - 1] in (1, 2) then true end) order by k.number))
+        from unnest(i.indkey) with ordinality as k (attnum, number)
+        join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+        where k.number <= i.indnkeyatts
+      )) end as index
   from pg_index i
   join pg_class c on c.oid = i.indexrelid
   join pg_am am on am.oid = c.relam
   where i.indrelid = $1::oid`
-
-interface ColumnRow {
-  name: string
-  not_null: boolean
-  computed: boolean
-  kind: string
-  type: string
-  labels: string[] | null
-  loose: boolean | null
-  collation: string | null
-  operators: string | null
-  array: string | null
-}
-interface IndexRow {
-  name: string
-  is_unique: boolean
-  definition: string
-  plain: boolean
-  columns: { column: string; option: number; collation: string | null }[]
-}
 
 export async function inspectPostgresTable(
   { pool }: PostgresDatabase,
@@ -70,54 +61,18 @@ export async function inspectPostgresTable(
     poolRows<Row>(pool, { text, values: [value] })
   const [found] = await rows<{ oid: string; kind: string; readable: boolean }>(tableOf, quoteTable(name))
   if (!found) return undefined
-  const columns = await rows<ColumnRow>(columnsOf, found.oid)
-  const indexes = await rows<IndexRow>(indexesOf, found.oid)
+  const columns = await rows<{ found: TableColumn & { name: string } }>(columnsOf, found.oid)
+  const indexes = await rows<{ definition: string; index: Index | null }>(indexesOf, found.oid)
   return {
     // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
     kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
     materialized: found.kind === 'm',
     partitioned: found.kind === 'p',
-    columns: new Map(columns.map((column) => [column.name, describeColumn(column)])),
-    indexes: indexes.filter(({ plain }) => plain).map(describeIndex),
+    columns: new Map(columns.map(({ found: { name, ...column } }) => [name, column])),
+    indexes: indexes.flatMap(({ index }) => index ?? []),
     forbidden: !found.readable,
     rowids: false,
     definitions: indexes.map(({ definition }) => definition),
-  }
-}
-
-function describeColumn({
-  not_null,
-  computed,
-  kind,
-  type,
-  labels,
-  loose,
-  collation,
-  operators,
-  array,
-}: ColumnRow): TableColumn {
-  return {
-    type: kind === 'e' ? 'enum' : type,
-    nullable: !not_null,
-    computed,
-    values: labels ?? undefined,
-    loose: loose === true || operators !== null,
-    collation: collation ?? undefined,
-    operators: operators ?? undefined,
-    array: array ?? undefined,
-  }
-}
-
-function describeIndex({ name, is_unique, columns }: IndexRow): Index {
-  return {
-    name,
-    unique: is_unique,
-    columns: columns.map(({ column, option, collation }) => ({
-      column,
-      descending: (option & 1) === 1,
-      ...(collation !== null && { collation }),
-      ...((option === 1 || option === 2) && { opposed: true }),
-    })),
   }
 }
 
@@ -140,32 +95,23 @@ export async function postgresForeignKeys(
   return rows.map(({ pairs }) => pairs)
 }
 
-/** Returns the collations that are not on the search path. */
-export async function missingCollations(
-  { pool }: PostgresDatabase,
-  names: readonly string[],
-): Promise<string[]> {
-  const rows = await poolRows<{ name: string }>(pool, {
-    text: `select name from unnest($1::text[]) as name where to_regcollation(quote_ident(name)) is null`,
-    values: [names],
-  })
-  return rows.map(({ name }) => name)
+/** Returns the function that selects those of some names that are missing by a condition. */
+function missingNames(condition: string) {
+  return async ({ pool }: PostgresDatabase, names: readonly string[]): Promise<string[]> => {
+    if (names.length === 0) return []
+    const text = `select name from unnest($1::text[]) as name where ${condition}`
+    const rows = await poolRows<{ name: string }>(pool, { text, values: [names] })
+    return rows.map(({ name }) => name)
+  }
 }
 
+/** Returns the collations that are not on the search path. */
+export const missingCollations = missingNames('to_regcollation(quote_ident(name)) is null')
+
 /** Returns the text search configurations that do not exist. Names may have a schema; case matters as in SQL. */
-export async function missingConfigurations(
-  { pool }: PostgresDatabase,
-  names: readonly string[],
-): Promise<string[]> {
-  if (names.length === 0) return []
-  const rows = await poolRows<{ name: string }>(pool, {
-    text: `select name from unnest($1::text[]) as name where not exists (
-      select from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace
-      where name in (c.cfgname, quote_ident(c.cfgname)) or lower(name) in (c.cfgname, n.nspname || '.' || c.cfgname))`,
-    values: [names],
-  })
-  return rows.map(({ name }) => name)
-}
+export const missingConfigurations = missingNames(`not exists (
+  select from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace
+  where name in (c.cfgname, quote_ident(c.cfgname)) or lower(name) in (c.cfgname, n.nspname || '.' || c.cfgname))`)
 
 const inactivePoliciesOf = `
   select case when r.rolsuper or r.rolbypassrls

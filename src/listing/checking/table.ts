@@ -69,13 +69,13 @@ export async function foreignKeys(
   to: string,
 ): Promise<[string, string][][]> {
   if (database.engine === 'postgres') return postgresForeignKeys(database, table, to)
-  const rows = database.readConnection.all<{ id: number; own: string; other: string }>(
-    `select f.id, f."from" as own, coalesce(f."to", (select name from pragma_table_info(f."table") where pk = f.seq + 1)) as other
-    from pragma_foreign_key_list(?) f where f."table" = ? collate nocase`,
+  const rows = database.readConnection.all<{ pairs: string }>(
+    `select json_group_array(json_array(f."from",
+      coalesce(f."to", (select name from pragma_table_info(f."table") where pk = f.seq + 1)))) as pairs
+    from pragma_foreign_key_list(?) f where f."table" = ? collate nocase group by f.id`,
     [table, to],
   )
-  const ids = [...new Set(rows.map(({ id }) => id))]
-  return ids.map((one) => rows.filter(({ id }) => id === one).map(({ own, other }) => [own, other]))
+  return rows.map(({ pairs }) => JSON.parse(pairs) as [string, string][])
 }
 
 interface ColumnRow {
@@ -86,18 +86,6 @@ interface ColumnRow {
   pk: number
   hidden: number
 }
-interface IndexRow {
-  name: string
-  unique: number
-  partial: number
-}
-interface IndexColumn {
-  cid: number
-  name: string | null
-  desc: number
-  coll: string
-  key: number
-}
 
 type Connection = SqliteDatabase['readConnection']
 
@@ -105,8 +93,9 @@ async function inspectSqliteTable(
   { readConnection: connection }: SqliteDatabase,
   name: string,
 ): Promise<Table | undefined> {
-  const found = connection.get<{ type: string; name: string; sql: string }>(
-    `select type, name, sql from sqlite_schema where name = ? collate nocase and type in ('table', 'view')`,
+  const found = connection.get<{ type: string; wr: number }>(
+    `select s.type, l.wr from sqlite_schema s join pragma_table_list(s.name) l on l.schema = 'main'
+    where s.name = ? collate nocase and s.type in ('table', 'view')`,
     [name],
   )
   if (!found) return undefined
@@ -123,7 +112,7 @@ async function inspectSqliteTable(
     kind: found.type === 'view' ? 'view' : 'table',
     columns: new Map(described),
     indexes: indexesOf(connection, name, columns, new Map(described)),
-    rowids: found.type === 'table' && !withoutRowid(connection, found.name),
+    rowids: found.type === 'table' && found.wr === 0,
     definitions: connection
       .all<{ sql: string }>(
         `select sql from sqlite_schema where tbl_name = ? collate nocase and type = 'index' and sql is not null`,
@@ -166,52 +155,45 @@ function describeColumn(
   }
 }
 
+/** A column of an index, or the rowid, which follows the declared columns. */
+interface IndexPart {
+  index: string
+  unique: number
+  /** -1 for the rowid and -2 for an expression. */
+  cid: number
+  name: string | null
+  desc: number
+  collation: string
+  key: number
+}
+
 function indexesOf(
   connection: Connection,
   table: string,
   columns: readonly ColumnRow[],
   described: Table['columns'],
 ): Index[] {
-  const keys = columns.filter(({ pk }) => pk > 0).toSorted((a, b) => a.pk - b.pk)
+  const keys = columns.filter(({ pk }) => pk > 0)
   // An `integer primary key` is the rowid itself. It needs no index, and every index ends with it.
-  const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : undefined
-  const listed = connection.all<IndexRow>('select name, "unique", partial from pragma_index_list(?)', [table])
-  const others = listed
-    .filter(({ partial }) => partial === 0)
-    .flatMap((index) => describeIndex(connection, index, rowid, described))
-  if (rowid === undefined) return others
-  return [{ name: 'rowid', unique: true, columns: [{ column: rowid, descending: false }] }, ...others]
-}
-
-/** Returns nothing for an index over an expression. */
-function describeIndex(
-  connection: Connection,
-  { name, unique }: IndexRow,
-  rowid: string | undefined,
-  described: Table['columns'],
-): Index[] {
-  const parts = connection.all<IndexColumn>(
-    'select cid, name, "desc", coll, "key" from pragma_index_xinfo(?) order by seqno',
-    [name],
+  const rowid = keys.length === 1 && /^integer$/i.test(keys[0]!.type) ? keys[0]!.name : null
+  const all = connection.all<IndexPart>(
+    `select l.name as "index", l."unique", x.cid, x.name, x."desc", lower(x.coll) as collation, x."key"
+    from pragma_index_list(?) l join pragma_index_xinfo(l.name) x where l.partial = 0 order by l.seq, x.seqno`,
+    [table],
   )
-  // The cid is -2 for an expression and -1 for the rowid, which follows the declared columns.
-  if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
-  const columns = parts.flatMap(({ cid, name, desc, coll }) => {
-    const column = cid === -1 ? rowid : name
-    if (column === undefined || column === null) return []
-    const collation = coll.toLowerCase()
-    const isOwn = cid === -1 || described.get(column)?.collation === collation
-    return [{ column, descending: desc === 1, ...(!isOwn && { collation }) }]
+  const indexes = [...Map.groupBy(all, ({ index }) => index)].flatMap(([name, parts]): Index[] => {
+    if (parts.some(({ cid, key }) => cid === -2 && key === 1)) return []
+    const unique = parts[0]!.unique === 1
+    const indexed = parts.flatMap(({ cid, name, desc, collation, key }) => {
+      const column = cid === -1 ? rowid : name
+      if (column === null || (unique && key === 0)) return []
+      const isOwn = cid === -1 || described.get(column)?.collation === collation
+      return [{ column, descending: desc === 1, ...(!isOwn && { collation }) }]
+    })
+    return [{ name, unique, columns: indexed }]
   })
-  const declared = parts.filter(({ key }) => key === 1).length
-  return [{ name, unique: unique === 1, columns: unique === 1 ? columns.slice(0, declared) : columns }]
-}
-
-function withoutRowid(connection: Connection, name: string): boolean {
-  return (
-    connection.get<{ wr: number }>('select wr from pragma_table_list(?) where schema = ?', [name, 'main'])
-      ?.wr === 1
-  )
+  if (rowid === null) return indexes
+  return [{ name: 'rowid', unique: true, columns: [{ column: rowid, descending: false }] }, ...indexes]
 }
 
 /** The affinity of a declared type (https://sqlite.org/datatype3.html, section 3.1). */
