@@ -4,10 +4,9 @@ import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { isJson, print, printTable } from './output.ts'
 import { withServices } from './services.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import { Keyring } from '../crypto/keyring.ts'
 import { reseal, type ResealOutcome, describeGroups } from '../storage/reseal.ts'
 import { showProgress } from './progress.ts'
-import { readSettings } from './settings.ts'
+import { readKeyring, readSettings } from './settings.ts'
 import { interruptible, recordCommand, withDatabase } from './database.ts'
 
 interface CreateOptions {
@@ -112,15 +111,13 @@ export async function rotateSigningKey({ now = false }: { now?: boolean }): Prom
  */
 export async function resealCommand(): Promise<void> {
   const configuration = readSettings()
-  const { masterSecrets } = configuration
-  if (!masterSecrets)
-    throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
+  const keyring = readKeyring(configuration)
   await interruptible(({ signal }) =>
     withDatabase(configuration, async (database) => {
       const progress = showProgress(0, 'values resealed')
       const outcome = await reseal({
         database,
-        keyring: new Keyring(masterSecrets),
+        keyring,
         clock: systemClock,
         onProgress: (done, total) => progress.update(done, total),
         signal,

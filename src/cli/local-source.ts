@@ -3,13 +3,13 @@ import { isSensitiveHeader } from '../telemetry/printable.ts'
 import { secretAt } from '../receiving/schemes/create-scheme.ts'
 import type { Scheme } from '../receiving/schemes/scheme.ts'
 import { readSources } from '../receiving/sources.ts'
-import { UsageFailure, CommandFailure } from './command-failure.ts'
+import { UsageFailure } from './command-failure.ts'
 import { inspectConfiguration, readConfiguration } from '../diagnostics/configuration.ts'
 import { signerOf } from '../receiving/samples/sign-for.ts'
 import type { SampleRequest, SignedSample } from '../receiving/samples/index.ts'
-import { Keyring } from '../crypto/keyring.ts'
 import { keysOf, urlOf, writeKey } from '../receiving/forward.ts'
 import { printTable } from './output.ts'
+import { readKeyring } from './settings.ts'
 
 /** A source of this project, or a preset by its name, for which webhooks can be signed. */
 interface LocalSource {
@@ -88,9 +88,7 @@ function signOrRefuse(name: string, sign: () => SignedSample): SignedSample {
  */
 export async function listSources({ secrets = false }: { secrets?: boolean }): Promise<void> {
   const { configuration, config } = await readConfiguration()
-  const { masterSecrets } = configuration
-  if (!masterSecrets) throw new CommandFailure('POSTERN_SECRET is missing')
-  const keyring = new Keyring(masterSecrets)
+  const keyring = readKeyring(configuration)
   const sources = readSources(config?.receiving?.sources, configuration)
   const rows = Array.from(sources, ([source, { name, forwardTo }]) => [
     source,

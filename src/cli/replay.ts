@@ -95,33 +95,31 @@ async function replayDeliveries(
   }
   process.stderr.write(`${total} deliveries: a running service queues them; Ctrl-C cancels the rest\n`)
   const running = begun.filter(({ status }) => status === 'running').map(({ id }) => id)
-  await follow(database, running, total, signal)
+  const wait = (): Promise<unknown> => sleep(systemClock, pause, signal).catch(() => undefined)
+  await follow(database, running, wait, { progress: showProgress(total, 'deliveries queued'), signal })
 }
 
-/** Shows the jobs' progress until they end; cancels them when `signal` is aborted. */
+/**
+ * Shows the jobs' progress until they end; cancels them when `signal` is aborted.
+ * @param step waits for the jobs, or does a part of their work
+ */
 async function follow(
   database: Database,
   ids: readonly string[],
-  total: number,
-  signal: AbortSignal,
+  step: () => Promise<unknown>,
+  { progress, signal }: { progress: Progress; signal: AbortSignal },
 ): Promise<void> {
-  const progress = showProgress(total, 'deliveries queued')
-  /** Returns how many jobs are running. */
-  const look = async (): Promise<number> => {
-    const rows = await database.reader
-      .selectFrom('jobs')
-      .select(['status', 'done'])
-      .where('id', 'in', [...ids])
-      .execute()
-    progress.update(rows.reduce((sum, { done }) => sum + done, 0))
-    return rows.filter(({ status }) => status === 'running').length
-  }
   try {
-    while ((await look()) > 0) await sleep(systemClock, pause, signal)
-  } catch (error) {
-    if (!signal.aborted) throw error
-    await cancel(database, ids)
-    await look()
+    for (;;) {
+      const rows = await database.reader
+        .selectFrom('jobs')
+        .select(['status', 'done'])
+        .where('id', 'in', [...ids])
+        .execute()
+      progress.update(rows.reduce((sum, { done }) => sum + done, 0))
+      if (!rows.some(({ status }) => status === 'running')) return
+      await (signal.aborted ? cancel(database, ids) : step())
+    }
   } finally {
     progress.stop()
   }
@@ -148,22 +146,8 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
   }
   // Done here, so that it is done without a running service too; beside one, both take turns.
   const worker = reprocessWorker({ database, clock: systemClock, log: createLog('warn') })
-  const progress = showProgress(total, 'events queued')
-  try {
-    for (let running = true; running;) {
-      if (signal.aborted) await cancel(database, [id])
-      else if (!(await worker.step())) await sleep(systemClock, pause)
-      const { status, done } = await database.reader
-        .selectFrom('jobs')
-        .select(['status', 'done'])
-        .where('id', '=', id)
-        .executeTakeFirstOrThrow()
-      progress.update(done)
-      running = status === 'running'
-    }
-  } finally {
-    progress.stop()
-  }
+  const work = async (): Promise<unknown> => (await worker.step()) || sleep(systemClock, pause)
+  await follow(database, [id], work, { progress: showProgress(total, 'events queued'), signal })
 }
 
 function readFilter({ since, until, eventType, status = 'dead' }: ReplayOptions): DeliveryFilter {

@@ -31,13 +31,10 @@ export async function send(url: string, options: SendOptions): Promise<void> {
   const sign = Object.hasOwn(samples, options.source) ? samples[options.source] : undefined
   if (!sign)
     throw new UsageFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
-  const given = options.secret === undefined ? undefined : { secret: options.secret, from: '--secret' }
-  // Read late: what is wrong with the other options is said first.
-  const used = (): NamedSecret => given ?? ownSecret()
-  await sendSample(url, options.type, options, {
-    sign: (request) => sign({ ...request, secret: used().secret }),
-    secretFrom: () => used().from,
-  })
+  const webhook = readWebhook(url, options.type, options)
+  const { secret, from } =
+    options.secret === undefined ? ownSecret() : { secret: options.secret, from: '--secret' }
+  await post(url, sign({ ...webhook, secret }), { secretFrom: from })
 }
 
 /** As `send`, to a source of this project, with its secret and at its address. */
@@ -53,12 +50,10 @@ export async function trigger(
   const source = findSource(sources, name, options.secret)
   const given = options.url ?? readClientSettings().service
   const url = given.includes('/webhooks/') ? given : `${given.replace(/\/$/, '')}/webhooks/${name}`
-  await sendSample(url, type, options, {
-    sign: source.sign,
+  await post(url, source.sign(readWebhook(url, type, options)), {
+    secretFrom: options.secret === undefined ? `that of the source ${name} in this project` : '--secret',
     showsUrl: true,
-    secretFrom: () =>
-      options.secret === undefined ? `that of the source ${name} in this project` : '--secret',
-    ...(options.url === undefined && { advice: adviceOnAddress }),
+    advice: options.url === undefined ? adviceOnAddress : undefined,
   })
 }
 
@@ -68,33 +63,29 @@ function listSamples(sources: Awaited<ReturnType<typeof localSources>>): void {
   printTable(['name', 'preset', 'secret'], [...here, ...presets.map((name) => [name, name, 'pass --secret'])])
 }
 
-interface NamedSecret {
-  secret: string
-  /** Where it comes from, in words. */
-  from: string
-}
-
-interface Sending {
-  sign: (request: Omit<SampleRequest, 'secret'>) => SignedSample
-  /** Where the secret comes from, in words. */
-  secretFrom: () => string
-  /** Whether to print the address, because the user did not type it. */
-  showsUrl?: boolean
-  /** A sentence for the case that nobody answers. */
-  advice?: string
-}
-
-async function sendSample(
-  url: string,
-  type: string,
-  options: SampleOptions,
-  { sign, secretFrom, showsUrl = false, advice }: Sending,
-): Promise<void> {
+/** @throws UsageFailure for an address or data that cannot be sent */
+function readWebhook(url: string, type: string, options: SampleOptions): Omit<SampleRequest, 'secret'> {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw new UsageFailure(`${url} is not a URL such as http://127.0.0.1:3000/webhooks/provider`)
   const data = readData(options.data)
   const now = systemClock.now()
-  const { headers, body } = sign({ type, id: options.id ?? newId(now), now, data, url })
+  return { type, id: options.id ?? newId(now), now, data, url }
+}
+
+interface PostOptions {
+  /** Where the secret comes from, in words. */
+  secretFrom: string
+  /** Whether to print the address, because the user did not type it. */
+  showsUrl?: boolean
+  /** A sentence for the case that nobody answers. */
+  advice?: string | undefined
+}
+
+async function post(
+  url: string,
+  { headers, body }: SignedSample,
+  { secretFrom, showsUrl = false, advice }: PostOptions,
+): Promise<void> {
   const init: RequestInit = {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -107,7 +98,7 @@ async function sendSample(
   print({ url, status: response.status, answer, body }, `${response.status} ${answer}\n`)
   if (response.ok) return
   process.exitCode = exitCodes.failed.code
-  if (response.status === 401 && !isJson()) process.stderr.write(adviceOnSignature(secretFrom()))
+  if (response.status === 401 && !isJson()) process.stderr.write(adviceOnSignature(secretFrom))
 }
 
 /** The answer holds no reason, because a sender who has no secret must learn none. */
@@ -118,7 +109,8 @@ function adviceOnSignature(secretFrom: string): string {
   )
 }
 
-function ownSecret(): NamedSecret {
+/** The secret of this environment, and where it comes from, in words. @throws CommandFailure without one */
+function ownSecret(): { secret: string; from: string } {
   const { webhookSecret, webhookSecretFrom, secretsFile } = readClientSettings()
   if (webhookSecret !== undefined) return { secret: webhookSecret, from: webhookSecretFrom }
   const demo = secretsFile === undefined ? '' : `, and there is no ${secretsFile} of a service in demo mode`

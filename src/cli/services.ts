@@ -1,10 +1,9 @@
-import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { ApiKeys } from '../accounts/tokens/api-keys.ts'
 import { SigningKeys } from '../accounts/tokens/signing-keys.ts'
 import { createUserServices } from '../accounts/services.ts'
 import { ConfigurationError, type Configuration } from '../config/environment.ts'
 import { loadConfigModule } from '../config/module.ts'
-import { Keyring } from '../crypto/keyring.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { Problem } from '../errors.ts'
 import { programScopes } from '../forward-auth/hosts.ts'
@@ -16,22 +15,9 @@ import type { Database } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
 import { CommandFailure } from './command-failure.ts'
 import { withDatabase } from './database.ts'
-import { readSettings } from './settings.ts'
+import { readKeyring, readSettings } from './settings.ts'
 
-/** What the commands about accounts, keys and apps work with, built as the service builds it. */
-interface CommandServices {
-  database: Database
-  record: RecordAudit
-  keys: ApiKeys
-  /** The scopes of applications in the configuration module, which keys may have. */
-  applicationScopes: () => Promise<readonly string[]>
-  /** @throws CommandFailure without a master secret */
-  signingKeys: () => SigningKeys
-  /** With the admin groups of the configuration module. */
-  accounts: () => Promise<ReturnType<typeof createUserServices>>
-  /** With the apps of the configuration module. */
-  clients: () => Promise<ClientManagement>
-}
+export type CommandServices = ReturnType<typeof createServices>
 
 /**
  * Runs `work` on the database. The configuration module is loaded only if `work` asks for something that depends on it.
@@ -46,17 +32,28 @@ export async function withServices<T>(work: (services: CommandServices) => Promi
   )
 }
 
-function createServices(configuration: Configuration, database: Database): CommandServices {
+/** What the commands about accounts, keys and apps work with, built as the service builds it. */
+function createServices(configuration: Configuration, database: Database) {
   const record = createRecordAudit(clock)
   return {
     database,
     record,
     keys: new ApiKeys(database, clock, record),
+    /** The scopes of applications in the configuration module, which keys may have. */
     async applicationScopes() {
       const config = await loadConfigModule<PosternConfig>(configuration.configFile)
       return [...programScopes(config?.forwardAuth ?? {}).keys()]
     },
-    signingKeys: () => new SigningKeys({ ...signingParts(configuration), database, clock, record }),
+    /** @throws CommandFailure without a master secret */
+    signingKeys: () =>
+      new SigningKeys({
+        keyring: readKeyring(configuration),
+        rotation: configuration.signingKeyRotation,
+        database,
+        clock,
+        record,
+      }),
+    /** With the admin groups of the configuration module. */
     async accounts() {
       const adminGroups = adminGroupsOf(await readLogin(configuration), configuration.providers)
       const log = createLog('warn')
@@ -70,17 +67,12 @@ function createServices(configuration: Configuration, database: Database): Comma
         mayRemoveLastAdmin: true,
       })
     },
+    /** With the apps of the configuration module. */
     async clients() {
       const { clients = [] } = await readLogin(configuration)
       return new ClientManagement({ database, clock, record, declared: clients.map(clientOf) })
     },
   }
-}
-
-function signingParts({ masterSecrets, signingKeyRotation: rotation }: Configuration) {
-  if (!masterSecrets)
-    throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
-  return { keyring: new Keyring(masterSecrets), rotation }
 }
 
 /**

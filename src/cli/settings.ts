@@ -1,5 +1,7 @@
 import { inspectEnvironment, readEnvironment, type Configuration } from '../config/environment.ts'
 import { secretsFile, withStoredSecrets } from '../config/generated-secrets.ts'
+import { Keyring } from '../crypto/keyring.ts'
+import { CommandFailure } from './command-failure.ts'
 
 /**
  * What commands beside the service work with: the environment and, in demo mode, the secrets that the service has stored.
@@ -8,6 +10,12 @@ import { secretsFile, withStoredSecrets } from '../config/generated-secrets.ts'
  */
 export function readSettings(): Configuration {
   return withStoredSecrets(readEnvironment(process.env))
+}
+
+/** @throws CommandFailure without a master secret */
+export function readKeyring({ masterSecrets }: Pick<Configuration, 'masterSecrets'>): Keyring {
+  if (masterSecrets) return new Keyring(masterSecrets)
+  throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
 }
 
 interface ClientSettings {

@@ -1,30 +1,25 @@
-import type { RecordAudit } from '../accounts/audit/audit.ts'
-import type { Devices } from '../accounts/sessions/devices.ts'
-import type { AccessChange, Account, Administration } from '../accounts/users/administration.ts'
+import type { AccessChange, Account } from '../accounts/users/administration.ts'
 import { countByIssuer, rebindIssuer } from '../accounts/users/identities.ts'
 import { readPersonalData } from '../accounts/users/personal-data.ts'
-import type { Database } from '../storage/database.ts'
 import { printable, printableLines } from '../telemetry/printable.ts'
 import { CommandFailure } from './command-failure.ts'
 import { print, printTable } from './output.ts'
-import { withServices } from './services.ts'
+import { type CommandServices, withServices } from './services.ts'
 
 /** Blocks a user, or lets one in again; all sessions and tokens end at once. */
 export async function setBlocked(user: string, blocked: boolean): Promise<void> {
-  const { id, name } = await change(user, { blocked })
-  print(
-    { id, name, blocked },
-    `${id} (${printable(name ?? 'no name')}) is ${blocked ? 'blocked' : 'unblocked'}\n`,
-  )
+  const account = await change(user, { blocked })
+  tellOf(account, { blocked }, `is ${blocked ? 'blocked' : 'unblocked'}`)
 }
 
 /** Gives a user another role; all sessions and tokens end, and the next sign-in has it. */
 export async function setRole(user: string, role: 'user' | 'admin'): Promise<void> {
   const account = await change(user, { role })
-  print(
-    { id: account.id, name: account.name, role: account.role },
-    `${account.id} (${printable(account.name ?? 'no name')}) has the role ${account.role}\n`,
-  )
+  tellOf(account, { role: account.role }, `has the role ${account.role}`)
+}
+
+function tellOf({ id, name }: Account, state: object, sentence: string): void {
+  print({ id, name, ...state }, `${id} (${printable(name ?? 'no name')}) ${sentence}\n`)
 }
 
 /** Deletes a user with identities, sessions, consents and tokens. */
@@ -109,15 +104,6 @@ export async function moveIssuer(provider: string, from: string, to: string): Pr
   })
 }
 
-interface UserTools {
-  database: Database
-  devices: Devices
-  administration: Administration
-  record: RecordAudit
-  /** The id of a user that is given by its id or as `provider:providerId`. @throws CommandFailure */
-  find: (user: string) => Promise<string>
-}
-
 async function change(user: string, what: AccessChange): Promise<Account> {
   return withUsers(async ({ administration, find }) => {
     const account = await administration.change(await find(user), what, {
@@ -130,16 +116,19 @@ async function change(user: string, what: AccessChange): Promise<Account> {
   })
 }
 
-async function withUsers<T>(work: (tools: UserTools) => Promise<T>): Promise<T> {
-  return withServices(async ({ database, record, accounts }) => {
-    const { devices, administration } = await accounts()
-    const find = async (user: string): Promise<string> => {
-      const id = await administration.resolve(user)
-      if (id === undefined) throw unknownUser(user)
-      return id
-    }
-    return work({ database, devices, administration, record, find })
-  })
+function withUsers<T>(work: (tools: Awaited<ReturnType<typeof userTools>>) => Promise<T>): Promise<T> {
+  return withServices(async (services) => work(await userTools(services)))
+}
+
+async function userTools({ database, record, accounts }: CommandServices) {
+  const { devices, administration } = await accounts()
+  /** The id of a user that is given by its id or as `provider:providerId`. @throws CommandFailure */
+  const find = async (user: string): Promise<string> => {
+    const id = await administration.resolve(user)
+    if (id === undefined) throw unknownUser(user)
+    return id
+  }
+  return { database, devices, administration, record, find }
 }
 
 function unknownUser(user: string): CommandFailure {
