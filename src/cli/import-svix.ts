@@ -1,3 +1,5 @@
+import { loadConfigModule } from '../config/module.ts'
+import type { PosternConfig } from '../define-config.ts'
 import { Problem } from '../errors.ts'
 import { InvalidRecord } from '../listing/importing/target.ts'
 import { printable } from '../telemetry/printable.ts'
@@ -44,7 +46,8 @@ export async function importSvix({
   await interruptible(({ signal }) =>
     withDatabase(settings, async (database) => {
       const source = new SvixSource(from, token, signal)
-      const target = await SvixTarget.open(settings, database, dryRun)
+      const config = await loadConfigModule<PosternConfig>(settings.configFile)
+      const target = new SvixTarget(settings, config, database, dryRun)
       const detail = { kind: 'svix', from: new URL(from).origin }
       if (!dryRun) await recordCommand(database, { action: 'import.started', detail })
       const progress = showProgress(0, 'applications', false)

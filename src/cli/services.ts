@@ -40,7 +40,7 @@ function createServices(configuration: Configuration, database: Database) {
     record,
     keys: new ApiKeys(database, clock, record),
     /** The scopes of applications in the configuration module, which keys may have. */
-    async applicationScopes() {
+    applicationScopes: async () => {
       const config = await loadConfigModule<PosternConfig>(configuration.configFile)
       return [...programScopes(config?.forwardAuth ?? {}).keys()]
     },
@@ -54,7 +54,7 @@ function createServices(configuration: Configuration, database: Database) {
         record,
       }),
     /** With the admin groups of the configuration module. */
-    async accounts() {
+    accounts: async () => {
       const adminGroups = adminGroupsOf(await readLogin(configuration), configuration.providers)
       const log = createLog('warn')
       // The command line can make another admin.
@@ -68,7 +68,7 @@ function createServices(configuration: Configuration, database: Database) {
       })
     },
     /** With the apps of the configuration module. */
-    async clients() {
+    clients: async () => {
       const { clients = [] } = await readLogin(configuration)
       return new ClientManagement({ database, clock, record, declared: clients.map(clientOf) })
     },

@@ -1,7 +1,6 @@
 import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { Configuration } from '../config/environment.ts'
-import { loadConfigModule } from '../config/module.ts'
-import { Keyring } from '../crypto/keyring.ts'
+import type { Keyring } from '../crypto/keyring.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { openEgress } from '../emitting/attempt/attempt.ts'
 import { readSymmetricKey } from '../emitting/attempt/signature.ts'
@@ -27,7 +26,7 @@ import { Cursors } from '../paging/cursor.ts'
 import { systemClock as clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
-import { CommandFailure } from './command-failure.ts'
+import { readKeyring } from './settings.ts'
 import type { SvixApplication, SvixEndpoint, SvixEventType, SvixMessage, SvixSecrets } from './svix-source.ts'
 
 export type Outcome = 'created' | 'updated' | 'unchanged'
@@ -49,28 +48,19 @@ export class SvixTarget {
   readonly #owners: OwnerDirectory
   readonly #subscribers: Subscribers
 
-  /** @throws CommandFailure without a master secret; ConfigurationError */
-  static async open(
+  /**
+   * @param config of the configuration module
+   * @throws CommandFailure without a master secret
+   */
+  constructor(
     configuration: Configuration,
+    config: PosternConfig | undefined,
     database: Database,
-    isDryRun: boolean,
-  ): Promise<SvixTarget> {
-    const { emitting } = (await loadConfigModule<PosternConfig>(configuration.configFile)) ?? {}
-    const catalogue = new EventCatalogue(emitting?.eventTypes ?? {}, false, builtInTypes)
-    return new SvixTarget(configuration, database, catalogue, isDryRun)
-  }
-
-  private constructor(
-    configuration: Configuration,
-    database: Database,
-    catalogue: EventCatalogue,
     isDryRun: boolean,
   ) {
-    const { masterSecrets } = configuration
-    if (!masterSecrets)
-      throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
+    const catalogue = new EventCatalogue(config?.emitting?.eventTypes ?? {}, false, builtInTypes)
     const record = createRecordAudit(clock)
-    const keyring = new Keyring(masterSecrets)
+    const keyring = readKeyring(configuration)
     this.#database = database
     this.#isDryRun = isDryRun
     this.#keyring = keyring
