@@ -3,13 +3,13 @@ import { secretsFile } from '../config/generated-secrets.ts'
 import { backUpSqlite, filesInTheWay, restoreSqlite, SpoolUnreadable } from '../storage/sqlite/backup.ts'
 import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { CommandFailure } from './command-failure.ts'
-import { interruptible } from './database.ts'
+import { interruptible, withUnmigrated } from './database.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
 import { parseAddress } from '../storage/postgres/servers/address.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { type DatabasePlace, openDatabase } from '../storage/open.ts'
+import type { DatabasePlace } from '../storage/open.ts'
 import { readTableSizes } from '../storage/sizes.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -105,19 +105,13 @@ async function addressToFill(place: DatabasePlace): Promise<string> {
   return sessionAddress(place)
 }
 
-async function examine(
-  place: DatabasePlace,
-  work: (database: PostgresDatabase) => Promise<void>,
-): Promise<void> {
-  const database = await openDatabase(place)
-  try {
+function examine(place: DatabasePlace, work: (database: PostgresDatabase) => Promise<void>): Promise<void> {
+  return withUnmigrated(place, async (database) => {
     if (database.engine !== 'postgres') return
     // First of all: nothing is to be set up in the sessions of a pooler.
     await database.checkPooling()
     await work(database)
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 function sessionAddress({ databaseUrl, databaseSessionUrl }: DatabasePlace): string {

@@ -12,18 +12,25 @@ export const tellWait: MigrationOptions = {
     void process.stderr.write('another process is migrating the database: waiting for it to finish\n'),
 }
 
-/** Opens a database, migrates it to this version, runs `work`, and closes the database. */
-export async function withDatabase<T>(
+/** Opens a database as it is, runs `work`, and closes the database. */
+export async function withUnmigrated<T>(
   place: DatabasePlace,
   work: (database: Database) => Promise<T>,
 ): Promise<T> {
   const database = await openDatabase(place)
   try {
-    await migrate(database, migrations, tellWait)
     return await work(database)
   } finally {
     await database.close()
   }
+}
+
+/** The same with a database that is migrated to this version first. */
+export function withDatabase<T>(place: DatabasePlace, work: (database: Database) => Promise<T>): Promise<T> {
+  return withUnmigrated(place, async (database) => {
+    await migrate(database, migrations, tellWait)
+    return work(database)
+  })
 }
 
 /** Writes an entry to the audit log in its own transaction, with `cli` as the actor. */

@@ -1,9 +1,6 @@
 import { statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { systemClock } from '../runtime/clock.ts'
-import { ConfigurationError } from '../config/environment.ts'
-import { inspectConfiguration } from '../diagnostics/configuration.ts'
-import { readLists } from '../listing/declaration.ts'
 import {
   importFile,
   type ImportFormat,
@@ -16,6 +13,7 @@ import { InvalidRecord } from '../listing/importing/target.ts'
 import type { ListDeclaration } from '../listing/list.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
+import { declaredLists } from './lists.ts'
 import { print } from './output.ts'
 import { showProgress } from './progress.ts'
 import { readSettings } from './settings.ts'
@@ -104,9 +102,7 @@ function listOptions(options: ImportCommandOptions): ListImportOptions {
 }
 
 async function declaredList(name: string): Promise<ListDeclaration> {
-  const { config, faults } = await inspectConfiguration()
-  if (!config && faults.length > 0) throw new ConfigurationError(faults)
-  const lists = readLists(config?.listing)
+  const lists = await declaredLists()
   const found = lists.find((list) => [list.path, list.path.slice(1), list.name].includes(name))
   if (found) return found
   const names = ['users', 'products', 'posts', ...lists.map(({ path }) => path)]

@@ -44,9 +44,7 @@ type ListsAction = keyof typeof actions
 export async function listsCommand(name: ListsAction, path: string | undefined): Promise<void> {
   const action = actions[name]
   const configuration = readSettings()
-  const { config, faults } = await inspectConfiguration()
-  if (!config && faults.length > 0) throw new ConfigurationError(faults)
-  const lists = [users, ...readLists(config?.listing)].filter(
+  const lists = [users, ...(await declaredLists())].filter(
     (list) => list.maintainCounts && (path === undefined || list.path === path),
   )
   if (lists.length === 0) throw new CommandFailure('no such list declares `keep: true`')
@@ -65,6 +63,13 @@ export async function listsCommand(name: ListsAction, path: string | undefined):
       print({ path: list.path, result: said }, `${printableLines(`${list.path}: ${said}`)}\n`)
     }
   })
+}
+
+/** The lists of the configuration module. @throws ConfigurationError for a module that cannot be read */
+export async function declaredLists(): Promise<ListDeclaration[]> {
+  const { config, faults } = await inspectConfiguration()
+  if (!config && faults.length > 0) throw new ConfigurationError(faults)
+  return readLists(config?.listing)
 }
 
 async function checked(

@@ -1,14 +1,13 @@
 import { migrationsFolder } from '../config/module.ts'
 import { migrate, pendingMigrations } from '../storage/migrate.ts'
 import { migrations, type Migration } from '../storage/migrations/index.ts'
-import { openDatabase } from '../storage/open.ts'
 import {
   applyProductMigrations,
   pendingProductMigrations,
   readProductMigrations,
   type ProductMigration,
 } from '../storage/product-migrations.ts'
-import { tellWait } from './database.ts'
+import { tellWait, withUnmigrated } from './database.ts'
 import { print } from './output.ts'
 import { readSettings } from './settings.ts'
 import { existsSync } from 'node:fs'
@@ -19,8 +18,7 @@ import { CommandFailure, exitCodes } from './command-failure.ts'
 /** Brings the database to this version, and the product's own tables to the migrations beside the configuration module. */
 export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<void> {
   const configuration = readSettings()
-  const database = await openDatabase(configuration)
-  try {
+  await withUnmigrated(configuration, async (database) => {
     if (database.engine === 'postgres') await database.checkPooling()
     const own = readProductMigrations(migrationsFolder(configuration.configFile), database.engine)
     const names = dryRun
@@ -34,9 +32,7 @@ export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<
       dryRun ? { pending: names } : { applied: names },
       names.length === 0 ? 'the database is up to date\n' : names.map((name) => `${name} ${done}\n`).join(''),
     )
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 interface UpgradePlan {
@@ -72,15 +68,12 @@ export async function checkUpgrade(): Promise<void> {
   const configuration = readSettings()
   const file = sqliteFileOf(configuration.databaseUrl)
   if (file !== undefined && !existsSync(file)) throw new CommandFailure(`there is no database at ${file}`)
-  const database = await openDatabase(configuration)
-  try {
+  await withUnmigrated(configuration, async (database) => {
     const folder = migrationsFolder(configuration.configFile)
     const plan = await planUpgrade(database, readProductMigrations(folder, database.engine))
     print(plan, describeUpgrade(plan, database.engine))
     process.exitCode = exitCodeOfUpgrade(plan)
-  } finally {
-    await database.close()
-  }
+  })
 }
 
 /** 3 if a migration stops processes of older versions. SQLite has one process, which is stopped in any case. */

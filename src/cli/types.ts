@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { ConfigurationError } from '../config/environment.ts'
-import { inspectConfiguration } from '../diagnostics/configuration.ts'
 import { checkList } from '../listing/checking/check.ts'
-import { readLists } from '../listing/declaration.ts'
 import type { ListDeclaration } from '../listing/list.ts'
 import { typesOfLists } from '../listing/typescript.ts'
-import { openDatabase } from '../storage/open.ts'
+import { withUnmigrated } from './database.ts'
+import { declaredLists } from './lists.ts'
 import { print, tell } from './output.ts'
 import { readSettings } from './settings.ts'
 
@@ -17,9 +16,7 @@ export async function typesCommand(
   file: string | undefined,
   { database }: { database: boolean },
 ): Promise<void> {
-  const { config, faults } = await inspectConfiguration()
-  if (!config && faults.length > 0) throw new ConfigurationError(faults)
-  const declared = readLists(config?.listing)
+  const declared = await declaredLists()
   if (declared.length === 0) tell('the configuration module declares no lists')
   const text = typesOfLists(database ? await checkedLists(declared) : declared)
   if (file === undefined) return print({ types: text }, text)
@@ -28,16 +25,13 @@ export async function typesCommand(
   print({ file, lists: declared.map(({ path }) => path) }, `${file}: types of ${count}\n`)
 }
 
-async function checkedLists(declared: readonly ListDeclaration[]): Promise<ListDeclaration[]> {
-  const database = await openDatabase(readSettings())
-  try {
+function checkedLists(declared: readonly ListDeclaration[]): Promise<ListDeclaration[]> {
+  return withUnmigrated(readSettings(), async (database) => {
     const checked = []
     for (const list of declared) checked.push(await checkList(database, list))
     const faults = checked.flatMap(({ list, faults }) => faults.map((fault) => `${list.path}: ${fault}`))
     if (faults.length > 0)
       throw new ConfigurationError([...faults, 'apply the migrations first, or use --no-database'])
     return checked.map(({ list }) => list)
-  } finally {
-    await database.close()
-  }
+  })
 }
