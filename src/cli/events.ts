@@ -28,11 +28,8 @@ const mostListed = 100
 
 /** Prints the newest events that match the options. */
 export async function listEvents({ type, source, status, ...options }: ListEventsOptions): Promise<void> {
-  const query = new URLSearchParams({ order: 'desc', limit: String(mostListed) })
-  for (const [name, value] of Object.entries({ type, source, status }))
-    if (value !== undefined) query.set(name, value)
-  const response = await serviceClient(options).request(`/events?${query.toString()}`)
-  const { data } = (await response.json()) as Page
+  const query = { order: 'desc', limit: mostListed, type, source, status }
+  const { data } = await serviceClient(options).read<Page>('/events', query)
   const rows = data.map((event) => [
     event.id,
     event.eventId,

@@ -264,19 +264,17 @@ async function replayTo(options: ReplayToOptions): Promise<void> {
 /** The failed events that the options name, oldest first. */
 async function findFailed(remote: ServiceClient, options: ReplayToOptions): Promise<Found[]> {
   const { source, error, since, until, status, eventType: type } = options
-  const given = Object.entries({ source, error, since, until, status, type, limit: '100' })
-  const query = new URLSearchParams(given.filter((entry): entry is [string, string] => !!entry[1]))
+  const query = { source, error, since, until, status, type, limit: 100 }
   const found: Found[] = []
-  for (let more = true; more;) {
-    const response = await remote.request(`/events/failed?${query.toString()}`)
-    const { data, pageInfo } = (await response.json()) as FoundPage
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = { ...query, cursor }
+    const { data, pageInfo }: FoundPage = await remote.read('/events/failed', page)
     found.push(...data)
     if (found.length > mostEvents)
       throw new CommandFailure(
         `there are more than ${mostEvents} events: choose with --since or --event-type`,
       )
-    more = pageInfo.nextCursor !== null
-    if (pageInfo.nextCursor !== null) query.set('cursor', pageInfo.nextCursor)
+    cursor = pageInfo.nextCursor
   }
   return found.toReversed()
 }

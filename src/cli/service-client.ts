@@ -12,15 +12,10 @@ export interface ClientOptions {
   keyAdvice?: string
 }
 
-export interface ServiceClient {
-  service: string
-  hasKey: boolean
-  /** Calls the service with the key. @throws Unavailable; CommandFailure for any other answer that is no 2xx */
-  request: (path: string, init?: RequestInit) => Promise<Response>
-}
+export type ServiceClient = ReturnType<typeof serviceClient>
 
 /** A client of a service's HTTP interface. */
-export function serviceClient(options: ClientOptions): ServiceClient {
+export function serviceClient(options: ClientOptions) {
   const settings = readClientSettings()
   // It may have a path.
   const service = (options.url ?? settings.service).replace(/\/$/, '')
@@ -28,6 +23,7 @@ export function serviceClient(options: ClientOptions): ServiceClient {
   if (!URL.canParse(service) || !/^https?:$/.test(new URL(service).protocol))
     throw new UsageFailure(`${service} is not a URL such as https://gate.example.com`)
   const advice = options.url === undefined ? adviceOnAddress : undefined
+  /** Calls the service with the key. @throws Unavailable; CommandFailure for any other answer that is no 2xx */
   const request = async (path: string, init: RequestInit = {}): Promise<Response> => {
     const headers = new Headers(init.headers)
     if (key !== undefined) headers.set('authorization', `Bearer ${key}`)
@@ -42,7 +38,18 @@ export function serviceClient(options: ClientOptions): ServiceClient {
     const failure = `${service}${path.split('?')[0]} returned HTTP ${status} ${text}`.trimEnd()
     throw status === 429 || status >= 500 ? new Unavailable(failure) : new CommandFailure(failure)
   }
-  return { service, hasKey: key !== undefined, request }
+  /** Returns the JSON of an answer. @param query undefined parameters are left out */
+  const read = async <Answer>(
+    path: string,
+    query: Readonly<Record<string, string | number | undefined>> = {},
+    init?: RequestInit,
+  ): Promise<Answer> => {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined)
+    const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+    const response = await request(text === '' ? path : `${path}?${text}`, init)
+    return (await response.json()) as Answer
+  }
+  return { service, hasKey: key !== undefined, request, read }
 }
 
 /** Milliseconds for the whole exchange. */

@@ -83,8 +83,7 @@ export class SvixSource {
     iterator?: string,
   ): AsyncGenerator<{ items: Item[]; at: string | undefined }> {
     for (let at = iterator; ;) {
-      const asked = new URLSearchParams({ ...query, ...(at !== undefined && { iterator: at }) })
-      const page = await this.#page<Item>(path, asked)
+      const page = await this.#page<Item>(path, { ...query, iterator: at })
       yield { items: page.data, at }
       if (page.done || page.iterator === null || page.iterator === at) return
       at = page.iterator
@@ -96,7 +95,7 @@ export class SvixSource {
     const path = `/api/v1/app/${application}/msg`
     const query = { limit: '250', with_content: 'true' }
     for (let from: Record<string, string> = { after: isoTime(since) }; ;) {
-      const page = await this.#page<SvixMessage>(path, new URLSearchParams({ ...query, ...from }))
+      const page = await this.#page<SvixMessage>(path, { ...query, ...from })
       if (page.data.length === 0) {
         since += longestQuery
         if (!from['after'] || since > Date.now()) return
@@ -109,8 +108,8 @@ export class SvixSource {
     }
   }
 
-  async #page<Item>(path: string, query: URLSearchParams): Promise<Page<Item>> {
-    const page = await this.#get<Page<Item>>(`${path}?${query.toString()}`)
+  async #page<Item>(path: string, query: Record<string, string | undefined>): Promise<Page<Item>> {
+    const page = await this.#get<Page<Item>>(path, query)
     if (!Array.isArray(page.data)) throw this.#isNoSvix(path)
     return page
   }
@@ -124,10 +123,10 @@ export class SvixSource {
     return { key, headers, sensitive }
   }
 
-  async #get<Answer>(path: string): Promise<Answer> {
+  async #get<Answer>(path: string, query?: Record<string, string | undefined>): Promise<Answer> {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        return (await (await this.#client.request(path)).json()) as Answer
+        return await this.#client.read<Answer>(path, query)
       } catch (error) {
         if (error instanceof SyntaxError) throw this.#isNoSvix(path)
         const seconds = pauses[attempt]
@@ -138,7 +137,7 @@ export class SvixSource {
   }
 
   #isNoSvix(path: string): CommandFailure {
-    const url = `${this.#client.service}${path.split('?')[0]}`
+    const url = `${this.#client.service}${path}`
     return new CommandFailure(`${url} did not return a response of a Svix server: check --from`)
   }
 }

@@ -40,25 +40,21 @@ const mostPages = 10
 
 /** Prints events as they arrive, or as they get the wanted status, until Ctrl-C. It goes on when the service comes back. */
 export async function tail(options: TailOptions): Promise<void> {
-  const { service, request } = serviceClient(options)
+  const client = serviceClient(options)
   const { type, source, status } = options
   const since = options.since === undefined ? undefined : readSince(options.since)
   await interruptible(async (interrupt) => {
     const { signal } = interrupt
     // A reader that has enough, as `head` does, closes the pipe.
     process.stdout.on('error', () => interrupt.abort())
-    const read: Read = async (query) => {
-      const given = Object.entries({ type, source, status, since, limit: 100, ...query })
-      const texts = given.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
-      const response = await request(`/events?${new URLSearchParams(texts).toString()}`, { signal })
-      return (await response.json()) as Page
-    }
+    const read: Read = (query) =>
+      client.read('/events', { type, source, status, since, limit: 100, ...query }, { signal })
     const look = status === undefined ? arrivals(read, since) : withStatus(read, since)
     let failures = 0
     while (!signal.aborted) {
       try {
         for (const item of await look()) print(item, line(item))
-        if (failures > 0) tell(`${service} is available again`)
+        if (failures > 0) tell(`${client.service} is available again`)
         failures = 0
       } catch (error) {
         if (signal.aborted) break
