@@ -1,11 +1,9 @@
-import { auditOrigin, type AuditOrigin } from '../accounts/audit/audit.ts'
+import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { NativeOutcome, SignInNative } from '../accounts/index.ts'
 import { Problem } from '../errors.ts'
-import { clientIp } from '../http/limits/client-address.ts'
-import { appError } from './flow/callback-route.ts'
-import { recordFailure, SignInFailure } from './flow/failures.ts'
+import { appError, originOf } from './flow/callback-route.ts'
+import { providerFailure, recordFailure, SignInFailure } from './flow/failures.ts'
 import { IdTokenRejected } from './provider-client/id-token.ts'
-import { AccountNotAdmitted, providerErrorCode } from './provider-client/provider-errors.ts'
 import type { LoginServices } from './services.ts'
 import { useAssertion } from '../storage/sql-text.ts'
 
@@ -16,14 +14,12 @@ export function nativeSignIn(parts: LoginServices): SignInNative {
     const provider = providerClient?.provider
     if (!providerClient || provider?.kind !== 'openid' || provider.audiences.length === 0)
       return unavailable(name, provider !== undefined)
-    const origin = { ...auditOrigin(request), address: clientIp(request) }
+    const origin = originOf(request)
     try {
       const { verified, used } = await providerClient
         .nativeIdentity(provider, token)
         .catch((error: unknown) => {
-          const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
-          const details = providerId === undefined ? {} : { providerId }
-          throw new SignInFailure(providerErrorCode(error), error, details)
+          throw providerFailure(error)
         })
       const app = { origin, clientId, entry }
       // The id_token is used up if and only if the sign-in succeeds.
@@ -35,7 +31,7 @@ export function nativeSignIn(parts: LoginServices): SignInNative {
       return { ok: true, tokens }
     } catch (error) {
       if (!(error instanceof SignInFailure)) throw error
-      await recordFailure(parts, request, { providerClient, failure: error, linkingUserId: undefined })
+      await recordFailure(parts, request, { provider: name, failure: error })
       return answerOf(error, origin)
     }
   }

@@ -7,11 +7,19 @@ import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import { type Entry, entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
+import {
+  appOf,
+  type Entry,
+  entryOf,
+  type FlowOutcome,
+  type Flows,
+  type Offer,
+  offerId,
+} from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import { defaultTarget } from './flow/return-to.ts'
 import type { Provisioning, SignInContext } from './provisioning.ts'
-import type { SignedInUser } from '../accounts/sessions/authentication.ts'
+import type { AppRequest, SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 
 export interface Browser {
@@ -35,15 +43,11 @@ interface Completion {
   browser: Browser
   /** The session token, or the app's code, that the sign-in ends in. */
   token: string
-  /** Stores the outcome, in the transaction of the sign-in. */
-  settle: (tx: Tx, outcome: FlowOutcome) => Promise<void>
-  /** Runs first in the transaction of the sign-in. */
-  before?: ((tx: Tx) => Promise<void>) | undefined
   /** The identity of an earlier sign-in that this one links. */
   offer?: Offer | undefined
 }
 
-/** A sign-in for an app. */
+/** A native app's sign-in. */
 interface AppSignIn extends Pick<Browser, 'origin'> {
   clientId: string
   entry: Entry
@@ -65,22 +69,17 @@ export class SignIn {
 
   /** @throws SignInFailure when the identity may not be used for this flow. */
   async complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
+    const app = appOf(flow)
     try {
-      return await this.#complete(flow, verified, completion)
+      if (flow.purpose === 'link') return await this.#link(flow, verified, completion)
+      if (app) return await this.#signInApp(flow, verified, app, completion)
+      return await this.#signInBrowser(flow, verified, completion)
     } catch (error) {
       if (!(error instanceof SignInFailure && error.code === 'account-exists')) throw error
       const redirect = offerPath(flow, this.#parts.baseUrl())
       await this.#parts.flows.offer(flow, verified, redirect)
       return { kind: 'offer', redirect }
     }
-  }
-
-  async #complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
-    if (flow.purpose === 'link') return this.#link(flow, verified, completion)
-    const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
-    if (clientId !== null && redirectUri !== null && challenge !== null)
-      return this.#signInApp(flow, verified, { clientId, redirectUri, challenge }, completion)
-    return this.#signInBrowser(flow, verified, completion)
   }
 
   /**
@@ -112,18 +111,18 @@ export class SignIn {
   async #signInBrowser(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    { browser: { sessionToken, origin }, token, settle, before, offer }: Completion,
+    { browser: { sessionToken, origin }, token, offer }: Completion,
   ): Promise<SignedIn> {
-    const { sessions, provisioning } = this.#parts
+    const { sessions, provisioning, flows } = this.#parts
     const session = await this.#transaction(async (tx) => {
-      await before?.(tx)
+      if (flow.pending !== null) await flows.useOffer(tx, flow)
       const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
       const created = await sessions.create(
         tx,
         { ...signedInUser(user.userId, verified, origin), token },
         sessionToken,
       )
-      await settle(tx, { kind: 'session', sessionId: created.id })
+      await flows.settle(tx, flow, { kind: 'session', sessionId: created.id })
       const context = { origin, client: undefined, target: `session:${created.id}` }
       const emitted = await provisioning.onSignIn(tx, user, verified, context)
       const session = { sessionId: created.id, token }
@@ -137,22 +136,22 @@ export class SignIn {
   async #signInApp(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    app: { clientId: string; redirectUri: string; challenge: string },
-    { browser: { origin }, token: code, settle, before, offer }: Completion,
+    { state, ...app }: AppRequest,
+    { browser: { origin }, token: code, offer }: Completion,
   ): Promise<SignedIn> {
-    const { provisioning, apps, baseUrl } = this.#parts
+    const { provisioning, apps, flows, baseUrl } = this.#parts
     await this.#transaction(async (tx) => {
-      await before?.(tx)
+      if (flow.pending !== null) await flows.useOffer(tx, flow)
       const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       // Before the code: a change of the role ends the user's codes.
       const linked = offer && (await this.#linkOffered(tx, user, verified, offer, { context }))
       await apps.issueCode(tx, { ...app, code }, signedInUser(user.userId, verified, origin))
-      await settle(tx, { kind: 'app' })
+      await flows.settle(tx, flow, { kind: 'app' })
       const emitted = await provisioning.onSignIn(tx, user, verified, context)
       return { emitted: emitted || linked === true, result: undefined }
     })
-    return { kind: 'app', redirect: appRedirect(app.redirectUri, flow.client_state, baseUrl(), { code }) }
+    return { kind: 'app', redirect: appRedirect(app.redirectUri, state, baseUrl(), { code }) }
   }
 
   /**
@@ -201,9 +200,9 @@ export class SignIn {
   async #link(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    { browser: { sessionToken, origin }, token, settle }: Completion,
+    { browser: { sessionToken, origin }, token }: Completion,
   ): Promise<SignedIn> {
-    const { sessions, roleChanges, provisioning } = this.#parts
+    const { sessions, roleChanges, provisioning, flows } = this.#parts
     const session = await sessions.find(sessionToken)
     if (!session || session.id !== flow.session_id || session.userId !== flow.user_id)
       throw new SignInFailure('session-changed')
@@ -217,7 +216,7 @@ export class SignIn {
       )
       const result = renewed ?? (await sessions.renewToken(tx, sessionId, token))
       if (!result) throw new SignInFailure('session-changed')
-      await settle(tx, { kind: 'session', sessionId })
+      await flows.settle(tx, flow, { kind: 'session', sessionId })
       return { emitted, result }
     })
     return { kind: 'session', ...renewed, redirect: flow.return_to }

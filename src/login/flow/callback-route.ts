@@ -10,22 +10,16 @@ import { pageView, referenceOf, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { AppLink } from '../../http/pages/error-page.ts'
 import { queryOf, rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
-import type { Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { failurePath, recordFailure, type FailureCode, SignInFailure } from './failures.ts'
+import { failurePath, providerFailure, recordFailure, type FailureCode, SignInFailure } from './failures.ts'
 import { appRedirect, type Browser, type SignedIn } from '../sign-in.ts'
 import { findProvider, limitPerIp, ProviderParams } from './start-route.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
-import { type FlowOutcome, offerId } from './flows.ts'
+import { offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
-import {
-  AccountNotAdmitted,
-  providerErrorCode,
-  ProviderReturnedError,
-  quoteProvider,
-} from '../provider-client/provider-errors.ts'
+import { ProviderReturnedError, quoteProvider } from '../provider-client/provider-errors.ts'
 import { isObject, type VerifiedIdentity } from '../provider-client/profile.ts'
 
 /** Seconds that a browser remembers its provider. */
@@ -64,25 +58,21 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
     async (request, reply) => {
       const { sessionCookie, binding, database, flows } = parts
       const providerClient = findProvider(parts.providers, request.params.provider)
-      const origin = { ...auditOrigin(request), address: clientIp(request) }
+      const { name } = providerClient.provider
+      const query = rawQuery(request.url)
       const bound = binding.of(request, reply)
-      const outcome = await finishSignIn(parts, {
-        providerClient,
-        query: rawQuery(request.url),
-        bound,
-        browser: { origin, sessionToken: sessionCookie.read(request) },
-      })
+      const browser = { origin: originOf(request), sessionToken: sessionCookie.read(request) }
+      const outcome = await finishSignIn(parts, { providerClient, query, bound, browser })
       if (!outcome.ok && 'again' in outcome) return reply.redirect(outcome.again, 303)
       if (!outcome.ok) {
         const { failure, flow, isFirst, redirect } = outcome
-        const linkingUserId = flow?.user_id ?? undefined
-        await recordFailure(parts, request, { providerClient, failure, linkingUserId })
+        const { user_id: userId, return_to: returnTo, invitation } = flow ?? {}
+        const failed = { provider: name, failure, linkingUserId: userId ?? undefined, returnTo, invitation }
+        await recordFailure(parts, request, failed)
         const hasStorage = !(failure.cause instanceof StorageUnavailable)
         // With an offer, the person may choose again.
         const offer = flow && isFirst && hasStorage ? await flows.offerOf(flow, bound) : undefined
-        const onward = { returnTo: flow?.return_to, invitation: flow?.invitation }
-        const id = offer && offerId(offer)
-        const page = failurePath(parts, request, { providerClient, failure, offer: id, ...onward })
+        const page = failurePath(parts, request, { ...failed, offer: offer && offerId(offer) })
         const location = offer ? page : (redirect ?? page)
         // An unavailable database cannot store the outcome. The failure is logged.
         if (flow && isFirst && hasStorage)
@@ -90,13 +80,17 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
         return reply.redirect(location, 303)
       }
       const { signedIn, isNewSignIn } = outcome
-      const { name } = providerClient.provider
       if (isNewSignIn) parts.count(name, signedIn.kind === 'offer' ? 'account-exists' : 'ok')
       if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
       rememberSignIn(parts, reply, name, signedIn)
       return reply.redirect(signedIn.redirect, 303)
     },
   )
+}
+
+/** The origin of a sign-in's last request. */
+export function originOf(request: FastifyRequest): Browser['origin'] {
+  return { ...auditOrigin(request), address: clientIp(request) }
 }
 
 /** Sets the cookies of a new session. */
@@ -189,16 +183,10 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
     if (flow.offer_hash && !offer) throw expired('the identity to link was used, or has expired')
     const verified = await identify(providerClient, { row: flow, verifier }, state, response).catch(
       (error: unknown) => {
-        const providerId = error instanceof AccountNotAdmitted ? error.providerId : undefined
-        throw new SignInFailure(
-          providerErrorCode(error),
-          error,
-          providerId === undefined ? {} : { providerId },
-        )
+        throw providerFailure(error)
       },
     )
-    const settle = (tx: Tx, outcome: FlowOutcome) => flows.settle(tx, found.row, outcome)
-    const signedIn = await signIn.complete(flow, verified, { browser, token, settle, offer })
+    const signedIn = await signIn.complete(flow, verified, { browser, token, offer })
     return { ok: true, signedIn, isNewSignIn: flow.user_id === null }
   } catch (error) {
     // Any other error is a fault of the service.

@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { ProviderClient } from '../provider-client/provider-client.ts'
+import { AccountNotAdmitted, providerErrorCode } from '../provider-client/provider-errors.ts'
 import type { LoginServices } from '../services.ts'
 import { defaultTarget } from './return-to.ts'
 
@@ -21,7 +21,7 @@ interface FailureDetails {
   /** The user of the identity. */
   userId?: string
   /** The provider's id of the verified identity. */
-  providerId?: string
+  providerId?: string | undefined
   /** A hook's message for the person. */
   message?: string
 }
@@ -42,6 +42,12 @@ export class SignInFailure extends Error {
   withDetails(details: FailureDetails): SignInFailure {
     return new SignInFailure(this.code, this.cause, { ...details, ...this.details })
   }
+}
+
+/** The failure of a sign-in for an error of its provider, or of the provider's client. */
+export function providerFailure(error: unknown): SignInFailure {
+  const details = error instanceof AccountNotAdmitted ? { providerId: error.providerId } : {}
+  return new SignInFailure(providerErrorCode(error), error, details)
 }
 
 /**
@@ -86,20 +92,27 @@ export function verifiedMessage(
   return keyring.verify(`${id}\n${message}`, mac, purpose) ? message : undefined
 }
 
-interface FailedSignIn {
-  providerClient: ProviderClient
+/** A sign-in, or a link, that failed. */
+export interface FailedSignIn {
+  /** The name of the provider. */
+  provider: string
   failure: SignInFailure
   /** The user who was linking an identity; `undefined` for a sign-in. */
-  linkingUserId: string | undefined
+  linkingUserId?: string | undefined
+  /** Where the next attempt leads; left out for the dashboard. */
+  returnTo?: string | undefined
+  /** The id of an offer that is still open. */
+  offer?: string | undefined
+  /** The invitation of the sign-in: the next attempt uses it, too. */
+  invitation?: Uint8Array | null | undefined
 }
 
 /** Logs and audits a failed sign-in or a failed link, and counts a sign-in. */
 export async function recordFailure(
   { count, audit }: LoginServices,
   request: FastifyRequest,
-  { providerClient, failure, linkingUserId }: FailedSignIn,
+  { provider, failure, linkingUserId }: FailedSignIn,
 ): Promise<void> {
-  const provider = providerClient.provider.name
   const { code, details, cause } = failure
   // The audit log, from which a provider's page counts, has links under names of their own.
   if (linkingUserId === undefined) count(provider, code)
@@ -121,28 +134,11 @@ export async function recordFailure(
   })
 }
 
-/**
- * The path of /login with the code, the reference ID and a hook's message.
- * @param returnTo where the next attempt leads; left out for the dashboard
- * @param offer the id of an offer that is still open
- * @param invitation of the sign-in: the next attempt uses it, too
- */
+/** The path of /login with the code, the reference ID and a hook's message. */
 export function failurePath(
   { keyring, baseUrl }: LoginServices,
   request: FastifyRequest,
-  {
-    providerClient,
-    failure,
-    returnTo,
-    offer,
-    invitation,
-  }: {
-    providerClient: ProviderClient
-    failure: SignInFailure
-    returnTo: string | undefined
-    offer?: string | undefined
-    invitation?: Uint8Array | null | undefined
-  },
+  { provider, failure, returnTo, offer, invitation }: FailedSignIn,
 ): string {
   const { code, details } = failure
   const referenceId = referenceOf(request.id)
@@ -150,7 +146,7 @@ export function failurePath(
   const query = new URLSearchParams({
     error: code,
     id: referenceId,
-    provider: providerClient.provider.name,
+    provider,
     ...signed,
     ...(offer !== undefined && { offer }),
     ...(invitation && { invitation: 'true' }),

@@ -3,7 +3,7 @@ import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'
-import { sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'
+import { type SealContext, sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
@@ -29,17 +29,16 @@ const longestPending = 256 * 1024
 const outcomePurpose = 'outcome of a sign-in'
 
 /** What a flow is started for. */
-export type Intent =
-  | {
-      purpose: 'login'
-      returnTo: string
-      app?: AppRequest | undefined
-      demands?: AuthenticationDemands | undefined
-      entry?: Entry | undefined
-      /** The flow whose pending identity this sign-in links. */
-      offer?: Offer | undefined
-    }
-  | { purpose: 'link'; returnTo: string; userId: string; sessionId: string }
+export interface Intent {
+  returnTo: string
+  app?: AppRequest | undefined
+  demands?: AuthenticationDemands | undefined
+  entry?: Entry | undefined
+  /** The flow whose pending identity this sign-in links. */
+  offer?: Offer | undefined
+  /** The session to whose user the identity is linked; `undefined` for a sign-in. */
+  link?: { userId: string; sessionId: string } | undefined
+}
 
 /** What a person chose or has for a first sign-in. */
 export interface Entry {
@@ -53,19 +52,18 @@ export function entryOf({ new_user: newUser, invitation }: FlowsTable): Entry {
   return { newUser: newUser === 1, invitation }
 }
 
-/** A flow whose state this callback used. */
-interface ConsumedFlow {
-  state: 'first'
-  row: FlowsTable
-  /** The PKCE verifier; `undefined` for a provider without PKCE, null if its master key was removed after the start. */
-  verifier: string | undefined | null
+/** The app that a flow is for; `undefined` for a browser's sign-in. */
+export function appOf(flow: FlowsTable): AppRequest | undefined {
+  const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
+  if (clientId === null || redirectUri === null || challenge === null) return undefined
+  return { clientId, redirectUri, challenge, state: flow.client_state }
 }
 
 /** `again`: the state was used moments ago. `over`: it was used before, or has expired. */
 type FoundFlow =
-  | ConsumedFlow
-  | { state: 'again'; row: FlowsTable }
-  | { state: 'over'; row: FlowsTable }
+  /** This callback used it. The verifier is `undefined` without PKCE, and null if its master key was removed after the start. */
+  | { state: 'first'; row: FlowsTable; verifier: string | undefined | null }
+  | { state: 'again' | 'over'; row: FlowsTable }
   | { state: 'unknown' }
 
 /** A flow whose person has to choose between linking the verified identity and a new user. */
@@ -104,7 +102,11 @@ export class Flows {
    * @param browserHash of the browser's binding cookie
    * @throws DiscoveryFailed
    */
-  async start(providerClient: ProviderClient, browserHash: Uint8Array, intent: Intent): Promise<URL> {
+  async start(
+    providerClient: ProviderClient,
+    browserHash: Uint8Array,
+    { returnTo, app, demands, entry, offer, link }: Intent,
+  ): Promise<URL> {
     const { database, keyring, clock, baseUrl } = this.#parts
     const { name, kind, pkce, nonce: sendsNonce } = providerClient.provider
     const now = clock.now()
@@ -115,19 +117,16 @@ export class Flows {
     // Never from the request's Host header: its sender could choose where the provider sends the code.
     const redirectUri = `${baseUrl()}/auth/${name}/callback`
     const challenge = verifier === undefined ? undefined : codeChallenge(verifier)
-    const login = intent.purpose === 'login' ? intent : undefined
-    const linking = intent.purpose === 'link' ? intent : undefined
-    const { app, demands, entry, offer } = login ?? {}
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
     const flow: FlowsTable = {
       state_hash: stateHash,
       browser_hash: browserHash,
       provider: name,
       callback_url: redirectUri,
-      purpose: intent.purpose,
-      user_id: linking?.userId ?? null,
-      session_id: linking?.sessionId ?? null,
-      return_to: intent.returnTo,
+      purpose: link ? 'link' : 'login',
+      user_id: link?.userId ?? null,
+      session_id: link?.sessionId ?? null,
+      return_to: returnTo,
       nonce: nonce ?? null,
       verifier: verifier === undefined ? null : keyring.seal(verifier, contextOf({ state_hash: stateHash })),
       client_id: app?.clientId ?? null,
@@ -154,11 +153,12 @@ export class Flows {
   async consume(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
     const { database, clock } = this.#parts
     const now = clock.now()
+    const stateHash = hashToken(state)
     const row = await database.single((db) =>
       db
         .updateTable('flows')
         .set({ used_at: now })
-        .where('state_hash', '=', hashToken(state))
+        .where('state_hash', '=', stateHash)
         .where('browser_hash', 'in', browser.hashes)
         .where('provider', '=', provider)
         .where('expires_at', '>', now)
@@ -166,9 +166,13 @@ export class Flows {
         .returningAll()
         .executeTakeFirst(),
     )
-    if (!row) return this.#findUsed(provider, browser, state)
-    const verifier = row.verifier === null ? undefined : this.#openVerifier(row, row.verifier)
-    return { state: 'first', row, verifier }
+    if (row) {
+      const verifier = row.verifier === null ? undefined : this.#open(row.verifier, contextOf(row))
+      return { state: 'first', row, verifier }
+    }
+    const used = await this.#find(stateHash, browser)
+    if (used?.provider !== provider) return { state: 'unknown' }
+    return { state: this.isRecent(used) ? 'again' : 'over', row: used }
   }
 
   /** The outcome of a state that was used moments ago. Waits while its callback runs, here or in another process. */
@@ -228,17 +232,19 @@ export class Flows {
 
   /** This browser's flow with this hash of its state, and its pending identity, unless that was used or has expired. */
   async findOffer(hash: Uint8Array, browser: BoundBrowser): Promise<Partial<Offer>> {
-    const { database, clock } = this.#parts
-    if (browser.hashes.length === 0) return {}
-    const row = await database.reader
-      .selectFrom('flows')
-      .selectAll()
-      .where('state_hash', '=', hash)
-      .where('browser_hash', 'in', browser.hashes)
-      .executeTakeFirst()
-    if (!row || row.pending === null || row.expires_at <= clock.now()) return { ...(row && { row }) }
-    const verified = this.#openPending(row, row.pending)
-    return { row, ...(verified && { verified }) }
+    const { clock } = this.#parts
+    const row = await this.#find(hash, browser)
+    if (!row) return {}
+    if (row.pending === null || row.expires_at <= clock.now()) return { row }
+    const json = this.#open(row.pending, pendingContextOf(row))
+    if (json === null) return { row }
+    const verified = JSON.parse(json) as VerifiedIdentity
+    const { tokens } = verified
+    if (tokens?.expiresIn === undefined) return { row, verified }
+    // `expiresIn` was relative to the callback.
+    const passed = Math.ceil((clock.now() - (row.used_at ?? 0)) / 1000)
+    const expiresIn = Math.max(0, tokens.expiresIn - passed)
+    return { row, verified: { ...verified, tokens: { ...tokens, expiresIn } } }
   }
 
   /** The offer for which a sign-in at the earlier provider was started, if it is still open. */
@@ -266,38 +272,23 @@ export class Flows {
     return usedAt !== null && usedAt > this.#parts.clock.now() - reuseGrace
   }
 
-  async #findUsed(provider: string, browser: BoundBrowser, state: string): Promise<FoundFlow> {
-    const row = await this.#parts.database.reader
+  /** This browser's flow, in any state. */
+  async #find(stateHash: Uint8Array, { hashes }: BoundBrowser): Promise<FlowsTable | undefined> {
+    if (hashes.length === 0) return undefined
+    return this.#parts.database.reader
       .selectFrom('flows')
       .selectAll()
-      .where('state_hash', '=', hashToken(state))
-      .where('browser_hash', 'in', browser.hashes)
-      .where('provider', '=', provider)
+      .where('state_hash', '=', stateHash)
+      .where('browser_hash', 'in', hashes)
       .executeTakeFirst()
-    if (!row) return { state: 'unknown' }
-    return { state: this.isRecent(row) ? 'again' : 'over', row }
   }
 
-  #openVerifier(row: FlowsTable, verifier: Uint8Array): string | null {
+  /** Null if the master key was removed. */
+  #open(sealed: Uint8Array, context: SealContext): string | null {
     try {
-      return this.#parts.keyring.open(verifier, contextOf(row)).toString()
+      return this.#parts.keyring.open(sealed, context).toString()
     } catch (error) {
       if (error instanceof UnknownMasterKey) return null
-      throw error
-    }
-  }
-
-  #openPending(row: FlowsTable, pending: Uint8Array): VerifiedIdentity | undefined {
-    try {
-      const json = this.#parts.keyring.open(pending, pendingContextOf(row)).toString()
-      const verified = JSON.parse(json) as VerifiedIdentity
-      const { tokens } = verified
-      if (tokens?.expiresIn === undefined) return verified
-      // `expiresIn` was relative to the callback.
-      const passed = Math.ceil((this.#parts.clock.now() - (row.used_at ?? 0)) / 1000)
-      return { ...verified, tokens: { ...tokens, expiresIn: Math.max(0, tokens.expiresIn - passed) } }
-    } catch (error) {
-      if (error instanceof UnknownMasterKey) return undefined
       throw error
     }
   }

@@ -1,25 +1,22 @@
 import { usersOfAddress } from '../../accounts/users/identities.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import { auditOrigin } from '../../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
-import { clientIp } from '../../http/limits/client-address.ts'
 import { escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
 import type { PageView } from '../../http/pages/page-view.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
-import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import type { LoginServices } from '../services.ts'
 import type { SignedIn } from '../sign-in.ts'
-import { rememberSignIn, sendFinished } from './callback-route.ts'
+import { originOf, rememberSignIn, sendFinished } from './callback-route.ts'
 import { failurePath, recordFailure, SignInFailure } from './failures.ts'
-import { entryOf, type FlowOutcome, type Offer, offerId } from './flows.ts'
+import { appOf, entryOf, type Offer, offerId } from './flows.ts'
 import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from './start-route.ts'
 
 // With `login.sameAddress: 'offer'`, a new identity with a user's verified address is stored with its flow, sealed and bound to the
@@ -125,17 +122,11 @@ async function signInEarlier(
 ): Promise<FastifyReply> {
   const providerClient = findProvider(parts.providers, provider)
   const { row } = offer
-  const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = row
-  const app =
-    clientId !== null && redirectUri !== null && challenge !== null
-      ? { clientId, redirectUri, challenge, state: row.client_state }
-      : undefined
   const url = await startFlow(parts, request, reply, {
     providerClient,
     intent: {
-      purpose: 'login',
       returnTo: row.return_to,
-      app,
+      app: appOf(row),
       demands: parseDemands({ reauthenticate: 'true' }, []),
       // If this is a new identity, too, the sign-in fails instead of creating another offer.
       entry: { ...entryOf(row), newUser: true },
@@ -154,18 +145,13 @@ async function continueAsNewUser(
 ): Promise<FastifyReply> {
   const { flows, signIn, sessionCookie, providers, count } = parts
   const { row, verified } = found
-  const { basePath } = request.server
-  const providerClient = row && providers.get(row.provider)
-  if (!row || !providerClient) return reply.redirect(expiredPath(basePath, row), 303)
+  if (!row || !providers.has(row.provider))
+    return reply.redirect(expiredPath(request.server.basePath, row), 303)
   const token = flows.tokenOf(row, bound, id)
-  const origin = { ...auditOrigin(request), address: clientIp(request) }
-  const browser = { origin, sessionToken: sessionCookie.read(request) }
-  const before = (tx: Tx): Promise<void> => flows.useOffer(tx, row)
-  const settle = (tx: Tx, outcome: FlowOutcome): Promise<void> => flows.settle(tx, row, outcome)
+  const browser = { origin: originOf(request), sessionToken: sessionCookie.read(request) }
   try {
     if (!verified) throw new SignInFailure('sign-in-expired', new Error('the offer was used, or has expired'))
-    const completion = { browser, token, before, settle }
-    const signedIn = await signIn.complete({ ...row, new_user: 1 }, verified, completion)
+    const signedIn = await signIn.complete({ ...row, new_user: 1 }, verified, { browser, token })
     count(row.provider, 'ok')
     return await sendOnward(parts, reply, row, signedIn)
   } catch (error) {
@@ -177,12 +163,9 @@ async function continueAsNewUser(
         outcome && outcome.kind !== 'failed' && (await signIn.repeat(row, outcome, { token, browser }))
       if (again) return sendOnward(parts, reply, row, again)
     }
-    await recordFailure(parts, request, { providerClient, failure, linkingUserId: undefined })
-    const offer = verified && id
-    return reply.redirect(
-      failurePath(parts, request, { providerClient, failure, returnTo: row.return_to, offer }),
-      303,
-    )
+    const failed = { provider: row.provider, failure, returnTo: row.return_to, offer: verified && id }
+    await recordFailure(parts, request, failed)
+    return reply.redirect(failurePath(parts, request, failed), 303)
   }
 }
 

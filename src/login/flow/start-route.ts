@@ -15,9 +15,8 @@ import { pageView, sendPage } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { DiscoveryFailed } from '../provider-client/provider-server.ts'
-import { failurePath, recordFailure, SignInFailure } from './failures.ts'
+import { failurePath, providerFailure, recordFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
-import { providerErrorCode } from '../provider-client/provider-errors.ts'
 
 /** The parameter of the routes below `/auth/{provider}`. */
 export const ProviderParams = Type.Object({ provider: Type.String() })
@@ -48,17 +47,18 @@ export async function startFlow(
     return await parts.flows.start(providerClient, parts.binding.of(request, reply).bind(), intent)
   } catch (error) {
     if (!(error instanceof DiscoveryFailed)) throw error
-    const failure = new SignInFailure(providerErrorCode(error), error)
-    const linkingUserId = intent.purpose === 'link' ? intent.userId : undefined
-    await recordFailure(parts, request, { providerClient, failure, linkingUserId })
-    if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
-    const { offer, entry } = intent.purpose === 'login' ? intent : {}
-    const onward = {
-      returnTo: intent.returnTo,
+    const { link, returnTo, offer, entry } = intent
+    const failed = {
+      provider: providerClient.provider.name,
+      failure: providerFailure(error),
+      linkingUserId: link?.userId,
+      returnTo,
       offer: offer && offerId(offer),
       invitation: entry?.invitation,
     }
-    void reply.redirect(failurePath(parts, request, { providerClient, failure, ...onward }), 303)
+    await recordFailure(parts, request, failed)
+    if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
+    void reply.redirect(failurePath(parts, request, failed), 303)
     return undefined
   }
 }
@@ -108,14 +108,14 @@ export function startRoute(routes: App, parts: LoginServices): void {
           detail: 'It came more than once; send each parameter once (RFC 6749, section 3.1).',
         })
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
-      const appRequest = await parts.apps.parseRequest(query)
+      const app = await parts.apps.parseRequest(query)
       const invited = parseFlag('invitation', query['invitation'])
         ? await findInvitation(parts, request)
         : undefined
       const hint = query['login_hint'] ?? invited?.email ?? undefined
       const demands = parseDemands({ ...query, login_hint: hint }, parts.configuration.adminAcrValues)
       const entry = invited && { newUser: false, invitation: invited.hash }
-      const intent = { purpose: 'login', returnTo, app: appRequest, demands, entry } as const
+      const intent = { returnTo, app, demands, entry }
       const url = await startFlow(parts, request, reply, { providerClient, intent })
       return url === undefined ? reply : reply.redirect(url.href, 303)
     },
@@ -200,7 +200,7 @@ export function linkRoute(routes: App, parts: LoginServices): void {
         const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
         return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
       }
-      const intent = { purpose: 'link', returnTo, userId, sessionId } as const
+      const intent = { returnTo, link: { userId, sessionId } }
       const url = await startFlow(parts, request, reply, { providerClient, intent })
       if (url === undefined) return reply
       if (!isForm) return reply.redirect(url.href, 303)
