@@ -8,39 +8,51 @@ export interface ProviderSettings {
   clientId?: string
   /** Absent for a public client, which uses PKCE alone. */
   clientSecret?: string
-  /** The preset of this provider. Default: the preset with its name, if there is one. */
+  /** The preset. Default: the one with the provider's name, if it exists. */
   preset?: string
-  /** The name that users see. */
+  /** The label on /login. */
   label?: string
-  /** A file or a data: URI. */
+  /** The icon on /login: an image file or a `data:image/…` URI. */
   icon?: string
   issuer?: string
   authUrl?: string
   tokenUrl?: string
   profileUrl?: string
   jwksUrl?: string
+  /** Separated by spaces. */
   scope?: string
-  pkce?: boolean
+  /** Additional parameters of the authorization request. */
+  authParams?: Readonly<Record<string, string>>
   tokenAuth?: TokenAuth
-  /** Whether its id_token proves a requested new authentication (`auth_time`). */
+  pkce?: boolean
+  /** Whether it reauthenticates a person on request and proves it in the id_token (`auth_time`). */
   provesAuthentication?: boolean
-  /** The path of the claim with the person's groups. */
+  /**
+   * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`
+   * or `allowedGroups`, otherwise groups are not read. Of the groups of GitHub and GitLab, only those that these two name are stored,
+   * unless this is `groups`.
+   */
   groupsClaim?: string
   /** The groups whose members are admins; they replace those of `roles`. */
   adminGroups?: readonly string[]
+  /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */
   roles?: GroupRoles
   /** Only members of one of these groups may sign in. */
   allowedGroups?: readonly string[]
-  /** Only people with a verified e-mail address of one of these domains may sign in. */
+  /**
+   * Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified:
+   * `example.com`, or `*.example.com` for all domains below it.
+   */
   allowedEmailDomains?: readonly string[]
-  /** Whom an id_token that a native app sends may be for; without it, native apps cannot send one. */
+  /**
+   * The client ids for which the provider issues id_tokens to native apps. Enables `POST /auth/{provider}/token`, which accepts these
+   * id_tokens. Default: none.
+   */
   audiences?: readonly string[]
-  /** Whether each sign-in updates the e-mail address and name of the user. */
+  /** Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile`. */
   updateProfile?: boolean
-  /** Whether a sign-out of an application goes on to the provider's own sign-out. */
+  /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
   endSession?: boolean
-  /** Additional parameters of the authorization request. */
-  authParams?: Readonly<Record<string, string>>
   /** Settings that only the preset knows, such as `TENANT`: all other variables with the prefix. */
   own?: Readonly<Record<string, string>>
 }

@@ -1,11 +1,5 @@
 import type { AccountEventChoice } from '../accounts/users/account-events.ts'
-import {
-  type GroupRoles,
-  type TokenAuth,
-  type ProviderSettings,
-  faultOfProviderName,
-  httpUrl,
-} from '../config/providers.ts'
+import { companions, type ProviderSettings, faultOfProviderName, httpUrl } from '../config/providers.ts'
 import { type AdmissionHook, type DeclaredHook, type HookTables, validateHooks } from './hooks.ts'
 import type { ProviderBasics, ResolvedProvider } from './providers/resolved-provider.ts'
 import type { AdminGroup } from '../accounts/users/roles.ts'
@@ -15,52 +9,13 @@ import { resolveProvider } from './providers/resolve-provider.ts'
  * One identity provider. Environment variables of the same name (`GITHUB_WORK_…` for `github-work`) take precedence.
  * docs/reference/providers.md lists the presets and their own settings.
  */
-interface ProviderConfig {
-  /** The preset; default the one with the provider's name, if it exists. */
-  preset?: string | undefined
-  clientId?: string | undefined
-  clientSecret?: string | undefined
+type ProviderConfig = {
+  [Field in keyof ProviderSettings as Exclude<Field, 'name' | 'label' | 'adminGroups' | 'own'>]?:
+    | ProviderSettings[Field]
+    | undefined
+} & {
   /** The label on /login. */
   name?: string | undefined
-  /** The icon on /login: an image file or a `data:image/…` URI. */
-  icon?: string | undefined
-  issuer?: string | undefined
-  authUrl?: string | undefined
-  tokenUrl?: string | undefined
-  profileUrl?: string | undefined
-  jwksUrl?: string | undefined
-  /** Separated by spaces. */
-  scope?: string | undefined
-  /** Additional parameters of the authorization request. */
-  authParams?: Readonly<Record<string, string>> | undefined
-  tokenAuth?: TokenAuth | undefined
-  pkce?: boolean | undefined
-  /** Whether it reauthenticates a person on request and proves it in the id_token. */
-  provesAuthentication?: boolean | undefined
-  /**
-   * The claim with the person's groups: `groups`, or a path such as `realm_access.roles`. Default: `groups` with `roles`
-   * or `allowedGroups`, otherwise groups are not read. Of the groups of GitHub and GitLab, only those that these two name are stored,
-   * unless this is `groups`.
-   */
-  groupsClaim?: string | undefined
-  /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */
-  roles?: GroupRoles | undefined
-  /** Only members of one of these groups may sign in. */
-  allowedGroups?: readonly string[] | undefined
-  /**
-   * Only people with an e-mail address of one of these domains may sign in, if the provider asserts that it is verified:
-   * `example.com`, or `*.example.com` for all domains below it.
-   */
-  allowedEmailDomains?: readonly string[] | undefined
-  /**
-   * The client ids for which the provider issues id_tokens to native apps. Enables `POST /auth/{provider}/token`, which accepts these
-   * id_tokens. Default: none.
-   */
-  audiences?: readonly string[] | undefined
-  /** Whether each sign-in updates the e-mail address and name of the user. Default: `login.updateProfile`. */
-  updateProfile?: boolean | undefined
-  /** Whether a sign-out of an application goes on to the provider's own sign-out. Default false. */
-  endSession?: boolean | undefined
   /** The preset's own settings, by their names in the environment: `{ TENANT: 'organizations' }`. */
   settings?: Readonly<Record<string, string | undefined>> | undefined
 }
@@ -138,19 +93,6 @@ function withStoredTokenScopes<P extends ProviderBasics>(provider: P, stored: St
   }
 }
 
-/** The errors in `keepTokens`, as messages for the operator. */
-function validateTokenStorage(stored: StoredTokenScopes, configured: readonly string[]): string[] {
-  return [...stored.keys()]
-    .filter((name) => !configured.includes(name))
-    .map((name) => `login.providers.${name}: keepTokens is set, but there is no such provider`)
-}
-
-function validateSameAddress({ sameAddress }: LoginConfig): string[] {
-  return sameAddress === undefined || ['separate', 'offer'].includes(sameAddress)
-    ? []
-    : ["login.sameAddress must be 'separate' or 'offer'"]
-}
-
 /** The groups whose members are admins. Faults are reported by `resolveLoginConfig`. */
 export function adminGroupsOf(
   config: LoginConfig,
@@ -170,19 +112,26 @@ export function resolveLoginConfig(
   environment: readonly ProviderSettings[],
   builtIn?: string,
 ): { providers: ResolvedProvider[]; stored: StoredTokenScopes; faults: string[] } {
-  const faults = [...validateHooks(config), ...validateSameAddress(config)]
+  const faults = validateHooks(config)
+  if (!['separate', 'offer'].includes(config.sameAddress ?? 'separate'))
+    faults.push("login.sameAddress must be 'separate' or 'offer'")
   const stored = providersWithStoredTokens(config)
   const providers: ResolvedProvider[] = []
   const names = builtIn === undefined ? [] : [builtIn]
   for (const settings of mergeProviders(environment, config.providers ?? {}, faults)) {
     names.push(settings.name)
-    const reserved = faultOfReservedName(settings.name)
-    if (reserved !== undefined) faults.push(reserved)
+    if (reservedNames.has(settings.name))
+      faults.push(
+        `${settings.name} cannot be the name of a provider, since /auth/${settings.name} is another call`,
+      )
     const provider = resolveProvider({ updateProfile: config.updateProfile ?? false, ...settings })
     if ('faults' in provider) faults.push(...provider.faults)
     else providers.push(withStoredTokenScopes(provider, stored))
   }
-  return { providers, stored, faults: [...faults, ...validateTokenStorage(stored, names)] }
+  for (const name of stored.keys())
+    if (!names.includes(name))
+      faults.push(`login.providers.${name}: keepTokens is set, but there is no such provider`)
+  return { providers, stored, faults }
 }
 
 /**
@@ -202,38 +151,15 @@ const reservedNames: ReadonlySet<string> = new Set([
   'token',
 ])
 
-/** Returns the fault of a provider's name that another route has, as a message. */
-function faultOfReservedName(name: string): string | undefined {
-  return reservedNames.has(name)
-    ? `${name} cannot be the name of a provider, since /auth/${name} is another call`
-    : undefined
-}
-
-const fields = {
-  preset: 'preset',
-  clientId: 'clientId',
-  clientSecret: 'clientSecret',
-  name: 'label',
-  icon: 'icon',
-  issuer: 'issuer',
-  authUrl: 'authUrl',
-  tokenUrl: 'tokenUrl',
-  profileUrl: 'profileUrl',
-  jwksUrl: 'jwksUrl',
-  scope: 'scope',
-  authParams: 'authParams',
-  tokenAuth: 'tokenAuth',
-  pkce: 'pkce',
-  provesAuthentication: 'provesAuthentication',
-  groupsClaim: 'groupsClaim',
-  roles: 'roles',
-  allowedGroups: 'allowedGroups',
-  allowedEmailDomains: 'allowedEmailDomains',
-  audiences: 'audiences',
-  updateProfile: 'updateProfile',
-  endSession: 'endSession',
-  settings: 'own',
-} as const satisfies Record<keyof ProviderConfig, keyof ProviderSettings>
+/** The fields of a provider in the module, and the settings that they are. */
+const fields = new Map<string, keyof ProviderSettings>([
+  ...Object.values(companions)
+    .filter(({ field }) => field !== 'label' && field !== 'adminGroups')
+    .map(({ field }) => [field, field] as const),
+  ['name', 'label'],
+  ['roles', 'roles'],
+  ['settings', 'own'],
+])
 
 const addresses = ['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'] as const
 
@@ -273,11 +199,10 @@ export function mergeProviders(
 function fromModule(name: string, config: ProviderConfig, faults: string[]): Partial<ProviderSettings> {
   const settings: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(config)) {
-    if (!Object.hasOwn(fields, key)) {
-      faults.push(`login.providers.${name}: unknown field ${key}; use ${Object.keys(fields).join(', ')}`)
-    } else if (value !== undefined && value !== '') {
-      settings[fields[key as keyof ProviderConfig]] = value
-    }
+    const field = fields.get(key)
+    if (field === undefined)
+      faults.push(`login.providers.${name}: unknown field ${key}; use ${[...fields.keys()].join(', ')}`)
+    else if (value !== undefined && value !== '') settings[field] = value
   }
   for (const key of addresses) {
     try {

@@ -1,34 +1,29 @@
-import type { TokenAuth } from '../../config/providers.ts'
+import type { ProviderSettings, TokenAuth } from '../../config/providers.ts'
 import type { Admission, GroupMapping } from '../provider-client/groups.ts'
 import type { ReadPresetSetting, Quirks } from './preset.ts'
 
-/** The fields of both protocols. */
-export interface ProviderBasics {
-  name: string
-  label: string
-  /** A data: URI. */
-  icon: string
-  clientId: string
+type GivenSetting =
+  | 'name'
+  | 'label'
+  | 'icon'
+  | 'clientId'
+  | 'scope'
+  | 'pkce'
+  | 'audiences'
+  | 'updateProfile'
+  | 'endSession'
+  | 'authParams'
+  | 'provesAuthentication'
+
+/** The fields of both protocols: the settings with their defaults. The icon is a data: URI, and the scope may be empty. */
+export interface ProviderBasics extends Required<Pick<ProviderSettings, GivenSetting>> {
   /** `undefined` for a public client, or if it is created for each request. */
   clientSecret: string | undefined
-  /** Space-separated; may be empty. */
-  scope: string
-  pkce: boolean
   nonce: boolean
   /** How the secret is sent; `undefined`: as in the discovery document. */
   tokenAuth: TokenAuth | undefined
-  /** Whether the provider proves a reauthentication by `auth_time`. */
-  provesAuthentication: boolean
   groups: GroupMapping
   admission: Admission
-  /** The audiences that a native app's id_token may have. Empty: no id_tokens are accepted. */
-  audiences: readonly string[]
-  /** Whether each sign-in updates the e-mail address and name of the user. */
-  updateProfile: boolean
-  /** Whether a sign-out of an application goes on to the provider's own sign-out. */
-  endSession: boolean
-  /** Additional parameters of the authorization request. */
-  authParams: Readonly<Record<string, string>>
   quirks: Quirks
   presetSetting: ReadPresetSetting
 }
