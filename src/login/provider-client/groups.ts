@@ -125,12 +125,11 @@ function lowerCase(text: string): string {
   return text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())
 }
 
-/** What is wrong with the configured domains; `undefined` if nothing is. */
-export function faultOfDomains(domains: unknown): string | undefined {
+/** Whether these can be the `emailDomains` of an `Admission`. */
+export function areDomains(domains: unknown): boolean {
   const isDomain = (domain: unknown): boolean =>
     typeof domain === 'string' &&
     /^(\*\.)?[^\s/:@*]+\.[^\s/:@*.]+$/.test(domain) &&
     domainToASCII(domain.replace(/^\*\./, '')) !== ''
-  if (Array.isArray(domains) && domains.every((domain) => isDomain(domain))) return undefined
-  return 'expected domains such as example.com or *.example.com'
+  return Array.isArray(domains) && domains.every((domain) => isDomain(domain))
 }

@@ -177,12 +177,22 @@ const flowParameters = [
   'request_uri',
 ]
 
-/** The flow's parameters that a configuration sets. */
-export function protectedParametersIn({ authParams = {}, authUrl }: ProviderSettings): string[] {
-  const inAddress =
-    authUrl !== undefined && URL.canParse(authUrl) ? [...new URL(authUrl).searchParams.keys()] : []
-  const given = new Set([...Object.keys(authParams), ...inAddress])
-  return flowParameters.filter((name) => given.has(name))
+/** What the additional parameters may not set. @param prefix of the variables: `<NAME>_` */
+export function faultsOfParameters(
+  { authParams = {}, authUrl = '' }: ProviderSettings,
+  prefix: string,
+): string[] {
+  const given = [...Object.entries(authParams), ...(URL.parse(authUrl)?.searchParams ?? [])]
+  const names = new Set(given.map(([name]) => name))
+  const faults = flowParameters
+    .filter((name) => names.has(name))
+    .map((name) => `${name} belongs to the sign-in itself`)
+  // A browser does not send a fragment, so that the response would not reach the service.
+  const mode = given.find(
+    ([name, value]) => name === 'response_mode' && value !== 'query' && value !== 'form_post',
+  )
+  if (mode) faults.push(`response_mode=${mode[1]} cannot be used; it may be query or form_post`)
+  return faults.map((fault) => `${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${fault}`)
 }
 
 /** Removes the flow's parameters from a discovered address. */
@@ -190,13 +200,4 @@ export function withoutFlowParameters(address: string): string {
   const url = new URL(address)
   for (const name of flowParameters) url.searchParams.delete(name)
   return url.href
-}
-
-/** A configured `response_mode` whose response never reaches the service: a browser does not send a fragment. */
-export function unusableResponseMode({ authParams = {}, authUrl }: ProviderSettings): string | undefined {
-  const inAddress =
-    authUrl !== undefined && URL.canParse(authUrl) ? new URL(authUrl).searchParams.get('response_mode') : null
-  return [authParams['response_mode'], inAddress].find(
-    (mode): mode is string => typeof mode === 'string' && mode !== 'query' && mode !== 'form_post',
-  )
 }

@@ -1,7 +1,6 @@
-import { httpUrl, type ProviderSettings } from '../../config/providers.ts'
+import type { ProviderSettings } from '../../config/providers.ts'
 import {
-  protectedParametersIn,
-  unusableResponseMode,
+  faultsOfParameters,
   letterIcon,
   readIcon,
   type Endpoints,
@@ -14,7 +13,7 @@ import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
 import {
   type Admission,
-  faultOfDomains,
+  areDomains,
   defaultClaim,
   type GroupMapping,
   maxGroupCharacters,
@@ -24,34 +23,38 @@ import {
  * Merges settings with their preset. An issuer means OpenID Connect; three endpoints without an issuer mean plain OAuth 2.0,
  * also with a preset. The quirks of a preset apply only with its own protocol. Faults are messages for the operator.
  */
-export function resolveProvider(settings: ProviderSettings): ResolvedProvider | { faults: string[] } {
-  const prefix = prefixOf(settings.name)
-  const presetName = settings.preset ?? settings.name
+export function resolveProvider(given: ProviderSettings): ResolvedProvider | { faults: string[] } {
+  const prefix = `${given.name.toUpperCase().replaceAll('-', '_')}_`
+  const presetName = given.preset ?? given.name
   const preset = Object.hasOwn(presets, presetName) ? presets[presetName] : undefined
-  if (!preset && settings.preset !== undefined) {
+  if (!preset && given.preset !== undefined) {
     const known = Object.keys(presets).join(', ')
     return {
       faults: [`${prefix}PRESET: there is no preset ${JSON.stringify(presetName)}; use one of ${known}`],
     }
   }
-  const values = readPresetSettings(preset, settings.own ?? {}, prefix)
-  const known = preset ? knownEndpoints(preset, values) : {}
+  const faults: string[] = []
+  const presetSetting = readPresetSettings(preset, given.own ?? {}, prefix, faults)
+  const isPresetSettingWrong = faults.length > 0
+  const settings = withoutFaults(given, prefix, faults)
+  const { known, missing } = knownEndpoints(preset, presetSetting)
   const issuer = issuerOf(settings, known)
   const kind = issuer === undefined ? 'oauth' : 'openid'
-  const { faults } = values
-  const resolving = { settings, preset, values, prefix, faults, isPresetSettingWrong: faults.length > 0 }
+  const resolving = { settings, preset, presetSetting, missing, prefix, faults, isPresetSettingWrong }
   const basics = resolveBasics(resolving, preset && kindOf(preset) === kind ? preset : {}, kind === 'openid')
   const provider =
     issuer === undefined
       ? withEndpoints(resolving, basics, known)
       : withIssuer(resolving, basics, known, issuer)
-  return provider === undefined || values.faults.length > 0 ? { faults: values.faults } : provider
+  return provider === undefined || faults.length > 0 ? { faults } : provider
 }
 
 interface Resolving {
   settings: ProviderSettings
   preset: Preset | undefined
-  values: PresetSettingValues
+  presetSetting: ReadPresetSetting
+  /** The preset's own settings that its endpoints need and that have no value. */
+  missing: readonly string[]
   /** The prefix of the variables: `<NAME>_`. */
   prefix: string
   faults: string[]
@@ -59,9 +62,44 @@ interface Resolving {
   isPresetSettingWrong: boolean
 }
 
-/** The prefix of a provider's variables. */
-function prefixOf(name: string): string {
-  return `${name.toUpperCase().replaceAll('-', '_')}_`
+const longestAudience = 255
+const maxClaimCharacters = 200
+
+const isText = (value: unknown, longest: number): boolean =>
+  typeof value === 'string' && value !== '' && value.length <= longest
+const areTexts = (list: unknown, longest: number): boolean =>
+  Array.isArray(list) && list.every((one) => isText(one, longest))
+const areGroups = (list: unknown): boolean => areTexts(list, maxGroupCharacters)
+const groupNames = `names of groups, each of at most ${maxGroupCharacters} characters`
+
+/** What the configuration module may set to anything: the rest of the variable's name, the check, and what it expects. */
+const checks = {
+  adminGroups: ['ADMIN_GROUPS', areGroups, groupNames],
+  allowedGroups: ['ALLOWED_GROUPS', areGroups, groupNames],
+  allowedEmailDomains: ['ALLOWED_EMAIL_DOMAINS', areDomains, 'domains such as example.com or *.example.com'],
+  groupsClaim: [
+    'GROUPS_CLAIM',
+    (claim: unknown) => isText(claim, maxClaimCharacters),
+    `a path of at most ${maxClaimCharacters} characters`,
+  ],
+  audiences: [
+    'AUDIENCES',
+    (list: unknown) => areTexts(list, longestAudience),
+    `client IDs of at most ${longestAudience} characters`,
+  ],
+} as const
+
+/** The settings without those that are wrong, whose faults are added to `faults`. */
+function withoutFaults(given: ProviderSettings, prefix: string, faults: string[]): ProviderSettings {
+  const adminGroups = given.adminGroups ?? given.roles?.admin
+  const settings = { ...given, ...(adminGroups !== undefined && { adminGroups }) }
+  for (const field of Object.keys(checks) as (keyof typeof checks)[]) {
+    const [variable, isRight, expected] = checks[field]
+    if (settings[field] === undefined || isRight(settings[field])) continue
+    faults.push(`${prefix}${variable} is wrong: expected ${expected}`)
+    delete settings[field]
+  }
+  return settings
 }
 
 function kindOf(preset: Preset): 'oauth' | 'openid' {
@@ -77,13 +115,17 @@ function issuerOf(
 }
 
 /** The preset's endpoints; empty if a setting that they need is missing. */
-function knownEndpoints(preset: Preset, { presetSetting, missing }: PresetSettingValues): Endpoints {
-  const endpoints = preset.endpoints(presetSetting)
-  return neededOf(preset, missing).length === 0 ? endpoints : {}
-}
-
-function neededOf(preset: Preset, missing: ReadonlySet<string>): string[] {
-  return [...missing].filter((key) => preset.settings?.[key]?.optional !== true)
+function knownEndpoints(
+  preset: Preset | undefined,
+  presetSetting: ReadPresetSetting,
+): { known: Endpoints; missing: string[] } {
+  const missing = new Set<string>()
+  const known = preset?.endpoints((key) => {
+    const value = presetSetting(key)
+    if (value === '' && preset.settings?.[key]?.optional !== true) missing.add(key)
+    return value
+  })
+  return { known: known && missing.size === 0 ? known : {}, missing: [...missing] }
 }
 
 function withIssuer(
@@ -93,30 +135,28 @@ function withIssuer(
   issuer: string,
 ): ResolvedProvider {
   // The preset's endpoints belong to the preset's issuer.
-  const presetEndpoints = settings.issuer === undefined ? known : {}
+  const { authUrl, tokenUrl, profileUrl, jwksUrl }: Endpoints =
+    settings.issuer === undefined ? { ...known, ...settings } : settings
   const scope = withScopes(settings.scope ?? preset?.scope ?? 'openid email profile', basics.scope)
-  const { authUrl, tokenUrl, profileUrl, jwksUrl } = settings
   return {
     ...basics,
     kind: 'openid',
     issuer,
-    authUrl: authUrl ?? presetEndpoints.authUrl,
-    tokenUrl: tokenUrl ?? presetEndpoints.tokenUrl,
-    profileUrl: profileUrl ?? presetEndpoints.profileUrl,
-    jwksUrl: jwksUrl ?? presetEndpoints.jwksUrl,
+    authUrl,
+    tokenUrl,
+    profileUrl,
+    jwksUrl,
     // A preset without `openid` in its scope gets an id_token without it.
     scope: preset !== undefined && !/\bopenid\b/.test(preset.scope) ? scope : withOpenId(scope),
   }
 }
 
 function withEndpoints(
-  { settings, preset, values, prefix, faults, isPresetSettingWrong }: Resolving,
+  { settings, preset, missing, prefix, faults, isPresetSettingWrong }: Resolving,
   basics: ProviderBasics,
   known: Endpoints,
 ): ResolvedProvider | undefined {
-  const authUrl = settings.authUrl ?? known.authUrl
-  const tokenUrl = settings.tokenUrl ?? known.tokenUrl
-  const profileUrl = settings.profileUrl ?? known.profileUrl
+  const { authUrl, tokenUrl, profileUrl }: Endpoints = { ...known, ...settings }
   if (authUrl === undefined || tokenUrl === undefined || profileUrl === undefined) {
     // The fault of the preset's setting is already in the list.
     if (isPresetSettingWrong) return undefined
@@ -129,11 +169,7 @@ function withEndpoints(
       )
       return undefined
     }
-    const needed = preset
-      ? `${neededOf(preset, values.missing)
-          .map((key) => prefix + key)
-          .join(' and ')}, or `
-      : ''
+    const needed = preset ? `${missing.map((key) => prefix + key).join(' and ')}, or ` : ''
     const addresses = `${prefix}ISSUER, or ${prefix}AUTH_URL, ${prefix}TOKEN_URL and ${prefix}PROFILE_URL`
     const reason = preset ? '' : `, because ${settings.name} is not a preset`
     faults.push(`${prefix}CLIENT_ID needs ${needed}${addresses}${reason}`)
@@ -167,23 +203,19 @@ function identityNamespaceOf(
 }
 
 function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): ProviderBasics {
-  const { settings, preset, values, prefix, faults } = resolving
+  const { settings, preset, presetSetting, prefix, faults } = resolving
   const { name, clientId, clientSecret } = settings
   const pkce = settings.pkce ?? quirks.pkce !== false
   if (clientId === undefined) faults.push(`${prefix}CLIENT_ID is missing, though ${name} is configured`)
   if (clientSecret === undefined && quirks.signedSecret) {
-    faults.push(...validateSignedSecret(quirks.signedSecret, values, prefix))
+    faults.push(...validateSignedSecret(quirks.signedSecret, presetSetting, prefix))
   } else if (clientSecret === undefined && !pkce) {
     faults.push(`${prefix}CLIENT_SECRET is missing; ${name} needs it without PKCE`)
   }
-  for (const parameter of protectedParametersIn(settings)) {
-    faults.push(`${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: ${parameter} belongs to the sign-in itself`)
-  }
-  const mode = unusableResponseMode(settings)
-  if (mode !== undefined)
-    faults.push(
-      `${prefix}AUTH_PARAMS or ${prefix}AUTH_URL: response_mode=${mode} cannot be used; it may be query or form_post`,
-    )
+  faults.push(...faultsOfParameters(settings, prefix))
+  const { audiences = [] } = settings
+  if (audiences.length > 0 && !(openid && quirks.nonce !== false))
+    faults.push(`${prefix}AUDIENCES cannot be used: ${name} sends no id_token with a nonce`)
   const label = settings.label ?? (settings.preset === undefined ? preset?.label : undefined) ?? titled(name)
   const { groupScope, ...access } = resolveGroups(settings, quirks, prefix, faults)
   let icon = letterIcon(label, preset?.colour ?? '#5d6763')
@@ -204,33 +236,18 @@ function resolveBasics(resolving: Resolving, quirks: Quirks, openid: boolean): P
     tokenAuth: settings.tokenAuth ?? quirks.tokenAuth,
     provesAuthentication: openid && (settings.provesAuthentication ?? quirks.provesAuthentication ?? true),
     ...access,
-    audiences: resolveAudiences(resolving, openid && quirks.nonce !== false),
+    audiences,
     updateProfile: settings.updateProfile ?? false,
     endSession: settings.endSession ?? false,
-    authParams: { ...quirks.authParams?.(values.presetSetting), ...settings.authParams },
+    authParams: { ...quirks.authParams?.(presetSetting), ...settings.authParams },
     quirks,
-    presetSetting: values.presetSetting,
+    presetSetting,
   }
-}
-
-const longestAudience = 255
-
-/** The audiences that a native app's id_token may have. @param usable whether the provider sends id_tokens with a nonce */
-function resolveAudiences({ settings, prefix, faults }: Resolving, usable: boolean): readonly string[] {
-  const { audiences = [] } = settings
-  const isAudience = (one: unknown): boolean =>
-    typeof one === 'string' && one !== '' && one.length <= longestAudience
-  if (!Array.isArray(audiences) || !audiences.every(isAudience))
-    faults.push(`${prefix}AUDIENCES is wrong: expected client IDs of at most ${longestAudience} characters`)
-  else if (audiences.length > 0 && !usable)
-    faults.push(`${prefix}AUDIENCES cannot be used: ${settings.name} sends no id_token with a nonce`)
-  else return audiences
-  return []
 }
 
 function validateSignedSecret(
   { needs, fault }: NonNullable<Quirks['signedSecret']>,
-  { presetSetting }: PresetSettingValues,
+  presetSetting: ReadPresetSetting,
   prefix: string,
 ): string[] {
   const missing = needs.filter((key) => presetSetting(key) === '').map((key) => prefix + key)
@@ -255,7 +272,6 @@ function withScopes(scope: string, more: string): string {
   return `${scope} ${more}`
 }
 
-const maxClaimCharacters = 200
 const roleFields = ['admin', 'exclusive']
 
 interface GroupsAndAdmission {
@@ -275,111 +291,72 @@ function resolveGroups(
   prefix: string,
   faults: string[],
 ): GroupsAndAdmission {
-  const { adminGroups, roles = {}, allowedEmailDomains: emailDomains = [] } = settings
+  const {
+    adminGroups = [],
+    allowedGroups = [],
+    allowedEmailDomains: emailDomains = [],
+    roles = {},
+  } = settings
   const { exclusive = false } = roles
   const unknown = Object.keys(roles).filter((field) => !roleFields.includes(field))
   if (unknown.length > 0)
     faults.push(
       `${prefix}ADMIN_GROUPS: unknown field roles.${unknown.join(', ')}; use ${roleFields.join(', ')}`,
     )
-  const domainFault = faultOfDomains(emailDomains)
-  if (domainFault !== undefined) faults.push(`${prefix}ALLOWED_EMAIL_DOMAINS is wrong: ${domainFault}`)
-  const named = {
-    admin: readNames(adminGroups ?? roles.admin, `${prefix}ADMIN_GROUPS`, faults),
-    allowed: readNames(settings.allowedGroups, `${prefix}ALLOWED_GROUPS`, faults),
-  }
   // Otherwise every sign-in would end the role of an admin.
-  if (exclusive && named.admin.length === 0)
+  if (exclusive && adminGroups.length === 0)
     faults.push(`${prefix}ADMIN_GROUPS is missing: roles.exclusive needs the groups whose members are admins`)
-  const needed = named.admin.length > 0 || named.allowed.length > 0
+  const needed = adminGroups.length > 0 || allowedGroups.length > 0
   const claim = settings.groupsClaim ?? (needed ? defaultClaim : undefined)
-  if (claim !== undefined && (typeof claim !== 'string' || claim.length > maxClaimCharacters))
-    faults.push(`${prefix}GROUPS_CLAIM is wrong: expected a path of at most ${maxClaimCharacters} characters`)
   const isFromApi = fromApi !== undefined && claim === defaultClaim
   // The API gives them in lower case.
   const asNamed = (names: readonly string[]) => (isFromApi ? names.map((name) => name.toLowerCase()) : names)
-  const [admin, allowed] = [asNamed(named.admin), asNamed(named.allowed)]
+  const [admin, allowed] = [asNamed(adminGroups), asNamed(allowedGroups)]
   // Anybody creates an organization at GitHub, with any name, and applications get what is stored.
   const stored = isFromApi && settings.groupsClaim === undefined ? [...admin, ...allowed] : undefined
   return {
     groups: { claim, admin, stored, exclusive },
-    admission: { emailDomains: domainFault === undefined ? emailDomains : [], groups: allowed },
+    admission: { emailDomains, groups: allowed },
     groupScope: isFromApi ? fromApi.scope : '',
   }
 }
 
-function readNames(
-  names: readonly string[] | undefined,
-  setting: string,
-  faults: string[],
-): readonly string[] {
-  if (names === undefined) return []
-  if (Array.isArray(names) && names.every((name) => isGroupName(name))) return names
-  faults.push(
-    `${setting} is wrong: expected names of groups, each of at most ${maxGroupCharacters} characters`,
-  )
-  return []
-}
-
-function isGroupName(group: unknown): boolean {
-  return typeof group === 'string' && group !== '' && group.length <= maxGroupCharacters
-}
-
-/** The values of a preset's own settings, and their errors. */
-interface PresetSettingValues {
-  presetSetting: ReadPresetSetting
-  /** Settings that `own` was called for and that have no value. `own` adds to it. */
-  missing: ReadonlySet<string>
-  faults: string[]
-}
-
-/** Reads a preset's own settings. @param prefix of the variables: `<NAME>_`. */
+/**
+ * Reads a preset's own settings. Faults are added to `faults`.
+ * @param prefix of the variables: `<NAME>_`
+ */
 function readPresetSettings(
   preset: Preset | undefined,
   given: Readonly<Record<string, string>>,
   prefix: string,
-): PresetSettingValues {
-  const declared = preset?.settings ?? {}
-  const faults: string[] = []
+  faults: string[],
+): ReadPresetSetting {
   const values = new Map<string, string>()
-  const missing = new Set<string>()
-  for (const [key, setting] of Object.entries(declared)) {
+  for (const [key, setting] of Object.entries(preset?.settings ?? {})) {
     const value = given[key]?.trim() || setting.default
     if (value === undefined) continue
-    const fault = faultOf(setting, value)
+    const [isRight, expected] = forms[setting.form]
     // Without its trailing slash: the endpoints append paths.
-    if (fault === undefined)
-      values.set(key, setting.form === 'url' ? value.replace(/(?<!\/)\/+$/, '') : value)
-    else faults.push(`${prefix}${key} is wrong: expected ${fault}. ${setting.description}`)
+    if (isRight(value)) values.set(key, setting.form === 'url' ? value.replace(/(?<!\/)\/+$/, '') : value)
+    else faults.push(`${prefix}${key} is wrong: expected ${expected}. ${setting.description}`)
   }
-  const presetSetting: ReadPresetSetting = (key) => {
-    const value = values.get(key)
-    if (value === undefined) missing.add(key)
-    return value ?? ''
-  }
-  return { presetSetting, missing, faults }
+  return (key) => values.get(key) ?? ''
 }
 
-const forms = {
-  host: [/^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?$/i, 'a host name without https://'],
+const matches = (pattern: RegExp) => (value: string) => pattern.test(value)
+
+const forms: Record<PresetSetting['form'], [isRight: (value: string) => boolean, expected: string]> = {
+  host: [matches(/^(?=.{1,253}$)[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?$/i), 'a host name without https://'],
   guids: [
-    /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\s*,\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})*$/i,
+    matches(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\s*,\s*[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})*$/i),
     'ids such as 72f988bf-86f1-41af-91ab-2d7cd011db47, comma-separated',
   ],
-  word: [/^[\w.-]{1,200}$/, 'letters, digits, dots, - and _'],
-} as const
+  word: [matches(/^[\w.-]{1,200}$/), 'letters, digits, dots, - and _'],
+  url: [isAddress, 'an https address without a query'],
+  text: [() => true, 'a text'],
+}
 
-function faultOf({ form }: PresetSetting, value: string): string | undefined {
-  if (form === 'text') return undefined
-  if (form === 'url') {
-    try {
-      const { search, hash } = new URL(httpUrl(value))
-      return search === '' && hash === '' ? undefined : 'an address without a query'
-    } catch {
-      // The caller's message names the setting.
-      return 'an https address'
-    }
-  }
-  const [pattern, wanted] = forms[form]
-  return pattern.test(value) ? undefined : wanted
+function isAddress(value: string): boolean {
+  const url = URL.parse(value)
+  return url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === ''
 }
