@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { IdentityKey } from '../accounts/users/roles.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { sleep, Period } from '../runtime/clock.ts'
 import { type SealContext, sealedColumns } from '../crypto/keyring.ts'
@@ -55,10 +54,11 @@ export class ProviderTokens {
   /** Stores the tokens of a sign-in, when the provider has `keepTokens`. Without a new refresh token the old one stays. */
   async save(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
     if (tokens === undefined || !this.storesTokensOf(identity.provider)) return
-    const row = this.#seal(identity, tokens)
+    const key = { provider: identity.provider, provider_id: identity.providerId }
+    const row = this.#seal(key, tokens)
     await tx
       .insertInto('provider_tokens')
-      .values({ ...row, provider: identity.provider, provider_id: identity.providerId })
+      .values({ ...row, ...key })
       .onConflict((conflict) =>
         conflict.columns(['provider', 'provider_id']).doUpdateSet((eb) => ({
           ...row,
@@ -86,39 +86,41 @@ export class ProviderTokens {
   }
 
   async #refresh(row: ProviderTokensTable): Promise<string | undefined> {
-    const { providers, database } = this.#parts
+    const { providers, database, log } = this.#parts
     const provider = providers.get(row.provider)
     if (row.refresh_token === null || !provider) return undefined
-    const lease = randomUUID()
-    if (!(await this.#lease(row, lease))) return this.#awaitOtherProcess(row)
+    const lease = { ...keyOf(row), claim: randomUUID() }
+    if (!(await this.#lease(row, lease.claim))) return this.#awaitOtherProcess(row)
+    const update = (changed: Partial<ProviderTokensTable>) =>
+      database.transaction((tx) =>
+        tx
+          .updateTable('provider_tokens')
+          .set(changed)
+          .where((eb) => eb.and(lease))
+          .execute(),
+      )
     let tokens: IssuedTokens
     try {
       tokens = await provider.refresh(this.#open(row, 'refresh_token'))
     } catch (error) {
-      if (isInvalidGrant(error)) return this.#delete(row, lease, error)
-      await database.transaction((tx) => update(tx, row, lease, { claim: null, claimed_until: null }))
-      throw new ProviderTokenUnavailable(row.provider, error)
+      if (!isInvalidGrant(error)) {
+        await update({ claim: null, claimed_until: null })
+        throw new ProviderTokenUnavailable(row.provider, error)
+      }
+      const causes = describeCause(error)
+      log.warn({ provider: row.provider, causes }, 'the provider rejected a stored refresh token')
+      await database.transaction((tx) =>
+        tx
+          .deleteFrom('provider_tokens')
+          .where((eb) => eb.and(lease))
+          .execute(),
+      )
+      return undefined
     }
-    const { refresh_token: newer, ...sealed } = this.#seal(keyOf(row), tokens)
+    const { refresh_token: newer, ...sealed } = this.#seal(row, tokens)
     // Most providers omit the refresh token when it stays the same.
-    const changed = newer === null ? sealed : { ...sealed, refresh_token: newer }
-    await database.transaction((tx) => update(tx, row, lease, changed))
+    await update(newer === null ? sealed : { ...sealed, refresh_token: newer })
     return tokens.accessToken
-  }
-
-  /** Deletes tokens whose refresh token the provider rejected. */
-  async #delete({ provider, provider_id: id }: ProviderTokensTable, lease: string, error: unknown) {
-    const { log, database } = this.#parts
-    log.warn({ provider, causes: describeCause(error) }, 'the provider rejected a stored refresh token')
-    await database.transaction((tx) =>
-      tx
-        .deleteFrom('provider_tokens')
-        .where('provider', '=', provider)
-        .where('provider_id', '=', id)
-        .where('claim', '=', lease)
-        .execute(),
-    )
-    return undefined
   }
 
   /** Waits for the refresh of another process and gives its access token. */
@@ -127,7 +129,7 @@ export class ProviderTokens {
     const waiting = new Period()
     waiting.start(clock.now(), leaseTime)
     for (; waiting.has(clock.now()); await sleep(clock, pollInterval)) {
-      const now = await this.#findByKey(keyOf(row))
+      const now = await this.#findByKey(row)
       if (!now) return undefined
       const changed = now.updated_at !== row.updated_at
       if (changed || !this.#isStale(now)) return this.#open(now, 'access_token')
@@ -143,8 +145,7 @@ export class ProviderTokens {
       tx
         .updateTable('provider_tokens')
         .set({ claim: lease, claimed_until: now + leaseTime })
-        .where('provider', '=', row.provider)
-        .where('provider_id', '=', row.provider_id)
+        .where((eb) => eb.and(keyOf(row)))
         // A refresh that ended since the row was read has used the refresh token. The sealed bytes cannot show that, since
         // `postern keys reseal` changes them too.
         .where('updated_at', '=', row.updated_at)
@@ -156,7 +157,7 @@ export class ProviderTokens {
 
   /** Of several identities of a user at one provider, the last used one counts. */
   async #find(provider: string, owner: TokenOwner): Promise<ProviderTokensTable | undefined> {
-    if ('providerId' in owner) return this.#findByKey({ provider, providerId: owner.providerId })
+    if ('providerId' in owner) return this.#findByKey({ provider, provider_id: owner.providerId })
     return this.#parts.database.reader
       .selectFrom('provider_tokens')
       .innerJoin('identities', (join) =>
@@ -172,12 +173,11 @@ export class ProviderTokens {
       .executeTakeFirst()
   }
 
-  async #findByKey({ provider, providerId }: IdentityKey): Promise<ProviderTokensTable | undefined> {
+  async #findByKey(key: RowKey): Promise<ProviderTokensTable | undefined> {
     return this.#parts.database.reader
       .selectFrom('provider_tokens')
       .selectAll()
-      .where('provider', '=', provider)
-      .where('provider_id', '=', providerId)
+      .where((eb) => eb.and(keyOf(key)))
       .executeTakeFirst()
   }
 
@@ -185,11 +185,10 @@ export class ProviderTokens {
     return end !== null && end <= this.#parts.clock.now() + margin
   }
 
-  #seal(key: IdentityKey, tokens: IssuedTokens) {
+  #seal(key: RowKey, tokens: IssuedTokens) {
     const { keyring, clock } = this.#parts
     const now = clock.now()
-    const seal = (token: string, column: Column): Uint8Array =>
-      keyring.seal(token, contextOf({ provider: key.provider, provider_id: key.providerId }, column))
+    const seal = (token: string, column: Column): Uint8Array => keyring.seal(token, contextOf(key, column))
     const { accessToken, refreshToken, expiresIn, scope } = tokens
     return {
       access_token: seal(accessToken, 'access_token'),
@@ -209,29 +208,13 @@ export class ProviderTokens {
 
 type Column = 'access_token' | 'refresh_token'
 
-const keyOf = (row: ProviderTokensTable): IdentityKey => ({
-  provider: row.provider,
-  providerId: row.provider_id,
-})
+type RowKey = Pick<ProviderTokensTable, 'provider' | 'provider_id'>
 
-function contextOf(row: Pick<ProviderTokensTable, 'provider' | 'provider_id'>, column: Column): SealContext {
+const keyOf = ({ provider, provider_id }: RowKey): RowKey => ({ provider, provider_id })
+
+function contextOf(row: RowKey, column: Column): SealContext {
   const { providerAccessToken, providerRefreshToken } = sealedColumns
   return (column === 'access_token' ? providerAccessToken : providerRefreshToken).context(row)
-}
-
-async function update(
-  tx: Tx,
-  row: ProviderTokensTable,
-  lease: string,
-  changed: Partial<ProviderTokensTable>,
-): Promise<void> {
-  await tx
-    .updateTable('provider_tokens')
-    .set(changed)
-    .where('provider', '=', row.provider)
-    .where('provider_id', '=', row.provider_id)
-    .where('claim', '=', lease)
-    .execute()
 }
 
 /** RFC 6749, section 5.2: the refresh token is invalid, expired or revoked. All other errors may be temporary. */

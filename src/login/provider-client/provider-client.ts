@@ -18,8 +18,8 @@ import {
   type EndSessionRequest,
   DiscoveryFailed,
   type ProviderServer,
+  type ProviderServerParts,
   ProviderServerCache,
-  type ProviderFetch,
 } from './provider-server.ts'
 import { AccountNotAdmitted, ProfileRefused, refusedTokens, ProviderUnavailable } from './provider-errors.ts'
 import { type NativeIdToken, verifyIdToken } from './id-token.ts'
@@ -28,7 +28,6 @@ import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../provide
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { refusalOf, mapGroups, readGroups } from './groups.ts'
 import type { ProfileSource } from '../providers/preset.ts'
-import type { Authentication } from '../../accounts/sessions/authentication.ts'
 
 interface CodeToExchange {
   /** The redirect URI of the request, with the code and state of the response. */
@@ -42,27 +41,16 @@ interface CodeToExchange {
   givenName?: string | undefined
 }
 
-interface ProviderClientParts {
-  provider: ResolvedProvider
-  fetch: ProviderFetch
-  allowPrivateNetwork: boolean
-  clock: Clock
-  /** Seconds for one request to the provider. Default 5. */
-  timeout?: number
-}
-
-type ReadIdentity = Omit<VerifiedIdentity, 'exclusiveRoles' | 'updateProfile'>
-
 /** The client of one identity provider. It loads openid-client at the first sign-in. */
 export class ProviderClient {
   readonly provider: ResolvedProvider
   readonly #servers: ProviderServerCache
   readonly #clock: Clock
 
-  constructor({ timeout = 5, ...parts }: ProviderClientParts) {
+  constructor(parts: ProviderServerParts) {
     this.provider = parts.provider
     this.#clock = parts.clock
-    this.#servers = new ProviderServerCache({ ...parts, timeout })
+    this.#servers = new ProviderServerCache(parts)
   }
 
   /** The URL that the browser is redirected to. @throws DiscoveryFailed */
@@ -95,11 +83,9 @@ export class ProviderClient {
   async identity(response: CodeToExchange): Promise<VerifiedIdentity> {
     const server = await this.#servers.current()
     const { provider } = this
-    return this.#withSettings(
-      provider.kind === 'openid'
-        ? await this.#openIdIdentity(provider, server, response)
-        : await this.#oauthIdentity(provider, server, response),
-    )
+    return provider.kind === 'openid'
+      ? this.#openIdIdentity(provider, server, response)
+      : this.#oauthIdentity(provider, server, response)
   }
 
   /**
@@ -114,17 +100,10 @@ export class ProviderClient {
     const now = this.#clock.now()
     const { claims, server, used } = await verifyIdToken(this.#servers, provider, token, now)
     requireAdmitted(provider, claims, server)
-    const source = { claims, document: claims, profileUrl: '', givenName: token.givenName }
+    const answer = { claims, document: claims, profileUrl: '', givenName: token.givenName }
     // No preset of OpenID Connect reads the API.
-    const identity = await readIdentity(provider, source, new ProviderApi(server.configuration, ''))
-    const authentication = this.#authentication(claims, {})
-    const verified = this.#withSettings({ identity, authentication, profile: claims, tokens: undefined })
+    const verified = await this.#verified(answer, providerApi(server.configuration, ''))
     return { verified, used }
-  }
-
-  #withSettings(verified: ReadIdentity): VerifiedIdentity {
-    const { groups, updateProfile } = this.provider
-    return { ...verified, exclusiveRoles: groups.exclusive, updateProfile }
   }
 
   /**
@@ -157,7 +136,7 @@ export class ProviderClient {
     provider: OpenIdProvider,
     current: ProviderServer,
     response: CodeToExchange,
-  ): Promise<ReadIdentity> {
+  ): Promise<VerifiedIdentity> {
     const { fetchUserInfo } = await import('openid-client')
     const { quirks } = provider
     const { tokens, server } = await exchangeCode(this.#servers, {
@@ -177,18 +156,15 @@ export class ProviderClient {
         ? {}
         : await fetchUserInfo(configuration, tokens.access_token, claims.sub).catch(refusedUserInfo)
     const document = mergeProfiles(claims, userinfo)
-    const source = { claims, document, profileUrl: profileUrl ?? '', givenName: response.givenName }
-    const api = new ProviderApi(configuration, tokens.access_token)
-    const identity = await readIdentity(provider, source, api)
-    const authentication = this.#authentication(claims, response)
-    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+    const answer = { claims, document, profileUrl: profileUrl ?? '', givenName: response.givenName }
+    return this.#verified(answer, providerApi(configuration, tokens.access_token), response, tokens)
   }
 
   async #oauthIdentity(
     provider: OAuthProvider,
     { configuration }: ProviderServer,
     response: CodeToExchange,
-  ): Promise<ReadIdentity> {
+  ): Promise<VerifiedIdentity> {
     const { authorizationCodeGrant } = await import('openid-client')
     const tokens = await authorizationCodeGrant(
       configuration,
@@ -200,23 +176,30 @@ export class ProviderClient {
       provider.quirks.profileRequest?.(token, provider.clientSecret) ?? {}
     const address = new URL(provider.profileUrl)
     for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value)
-    const api = new ProviderApi(configuration, token)
-    const answer = await api.fetch(address, method)
-    if (answer.status !== 200) throw new ProfileRefused(answer.status)
-    const document = parseProfile(await answer.text())
-    const source = { claims: {}, document, profileUrl: provider.profileUrl, givenName: response.givenName }
-    const identity = await readIdentity(provider, source, api)
-    const authentication = this.#authentication({}, response)
-    return { identity, authentication, profile: document, tokens: issuedTokens(tokens) }
+    const api = providerApi(configuration, token)
+    const profile = await api.fetch(address, method)
+    if (profile.status !== 200) throw new ProfileRefused(profile.status)
+    const document = parseProfile(await profile.text())
+    const { profileUrl } = provider
+    const answer = { claims: {}, document, profileUrl, givenName: response.givenName }
+    return this.#verified(answer, api, response, tokens)
   }
 
-  #authentication(
-    claims: ProfileDocument,
-    { reauthenticationAskedAt }: Pick<CodeToExchange, 'reauthenticationAskedAt'>,
-  ): Authentication {
-    const { provesAuthentication: provable } = this.provider
-    const now = this.#clock.now()
-    return parseAuthentication(claims, { now, provable, askedAt: reauthenticationAskedAt })
+  async #verified(
+    answer: ProviderAnswer,
+    api: ProviderApi,
+    { reauthenticationAskedAt: askedAt }: Pick<CodeToExchange, 'reauthenticationAskedAt'> = {},
+    tokens?: Parameters<typeof issuedTokens>[0],
+  ): Promise<VerifiedIdentity> {
+    const { groups, updateProfile, provesAuthentication: provable } = this.provider
+    return {
+      identity: await readIdentity(this.provider, answer, api),
+      exclusiveRoles: groups.exclusive,
+      updateProfile,
+      authentication: parseAuthentication(answer.claims, { now: this.#clock.now(), provable, askedAt }),
+      profile: answer.document,
+      tokens: tokens && issuedTokens(tokens),
+    }
   }
 }
 
@@ -241,8 +224,7 @@ function checksOf({ state, nonce, verifier }: CodeToExchange): AuthorizationCode
 /** openid-client reports the status of the userinfo endpoint only as the cause of an error. */
 function refusedUserInfo(error: unknown): never {
   const { cause } = error as { cause?: unknown }
-  if (cause instanceof Response && cause.status !== 200)
-    throw new ProfileRefused(cause.status, { cause: error })
+  if (cause instanceof Response && cause.status !== 200) throw new ProfileRefused(cause.status, error)
   throw error
 }
 
@@ -260,15 +242,13 @@ async function readIdentity(
 ): Promise<ProviderIdentity> {
   const { name, quirks, presetSetting, groups, admission } = provider
   const { claims, document, profileUrl } = answer
-  const readMore = (url: string): Promise<unknown> => api.readMore(url)
+  const { readMore, readNeeded } = api
   const raw = await quirks.readProfile?.({ ...answer, presetSetting, readMore })
-  const picture = pictureIn(document)
-  const shared = { picture, claims: document }
+  const shared = { picture: pictureIn(document), claims: document }
   // With an id_token, its verified subject is the id. The profile may contain another id.
   const { sub } = claims
   const own = raw ?? { ...readStandardProfile(document), ...(sub !== undefined && { id: sub }) }
   const identity = toIdentity(name, { ...shared, ...own })
-  const readNeeded = (url: string): Promise<unknown> => api.readNeeded(url)
   const named = await readGroups(document, groups, quirks.groups, { profileUrl, readNeeded })
   const refusal = refusalOf(identity, named, admission)
   if (refusal !== undefined) throw new AccountNotAdmitted(refusal, identity.providerId)
@@ -336,45 +316,41 @@ function wrongIssuer(): Error {
 /** Statuses by which an API says that this token may not read a document. */
 const untold = new Set([401, 403, 404])
 
+type ProviderApi = ReturnType<typeof providerApi>
+
 /** The API of a provider, with the access token of one sign-in. */
-export class ProviderApi {
-  readonly #configuration: Configuration
-  readonly #token: string
-
-  constructor(configuration: Configuration, token: string) {
-    this.#configuration = configuration
-    this.#token = token
-  }
-
-  async fetch(url: URL, method = 'GET'): Promise<Response> {
+function providerApi(configuration: Configuration, token: string) {
+  const fetch = async (url: URL, method = 'GET'): Promise<Response> => {
     const { fetchProtectedResource } = await import('openid-client')
     const headers = new Headers({ accept: 'application/json' })
-    return fetchProtectedResource(this.#configuration, this.#token, url, method, null, headers)
+    return fetchProtectedResource(configuration, token, url, method, null, headers)
   }
-
-  /** A document that the sign-in needs. @throws ProfileRefused unless the status is 200; errors of fetch and JSON. */
-  async readNeeded(url: string): Promise<unknown> {
-    const response = await this.fetch(new URL(url))
-    if (response.status !== 200) throw new ProfileRefused(response.status)
-    return response.json()
-  }
-
-  /**
-   * An optional document; `undefined` when the token may not read it (401, 403, 404): many users do not grant access to it.
-   * Any other failure may pass, and what the document says would be missing until the next sign-in, or for ever.
-   * @throws ProviderUnavailable
-   */
-  async readMore(url: string): Promise<unknown> {
-    try {
-      const response = await this.fetch(new URL(url))
-      if (response.status === 200) return await response.json()
-      throw new ProfileRefused(response.status, { isRateLimit: isRateLimit(response.headers) })
-    } catch (error) {
-      // openid-client throws an error of its own for a 401 with a challenge.
-      const { status, isRateLimit: limited } = error as { status?: number; isRateLimit?: boolean }
-      if (status !== undefined && untold.has(status) && limited !== true) return undefined
-      throw new ProviderUnavailable(error)
-    }
+  return {
+    fetch,
+    /** A document that the sign-in needs. @throws ProfileRefused unless the status is 200; errors of fetch and JSON. */
+    readNeeded: async (url: string): Promise<unknown> => {
+      const response = await fetch(new URL(url))
+      if (response.status !== 200) throw new ProfileRefused(response.status)
+      return response.json()
+    },
+    /**
+     * An optional document; `undefined` when the token may not read it (401, 403, 404): many users do not grant access to it.
+     * Any other failure may pass, and what the document says would be missing until the next sign-in, or for ever.
+     * @throws ProviderUnavailable
+     */
+    readMore: async (url: string): Promise<unknown> => {
+      try {
+        const response = await fetch(new URL(url))
+        if (response.status === 200) return await response.json()
+        if (untold.has(response.status) && !isRateLimit(response.headers)) return undefined
+        throw new ProfileRefused(response.status)
+      } catch (error) {
+        // openid-client throws an error of its own for a 401 with a challenge.
+        const status = error instanceof ProfileRefused ? undefined : (error as { status?: number }).status
+        if (status !== undefined && untold.has(status)) return undefined
+        throw new ProviderUnavailable(error)
+      }
+    },
   }
 }
 

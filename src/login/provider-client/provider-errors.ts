@@ -4,31 +4,20 @@ import { DiscoveryFailed } from './provider-server.ts'
 import type { FailureCode } from '../flow/failures.ts'
 
 /** What a provider says about a failure (RFC 6749, section 4.1.2.1), and Facebook in parameters of its own. For the log only. */
-interface ProviderSaid {
-  error?: string | undefined
-  error_description?: string | undefined
-  error_uri?: string | undefined
-  error_code?: string | undefined
-  error_message?: string | undefined
-}
+type ProviderSaid = Partial<
+  Record<'error' | 'error_description' | 'error_uri' | 'error_code' | 'error_message', string | undefined>
+>
 
 const longestWord = 100
 const longestText = 500
 
 /** The words on one printable line: anyone can send any parameters to a callback. */
 export function quoteProvider(said: ProviderSaid): string {
-  const {
-    error,
-    error_description: description,
-    error_uri: uri,
-    error_code: code,
-    error_message: message,
-  } = said
+  const code = said.error ?? said.error_code ?? 'no error code'
+  const texts = [said.error_description, said.error_message, said.error_uri]
   const parts = [
-    JSON.stringify((error ?? code ?? 'no error code').slice(0, longestWord)),
-    ...[description, message, uri].flatMap((text) =>
-      typeof text === 'string' ? [text.slice(0, longestText)] : [],
-    ),
+    JSON.stringify(code.slice(0, longestWord)),
+    ...texts.flatMap((text) => (typeof text === 'string' ? [text.slice(0, longestText)] : [])),
   ]
   return printable(parts.join(' '))
 }
@@ -66,16 +55,10 @@ export function refusedTokens(error: unknown): never {
 /** The provider's API answered the request for the profile with an error. */
 export class ProfileRefused extends Error {
   readonly status: number
-  /** Whether the status is that of a rate limit. */
-  readonly isRateLimit: boolean
-  constructor(
-    status: number,
-    { isRateLimit = false, cause }: { isRateLimit?: boolean; cause?: unknown } = {},
-  ) {
+  constructor(status: number, cause?: unknown) {
     super(`the profile request failed with status ${status}`, { cause })
     this.name = 'ProfileRefused'
     this.status = status
-    this.isRateLimit = isRateLimit
   }
 }
 

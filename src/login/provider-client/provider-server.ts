@@ -15,6 +15,8 @@ const cacheTime = 3_600_000
 /** The same when this read failed: the old document stays in use. */
 const staleCacheTime = 60_000
 
+/** Seconds for one request to the provider. */
+const defaultTimeout = 5
 /** Milliseconds between two reads of a document that a failed sign-in causes. */
 const renewalPause = 10_000
 
@@ -31,8 +33,8 @@ export interface ProviderServerParts {
   fetch: ProviderFetch
   allowPrivateNetwork: boolean
   clock: Clock
-  /** Seconds for one request to the provider. */
-  timeout: number
+  /** Seconds for one request to the provider. Default 5. */
+  timeout?: number
 }
 
 /** Discovers the endpoints and keys of a provider at the first sign-in, and caches them. */
@@ -45,7 +47,9 @@ export class ProviderServerCache {
   #reading: Promise<ProviderServer> | undefined
   /** While a failed sign-in reads no document. */
   readonly #renewed = new Period()
-  #failed: { error: unknown; during: Period } | undefined
+  #failure: unknown
+  /** While the last failure is not tried again. */
+  readonly #failed = new Period()
 
   constructor(parts: ProviderServerParts) {
     this.#parts = parts
@@ -58,7 +62,7 @@ export class ProviderServerCache {
     const cached = this.#current
     const now = clock.now()
     if (cached && this.#fresh.has(now)) return cached
-    if (this.#failed && this.#failed.during.has(now)) throw this.#failed.error
+    if (this.#failed.has(now)) throw this.#failure
     try {
       return await this.#readOnce()
     } catch (error) {
@@ -66,8 +70,8 @@ export class ProviderServerCache {
         this.#fresh.start(clock.now(), staleCacheTime)
         return cached
       }
-      this.#failed = { error, during: new Period() }
-      this.#failed.during.start(clock.now(), failureCacheTime)
+      this.#failure = error
+      this.#failed.start(clock.now(), failureCacheTime)
       throw error
     }
   }
@@ -118,14 +122,14 @@ export class ProviderServerCache {
   }
 
   async #read(): Promise<ProviderServer> {
-    const { provider, clock, timeout } = this.#parts
+    const { provider, clock, timeout = defaultTimeout } = this.#parts
     const options = { fetch: this.#fetch, timeout, insecure: this.#insecure }
     const server = await this.#server(
       configuredMetadata(provider) ?? (await discover(provider as OpenIdProvider, options)),
     )
     this.#current = server
     this.#fresh.start(clock.now(), this.#isDiscovered ? cacheTime : Number.POSITIVE_INFINITY)
-    this.#failed = undefined
+    this.#failed.end()
     return server
   }
 
@@ -135,7 +139,7 @@ export class ProviderServerCache {
     clientId = this.#parts.provider.clientId,
   ): Promise<ProviderServer> {
     const client = await import('openid-client')
-    const { provider, clock, timeout } = this.#parts
+    const { provider, clock, timeout = defaultTimeout } = this.#parts
     const configuration = new client.Configuration(
       // provider-client.ts checks the `iss` of the response, once. The library would check it again with each issuer that the
       // id_token is verified with.
@@ -218,10 +222,7 @@ function formEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll('%20', '+')
 }
 
-interface DiscoveryOptions {
-  fetch: ProviderFetch
-  /** Seconds for one request. */
-  timeout: number
+interface DiscoveryOptions extends Required<Pick<ProviderServerParts, 'fetch' | 'timeout'>> {
   /** Whether http addresses are allowed. */
   insecure: boolean
 }
@@ -270,22 +271,19 @@ async function readDocument(
     timeout,
     ...(insecure && { execute: [client.allowInsecureRequests] }),
   })
-  // A copy without the library's methods: structured cloning fails on them.
-  const metadata = JSON.parse(JSON.stringify(discovered.serverMetadata())) as ServerMetadata
-  return {
+  const found = discovered.serverMetadata()
+  const { authorization_endpoint: foundUrl } = found
+  const metadata = {
     id_token_signing_alg_values_supported: asymmetric,
-    ...metadata,
-    issuer: document.issuer() ?? metadata.issuer,
-    ...(metadata.authorization_endpoint !== undefined && {
-      authorization_endpoint: withoutFlowParameters(metadata.authorization_endpoint),
-    }),
-    ...definedOf({
-      authorization_endpoint: authUrl,
-      token_endpoint: tokenUrl,
-      userinfo_endpoint: profileUrl,
-      jwks_uri: jwksUrl,
-    }),
+    ...found,
+    issuer: document.issuer() ?? found.issuer,
+    authorization_endpoint: authUrl ?? (foundUrl === undefined ? undefined : withoutFlowParameters(foundUrl)),
+    token_endpoint: tokenUrl ?? found.token_endpoint,
+    userinfo_endpoint: profileUrl ?? found.userinfo_endpoint,
+    jwks_uri: jwksUrl ?? found.jwks_uri,
   }
+  // A copy without undefined fields and without the library's methods: structured cloning fails on them.
+  return JSON.parse(JSON.stringify(metadata)) as ServerMetadata
 }
 
 /** The metadata of a provider that needs no discovery: plain OAuth 2.0, or OpenID Connect with all addresses configured. */
@@ -303,7 +301,7 @@ function configuredMetadata(provider: ResolvedProvider): ServerMetadata | undefi
     token_endpoint: tokenUrl,
     jwks_uri: jwksUrl,
     id_token_signing_alg_values_supported: asymmetric,
-    ...definedOf({ userinfo_endpoint: profileUrl }),
+    ...(profileUrl !== undefined && { userinfo_endpoint: profileUrl }),
   }
 }
 
@@ -354,12 +352,6 @@ function acceptingOtherIssuers(
       return Response.json({ ...(document as object), issuer: requested })
     },
   }
-}
-
-function definedOf(fields: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(fields).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  )
 }
 
 /** The standard fetch. The caller provides one with limits of time and size and with address checks. */
