@@ -28,14 +28,14 @@ export interface Login extends ServiceModule {
  */
 export function createLogin(parts: LoginParts): Login {
   const services = createLoginServices(parts)
-  const { providers, providerTokens, calls, flows, clock, log, demo, baseUrl } = services
+  const { providers, providerTokens, closeConnections, flows, clock, log, demo, baseUrl } = services
   return {
     providerTokens,
     isProvider: (name) => providers.has(name),
     signInNative: nativeSignIn(services),
     endSessionUrl: async (provider, request) => providers.get(provider)?.endSessionUrl(request),
     async routes(app) {
-      app.addHook('onClose', () => calls.close())
+      app.addHook('onClose', () => closeConnections())
       // A browser's sign-in: start, callback, link.
       await withForms(app, (routes) => {
         if (demo) redirectToBaseUrl(routes, baseUrl)

@@ -6,6 +6,7 @@ import { type App, route } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
 import type { Offer } from './flow/flows.ts'
+import type { ProviderClient } from './provider-client/provider-client.ts'
 import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
 import { earlierProviders, offerPage, offerRoute } from './flow/same-address.ts'
@@ -60,11 +61,6 @@ function providersRoute(routes: App, { providers }: LoginServices): void {
 
 function loginPageRoute(routes: App, parts: LoginServices): void {
   const { providers, database, users, lastProvider, keyring, apps, baseUrl, demo } = parts
-  const buttons = [...providers.values()].map(({ provider: { name, label, icon } }) => ({
-    name,
-    label,
-    icon,
-  }))
   routes.get(
     '/login',
     route(
@@ -87,7 +83,7 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       const invitation = wantsInvitation ? await findInvitation(request, parts) : undefined
       const page: LoginPage = {
         invitation,
-        providers: buttons,
+        providers: [...providers.values()].map(({ provider }) => provider),
         signedInAs: user && (user.name ?? user.email ?? user.id),
         error: error ?? overCode(offer, wantsInvitation ? { invitation } : undefined),
         referenceId: id,
@@ -193,7 +189,7 @@ function passedOn(query: Readonly<Record<string, string | undefined>>): Record<s
 interface LoginPage {
   /** The invitation that the browser opened, if it can be used. */
   invitation: ShownInvitation | undefined
-  providers: readonly { name: string; label: string; /** A data: URI. */ icon: string }[]
+  providers: readonly ProviderClient['provider'][]
   /** The name of the signed-in user. */
   signedInAs: string | undefined
   error: string | undefined

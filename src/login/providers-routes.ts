@@ -15,13 +15,6 @@ const countAtMost = 10_000
 
 const day = 86_400_000
 
-/** The last check of a provider, with its time in milliseconds. */
-interface LastCheck extends ProviderFinding {
-  at: number
-}
-
-type CountedAction = 'user.signed_in' | 'sign_in.failed'
-
 // Each query reads a bounded part of an index.
 
 /** Sign-ins of the last 24 hours and 7 days, of the audit log. */
@@ -51,8 +44,8 @@ async function countUsers({ readerAside }: Database, provider: string): Promise<
   return count
 }
 
-/** The newest entry of a check; `undefined` without one. */
-async function lastCheckOf({ readerAside }: Database, provider: string): Promise<LastCheck | undefined> {
+/** The newest entry of a check; null without one. */
+async function lastCheckOf({ readerAside }: Database, provider: string) {
   const row = await readerAside
     .selectFrom('audit_log')
     .select(['created_at', 'detail'])
@@ -62,15 +55,15 @@ async function lastCheckOf({ readerAside }: Database, provider: string): Promise
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst()
-  if (!row || row.detail === null) return undefined
+  if (!row || row.detail === null) return null
   const { state, text } = JSON.parse(row.detail) as ProviderFinding
-  return { state, text, at: row.created_at }
+  return { state, text, at: isoTime(row.created_at) }
 }
 
 async function countEntries(
   { readerAside }: Database,
   provider: string,
-  action: CountedAction,
+  action: 'user.signed_in' | 'sign_in.failed',
   now: number,
 ): Promise<{ day: number; week: number }> {
   const newest = readerAside
@@ -82,14 +75,13 @@ async function countEntries(
     .orderBy('created_at', 'desc')
     .limit(countAtMost)
     .as('newest')
-  const counts = await readerAside
+  return readerAside
     .selectFrom(newest)
     .select((eb) => [
       eb.fn.countAll<number>().as('week'),
       sql<number>`count(case when newest.created_at > ${now - day} then 1 end)`.as('day'),
     ])
     .executeTakeFirstOrThrow()
-  return counts
 }
 
 const tags = ['sign-in']
@@ -170,7 +162,7 @@ export function providersRoutes(routes: App, parts: LoginServices): void {
       if (!providers.has(name)) throw new Problem('unknown-provider')
       const { state, text: whole } = await checkProvider(name)
       const text = whole.slice(0, longestText)
-      const at = clock.now()
+      const at = isoTime(clock.now())
       await database.transaction((tx) =>
         audit.record(tx, {
           ...auditOrigin(request),
@@ -180,7 +172,7 @@ export function providersRoutes(routes: App, parts: LoginServices): void {
           detail: { state, text },
         }),
       )
-      return reply.send(viewCheck({ state, text, at }))
+      return reply.send({ state, text, at })
     },
   )
 }
@@ -216,10 +208,6 @@ async function view(
     },
     signIns,
     users,
-    lastCheck: lastCheck ? viewCheck(lastCheck) : null,
+    lastCheck,
   }
-}
-
-function viewCheck({ state, text, at }: LastCheck) {
-  return { state, text, at: isoTime(at) }
 }

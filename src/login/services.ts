@@ -15,7 +15,8 @@ import { ProviderClient } from './provider-client/provider-client.ts'
 import { ProviderTokens } from './provider-tokens.ts'
 import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/preset.ts'
-import type { ResolvedProvider } from './providers/resolved-provider.ts'
+import type { OpenIdProvider } from './providers/resolved-provider.ts'
+import { resolveProvider } from './providers/resolve-provider.ts'
 import { SignIn } from './sign-in.ts'
 
 /** The provider of demo mode, which runs in this process. Its issuer is known once the service listens. */
@@ -45,7 +46,7 @@ export type LoginServices = ReturnType<typeof createLoginServices>
 /** All services of the module, in the order in which they need each other. @throws ConfigurationError */
 export function createLoginServices(parts: LoginParts) {
   const { configuration, metrics, baseUrl, accounts, builtIn } = parts
-  const calls = outgoingCalls(configuration.allowPrivateNetwork)
+  const calls = { outside: connections(configuration.allowPrivateNetwork), inside: connections(true) }
   const { providers, stored } = createProviders(parts, calls)
   const providerTokens = new ProviderTokens({ ...parts, providers, stored })
   const hooks = new Hooks(parts)
@@ -59,7 +60,7 @@ export function createLoginServices(parts: LoginParts) {
   return {
     ...parts,
     ...accounts,
-    calls,
+    closeConnections: () => Promise.all([calls.outside.close(), calls.inside.close()]),
     providers,
     stored,
     providerTokens,
@@ -77,95 +78,74 @@ export function createLoginServices(parts: LoginParts) {
   }
 }
 
-/** Guarded connections to providers. The built-in provider is this process, so private addresses are allowed for it. */
-function outgoingCalls(allowPrivateNetwork: boolean) {
-  const outside = createOutboundAgent({ allowPrivateNetwork })
-  const inside = createOutboundAgent({ allowPrivateNetwork: true })
+/** Guarded connections to providers. */
+function connections(allowPrivateNetwork: boolean) {
+  const agent = createOutboundAgent({ allowPrivateNetwork })
+  const within = (timeout: number) => createGuardedFetch({ agent, allowPrivateNetwork, timeout })
   return {
-    outside: createGuardedFetch({ agent: outside, allowPrivateNetwork, timeout: 10_000 }),
-    inside: createGuardedFetch({ agent: inside, allowPrivateNetwork: true, timeout: 10_000 }),
-    /** For checks, which end sooner. @param within the built-in provider, which is this process */
-    checks: (within: boolean) =>
-      createGuardedFetch({
-        agent: within ? inside : outside,
-        allowPrivateNetwork: within || allowPrivateNetwork,
-        timeout: checkLimit,
-      }),
-    async close() {
-      await Promise.all([outside.close(), inside.close()])
-    },
+    allowPrivateNetwork,
+    fetch: within(10_000),
+    /** Ends sooner. */
+    checkFetch: within(checkLimit),
+    close: () => agent.close(),
   }
+}
+
+interface Connections {
+  outside: ReturnType<typeof connections>
+  /** To the built-in provider, which is this process: private addresses are allowed for it. */
+  inside: ReturnType<typeof connections>
 }
 
 /** Checks of providers by name. Simultaneous checks of one provider share their calls. */
 function createChecks(
   providers: ReadonlyMap<string, ProviderClient>,
-  calls: OutgoingCalls,
-  { clock, builtIn, configuration }: Pick<LoginParts, 'clock' | 'builtIn' | 'configuration'>,
+  { outside, inside }: Connections,
+  { clock, builtIn }: Pick<LoginParts, 'clock' | 'builtIn'>,
 ): (name: string) => Promise<ProviderFinding> {
   const running = new Map<string, Promise<ProviderFinding>>()
   return async (name) => {
     const { provider } = providers.get(name)!
-    const within = name === builtIn?.name
-    if (within) await builtIn.loaded()
-    const allowPrivateNetwork = within || configuration.allowPrivateNetwork
+    const isBuiltIn = name === builtIn?.name
+    if (isBuiltIn) await builtIn.loaded()
+    const { checkFetch, allowPrivateNetwork } = isBuiltIn ? inside : outside
     const check =
       running.get(name) ??
-      checkProvider(provider, calls.checks(within), { clock, allowPrivateNetwork }).finally(() =>
-        running.delete(name),
-      )
+      checkProvider(provider, checkFetch, { clock, allowPrivateNetwork }).finally(() => running.delete(name))
     running.set(name, check)
     return check
   }
 }
 
-type OutgoingCalls = ReturnType<typeof outgoingCalls>
-
 function createProviders(
   { configuration, config, clock, builtIn }: LoginParts,
-  calls: OutgoingCalls,
+  { outside, inside }: Connections,
 ): { providers: Map<string, ProviderClient>; stored: StoredTokenScopes } {
-  const { allowPrivateNetwork } = configuration
   const { providers, stored, faults } = resolveLoginConfig(config, configuration.providers, builtIn?.name)
   if (faults.length > 0) throw new ConfigurationError(faults)
-  const common = { fetch: calls.outside, allowPrivateNetwork, clock }
   const providerClients = new Map(
-    providers.map((provider) => [provider.name, new ProviderClient({ ...common, provider })]),
+    providers.map((provider) => [provider.name, new ProviderClient({ ...outside, clock, provider })]),
   )
   if (builtIn && !providerClients.has(builtIn.name)) {
     const provider = resolveBuiltIn(builtIn, config.updateProfile ?? false)
-    providerClients.set(
-      builtIn.name,
-      new ProviderClient({ provider, fetch: calls.inside, allowPrivateNetwork: true, clock }),
-    )
+    providerClients.set(builtIn.name, new ProviderClient({ ...inside, clock, provider }))
   }
   return { providers: providerClients, stored }
 }
 
-function resolveBuiltIn({ issuer, ...given }: BuiltInProvider, updateProfile: boolean): ResolvedProvider {
+function resolveBuiltIn(
+  { issuer, loaded, ...client }: BuiltInProvider,
+  updateProfile: boolean,
+): OpenIdProvider {
+  const provider = resolveProvider({ ...client, updateProfile, issuer: 'http://built-in.invalid' })
+  if (!('kind' in provider && provider.kind === 'openid')) throw new Error('the built-in provider is invalid')
   return {
-    ...given,
+    ...provider,
     icon: letterIcon('Demo', '#1f6f5c'),
-    pkce: true,
-    nonce: true,
-    tokenAuth: undefined,
-    provesAuthentication: true,
-    groups: { claim: undefined, admin: [], stored: undefined, exclusive: false },
-    admission: { emailDomains: [], groups: [] },
-    audiences: [],
-    updateProfile,
-    endSession: false,
-    authParams: {},
-    quirks: {},
-    presetSetting: () => '',
-    kind: 'openid',
     get issuer() {
       return issuer()
     },
-    authUrl: undefined,
-    tokenUrl: undefined,
-    profileUrl: undefined,
-    jwksUrl: undefined,
-    identityNamespace: `built-in:${given.name}`,
+    loaded,
+    identityNamespace: `built-in:${client.name}`,
   }
 }
