@@ -161,7 +161,7 @@ const fields = new Map<string, keyof ProviderSettings>([
   ['settings', 'own'],
 ])
 
-const addresses = ['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'] as const
+const addresses: ReadonlySet<string> = new Set(['issuer', 'authUrl', 'tokenUrl', 'profileUrl', 'jwksUrl'])
 
 /**
  * Merges the providers of the environment and of the configuration module, in the order of /login: those of the module first,
@@ -202,19 +202,13 @@ function fromModule(name: string, config: ProviderConfig, faults: string[]): Par
     const field = fields.get(key)
     if (field === undefined)
       faults.push(`login.providers.${name}: unknown field ${key}; use ${[...fields.keys()].join(', ')}`)
-    else if (value !== undefined && value !== '') settings[field] = value
-  }
-  for (const key of addresses) {
-    try {
-      if (config[key]) httpUrl(config[key])
-    } catch (error) {
-      faults.push(`login.providers.${name}.${key} is wrong: ${(error as Error).message}`)
-      delete settings[key]
+    else if (value !== undefined && value !== '') {
+      try {
+        settings[field] = addresses.has(field) ? httpUrl(value as string) : value
+      } catch (error) {
+        faults.push(`login.providers.${name}.${key} is wrong: ${(error as Error).message}`)
+      }
     }
   }
-  const given = Object.entries(config.settings ?? {}).filter(([, value]) => value !== undefined)
-  return {
-    ...settings,
-    ...(given.length > 0 && { own: Object.fromEntries(given) as Record<string, string> }),
-  }
+  return settings
 }

@@ -9,7 +9,7 @@ import type { Offer } from './flow/flows.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
-import { earlierProviders, offerPage, offerRoute } from './flow/same-address.ts'
+import { offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
@@ -99,17 +99,10 @@ function loginPageRoute(routes: App, parts: LoginServices): void {
       rememberLocales(reply, query['ui_locales'])
       const { row, verified } = offer ?? {}
       if (!row || !verified) return sendPage(reply, loginPage(page))
-      return sendPage(reply, await choicePage(parts, page, { row, verified }))
+      const message = page.error === undefined ? '' : failureMessage(page.error, page)
+      return sendPage(reply, await offerPage(parts, page.view, { row, verified }, message))
     },
   )
-}
-
-async function choicePage(parts: LoginServices, page: LoginPage, offer: Offer): Promise<string> {
-  const { view, error } = page
-  const earlier = await earlierProviders(parts, offer)
-  const message = error === undefined ? '' : failureMessage(error, page)
-  const { label } = parts.providers.get(offer.row.provider)?.provider ?? { label: offer.row.provider }
-  return offerPage({ view, offer, earlier, label, message })
 }
 
 /** The error code of a page whose offer or invitation was used or has expired. */

@@ -33,8 +33,14 @@ interface Newcomer {
 
 interface ProvisioningStep extends ProvisionedUser {
   hook: HookName
-  event: AccountEventType
 }
+
+/** The account event, and the entry of the audit log, that belongs to a hook. */
+const eventOf = {
+  onSignUp: 'user.created',
+  onSignIn: 'user.signed_in',
+  onLink: 'identity.linked',
+} as const satisfies Record<HookName, AccountEventType>
 
 type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'invitations' | 'audit' | 'events'> & {
   hooks: Hooks
@@ -65,7 +71,7 @@ export class Provisioning {
     entry: Entry,
   ): Promise<ProvisionedUser> {
     const { users, roleChanges } = this.#parts
-    const { identity, exclusiveRoles: exclusive, updateProfile } = verified
+    const { identity, exclusiveRoles: exclusive } = verified
     const { userId, created, blocked } = await roleChanges
       .atSignIn(tx, { identity, origin, exclusive }, () => users.findOrCreate(tx, identity))
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
@@ -75,7 +81,7 @@ export class Provisioning {
       // First, because an existing user needs no invitation to link this identity.
       if (!entry.newUser) await this.#refuseKnownAddress(tx, identity)
       await this.#admit(tx, userId, { verified, origin, entry })
-    } else await this.#updateProfile(tx, userId, { identity, updateProfile }, origin)
+    } else await this.#updateProfile(tx, userId, verified, origin)
     return { userId, created }
   }
 
@@ -112,23 +118,21 @@ export class Provisioning {
   async #updateProfile(
     tx: Tx,
     userId: string,
-    { identity, updateProfile }: Pick<VerifiedIdentity, 'identity' | 'updateProfile'>,
+    { identity, updateProfile }: VerifiedIdentity,
     origin: AuditOrigin,
   ): Promise<void> {
     const { users, audit } = this.#parts
     const changed = await users.updateProfile(tx, userId, identity, updateProfile)
     if (changed.length === 0) return
     const { provider, providerId } = identity
-    const actor = `user:${userId}`
-    const detail = { fields: changed.join(' ') }
     await audit.record(tx, {
       ...origin,
-      actor,
+      actor: `user:${userId}`,
       action: 'user.profile_changed',
       userId,
       provider,
       providerId,
-      detail,
+      detail: { fields: changed.join(' ') },
     })
   }
 
@@ -142,13 +146,10 @@ export class Provisioning {
     verified: VerifiedIdentity,
     context: SignInContext,
   ): Promise<boolean> {
-    const steps = [
-      ...(created ? [{ hook: 'onSignUp', event: 'user.created' } as const] : []),
-      { hook: 'onSignIn', event: 'user.signed_in' } as const,
-    ]
+    const steps: HookName[] = created ? ['onSignUp', 'onSignIn'] : ['onSignIn']
     let emitted = false
-    for (const step of steps)
-      emitted = (await this.#runStep(tx, { ...step, userId, created }, verified, context)) || emitted
+    for (const hook of steps)
+      emitted = (await this.#runStep(tx, { hook, userId, created }, verified, context)) || emitted
     await this.#parts.tokens.save(tx, verified)
     return emitted
   }
@@ -165,7 +166,7 @@ export class Provisioning {
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (linked === 'taken')
       throw new SignInFailure('identity-taken', undefined, { providerId: identity.providerId })
-    const step = { hook: 'onLink', event: 'identity.linked', userId, created: false } as const
+    const step = { hook: 'onLink', userId, created: false } as const
     const emitted = linked === 'linked' && (await this.#runStep(tx, step, verified, context))
     await tokens.save(tx, verified)
     return emitted
@@ -174,11 +175,12 @@ export class Provisioning {
   /** Audits, runs the hook and emits the account event. Gives whether events were emitted. */
   async #runStep(
     tx: Tx,
-    { hook, event, userId, created }: ProvisioningStep,
+    { hook, userId, created }: ProvisioningStep,
     verified: VerifiedIdentity,
     { origin, client, target }: SignInContext,
   ): Promise<boolean> {
     const { audit, events, hooks, users } = this.#parts
+    const event = eventOf[hook]
     const { provider, providerId } = verified.identity
     const entry: AuditEntry = { ...origin, action: event, userId, provider, providerId, target }
     await audit.record(tx, { ...entry, actor: `user:${userId}` })

@@ -11,7 +11,6 @@ import { withForms } from '../../http/requests/parameters.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
-import type { ProviderClient } from '../provider-client/provider-client.ts'
 import type { LoginServices } from '../services.ts'
 import type { SignedIn } from '../sign-in.ts'
 import { originOf, rememberSignIn, sendFinished } from './callback-route.ts'
@@ -23,37 +22,29 @@ import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from '
 // browser. The person signs in as that user, which links it, or continues as a new user. The address alone never links anything: it only
 // decides whether the page is shown.
 
-/** The providers at which the users with the address of an offer sign in. */
-export async function earlierProviders(
+/**
+ * The page with the choice. It names providers only: not the user, who may be somebody else. It has no script.
+ * @param message about a failed attempt, as HTML
+ */
+export async function offerPage(
   { database, providers }: LoginServices,
-  { verified }: Offer,
-): Promise<ProviderClient['provider'][]> {
+  view: PageView,
+  offer: Offer,
+  message: string,
+): Promise<string> {
+  const { signIn } = view.words
+  const { row, verified } = offer
   const known = await usersOfAddress(database.reader, verified.identity)
   const names = new Set(known.map(({ provider }) => provider))
-  return [...names].flatMap((name) => providers.get(name)?.provider ?? [])
-}
-
-interface OfferPage {
-  view: PageView
-  offer: Offer
-  /** Where the person can sign in as a user with the address. */
-  earlier: readonly ProviderClient['provider'][]
-  /** The label of the new identity's provider. */
-  label: string
-  /** About a failed attempt, as HTML. */
-  message: string
-}
-
-/** The page with the choice. It names providers only: not the user, who may be somebody else. It has no script. */
-export function offerPage({ view, offer, earlier, label, message }: OfferPage): string {
-  const { signIn } = view.words
+  const earlier = [...names].flatMap((name) => providers.get(name)?.provider ?? [])
+  const label = providers.get(row.provider)?.provider.label ?? row.provider
   const labels = earlier.map((provider) => escapeHtml(provider.label))
   const list = new Intl.ListFormat(view.language, { type: 'disjunction' }).format(labels)
   const links = earlier.map(
     ({ name, label: text, icon }) =>
       `<button class="wide" name="provider" value="${escapeHtml(name)}"><img class="icon" src="${escapeHtml(icon)}" alt=""> ${fill(signIn.linkWith, { provider: escapeHtml(text) })}</button>`,
   )
-  const values = { provider: escapeHtml(label), address: strong(offer.verified.identity.email ?? '') }
+  const values = { provider: escapeHtml(label), address: strong(verified.identity.email ?? '') }
   const explanation = earlier.length === 0 ? '' : `<p>${fill(signIn.sameAddress, values)}</p>\n`
   return narrowPage(
     view,
@@ -122,8 +113,9 @@ async function signInEarlier(
 ): Promise<FastifyReply> {
   const providerClient = findProvider(parts.providers, provider)
   const { row } = offer
-  const url = await startFlow(parts, request, reply, {
+  return startFlow(parts, request, reply, {
     providerClient,
+    isForm: true,
     intent: {
       returnTo: row.return_to,
       app: appOf(row),
@@ -133,7 +125,6 @@ async function signInEarlier(
       offer,
     },
   })
-  return url === undefined ? reply : sendRefresh(reply, providerClient.provider.label, url.href)
 }
 
 /** Ends the first sign-in as it would have ended without the offer. The same form again gets the same outcome. */

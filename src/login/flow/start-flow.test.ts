@@ -18,6 +18,7 @@ test('a fault of the service during a start is not reported as a failed discover
   const providerClient = { provider: { name: 'acme' } } as never
   const started = startFlow(parts, request, {} as FastifyReply, {
     providerClient,
+    isForm: false,
     intent: { returnTo: '/dashboard' },
   })
   await assert.rejects(started, fault)

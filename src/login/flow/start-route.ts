@@ -33,18 +33,20 @@ export function findProvider(providers: ReadonlyMap<string, ProviderClient>, nam
 const ReturnTo = optionalText('A path of this service to go to afterwards; default /dashboard')
 
 /**
- * Starts a flow and gives the address at the provider. When the provider cannot be discovered, a browser is redirected to
- * /login and the result is `undefined`.
+ * Starts a flow, and redirects the browser to the provider, or to /login if the provider cannot be discovered.
  * @throws Problem `provider-unavailable` for callers that do not want a page.
  */
 export async function startFlow(
   parts: LoginServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  { providerClient, intent }: { providerClient: ProviderClient; intent: Intent },
-): Promise<URL | undefined> {
+  { providerClient, intent, isForm }: { providerClient: ProviderClient; intent: Intent; isForm: boolean },
+): Promise<FastifyReply> {
   try {
-    return await parts.flows.start(providerClient, parts.binding.of(request, reply).bind(), intent)
+    const browserHash = parts.binding.of(request, reply).bind()
+    const { href } = await parts.flows.start(providerClient, browserHash, intent)
+    if (isForm) return await sendRefresh(reply, providerClient.provider.label, href)
+    return await reply.redirect(href, 303)
   } catch (error) {
     if (!(error instanceof DiscoveryFailed)) throw error
     const { link, returnTo, offer, entry } = intent
@@ -58,8 +60,7 @@ export async function startFlow(
     }
     await recordFailure(parts, request, failed)
     if (!wantsPage(request)) throw new Problem('provider-unavailable', { retryAfter: 10 })
-    void reply.redirect(failurePath(parts, request, failed), 303)
-    return undefined
+    return reply.redirect(failurePath(parts, request, failed), 303)
   }
 }
 
@@ -116,8 +117,7 @@ export function startRoute(routes: App, parts: LoginServices): void {
       const demands = parseDemands({ ...query, login_hint: hint }, parts.configuration.adminAcrValues)
       const entry = invited && { newUser: false, invitation: invited.hash }
       const intent = { returnTo, app, demands, entry }
-      const url = await startFlow(parts, request, reply, { providerClient, intent })
-      return url === undefined ? reply : reply.redirect(url.href, 303)
+      return startFlow(parts, request, reply, { providerClient, intent, isForm: false })
     },
   )
 }
@@ -201,10 +201,7 @@ export function linkRoute(routes: App, parts: LoginServices): void {
         return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
       }
       const intent = { returnTo, link: { userId, sessionId } }
-      const url = await startFlow(parts, request, reply, { providerClient, intent })
-      if (url === undefined) return reply
-      if (!isForm) return reply.redirect(url.href, 303)
-      return sendRefresh(reply, providerClient.provider.label, url.href)
+      return startFlow(parts, request, reply, { providerClient, intent, isForm })
     },
   )
 }

@@ -53,9 +53,13 @@ export async function verifyIdToken(
   const own = await servers.withIssuer(server, issuer, clientId)
   useIdTokenResponseType(own.configuration)
   const response = new URL(`https://app.invalid/#id_token=${encodeURIComponent(idToken)}`)
-  const claims = await implicitAuthentication(own.configuration, response, expectedNonce)
+  let claims: IDToken
+  try {
+    claims = await implicitAuthentication(own.configuration, response, expectedNonce)
+  } finally {
     // Also after a failure: otherwise anybody could make each request fetch the keys, with invented key ids.
-    .finally(() => servers.shareKeysOf(own))
+    await servers.shareKeysOf(own)
+  }
   const { iat, exp, iss } = claims
   if (iat > now / 1000 + clockTolerance) throw new IdTokenRejected('iat is in the future')
   if (iat <= now / 1000 - longestAge - clockTolerance)
