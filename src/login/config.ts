@@ -190,8 +190,9 @@ export function mergeProviders(
     const { name: _name, ...fromEnvironment } = rest.get(variable) ?? { name }
     rest.delete(variable)
     const settings = fromModule(name, config, faults)
-    const own = { ...settings.own, ...fromEnvironment.own }
-    merged.push({ ...settings, ...fromEnvironment, name, ...(Object.keys(own).length > 0 && { own }) })
+    const own = Object.entries({ ...settings.own, ...fromEnvironment.own }).filter(([, value]) => value)
+    const given = own.length > 0 && { own: Object.fromEntries(own) }
+    merged.push({ ...settings, ...fromEnvironment, name, ...given })
   }
   return [...merged, ...rest.values()]
 }

@@ -70,10 +70,16 @@ export class ProviderClient {
    * Checks the issuer of an authorization response (RFC 9207), before its other parameters are used.
    * @throws when the response is from another provider, or discovery fails.
    */
-  async checkIssuer(response: ResponseOrigin): Promise<void> {
-    if (this.provider.kind === 'oauth') return checkKnownIssuer(this.provider, response)
-    const { metadata } = await this.#servers.current()
-    checkDiscoveredIssuer(this.provider, metadata, response)
+  async checkIssuer({ issuer: named, isError }: ResponseOrigin): Promise<void> {
+    const { provider } = this
+    const { isNeeded, accepts } =
+      provider.kind === 'oauth'
+        ? knownIssuer(provider, isError)
+        : discoveredIssuer(provider, (await this.#servers.current()).metadata)
+    if (named === undefined && isNeeded)
+      throw new Error('the response does not name its issuer (iss), although this provider always does')
+    if (named !== undefined && !accepts(named))
+      throw new Error('the response names another issuer (iss) than that of this provider')
   }
 
   /**
@@ -271,46 +277,41 @@ interface ResponseOrigin {
   isError: boolean
 }
 
+/** The `iss` of a provider's responses. */
+interface ExpectedIssuer {
+  /** Whether it must be present. */
+  isNeeded: boolean
+  accepts: (named: string) => boolean
+}
+
 /**
  * RFC 9207, section 2.4, for a discovered provider. If the response (also an error) has `iss`, it must be the issuer of the
  * configuration or of the discovery document, or one of the issuers that a multi-tenant document stands for. If the document
  * advertises `iss`, it must be present.
- * @throws when the response is not from this provider.
  */
-function checkDiscoveredIssuer(
+function discoveredIssuer(
   { issuer: configured, quirks }: OpenIdProvider,
   { issuer, authorization_response_iss_parameter_supported: advertised }: ServerMetadata,
-  { issuer: named }: ResponseOrigin,
-): void {
-  if (named === undefined) {
-    if (advertised === true) throw missingIssuer()
-    return
+): ExpectedIssuer {
+  return {
+    isNeeded: advertised === true,
+    accepts: (named) =>
+      named === issuer || named === configured || quirks.acceptsResponseIssuer?.(named, issuer) === true,
   }
-  if (named === issuer || named === configured) return
-  if (quirks.acceptsResponseIssuer?.(named, issuer) !== true) throw wrongIssuer()
 }
 
 /**
  * The same for plain OAuth 2.0, where the preset knows the issuer. An error response may omit `iss`: it cannot lead to a
  * sign-in. With a configured address (a proxy, a self-hosted server) `iss` may be missing or be the origin of that address.
  */
-function checkKnownIssuer(provider: OAuthProvider, { issuer: named, isError }: ResponseOrigin): void {
+function knownIssuer(provider: OAuthProvider, isError: boolean): ExpectedIssuer {
   const { expectedResponseIssuer, hasConfiguredAuthUrl, authUrl } = provider
-  if (named === undefined) {
-    if (expectedResponseIssuer === undefined || hasConfiguredAuthUrl || isError) return
-    throw missingIssuer()
+  return {
+    isNeeded: expectedResponseIssuer !== undefined && !hasConfiguredAuthUrl && !isError,
+    accepts: (named) =>
+      named === expectedResponseIssuer ||
+      (hasConfiguredAuthUrl && URL.parse(named)?.origin === new URL(authUrl).origin),
   }
-  if (named === expectedResponseIssuer) return
-  if (hasConfiguredAuthUrl && URL.canParse(named) && new URL(named).origin === new URL(authUrl).origin) return
-  throw wrongIssuer()
-}
-
-function missingIssuer(): Error {
-  return new Error('the response does not name its issuer (iss), although this provider always does')
-}
-
-function wrongIssuer(): Error {
-  return new Error('the response names another issuer (iss) than that of this provider')
 }
 
 /** Statuses by which an API says that this token may not read a document. */

@@ -1,6 +1,7 @@
 import type { TokenAuth, ProviderSettings } from '../../config/providers.ts'
 import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 import { readFileSync } from 'node:fs'
+import type { AuthenticationDemands } from '../flow/flows.ts'
 
 /** Fetches another document of the provider's API with the user's access token; `undefined` when the token may not read it. */
 type ReadMore = (url: string) => Promise<unknown>
@@ -71,11 +72,7 @@ export interface Quirks {
    */
   provesAuthentication?: boolean
   /** Additional parameters of the provider that request a reauthentication or a second factor. */
-  demandParams?: (demands: {
-    reauthenticate: boolean
-    secondFactor: boolean
-    acrValues: readonly string[]
-  }) => Record<string, string>
+  demandParams?: (demands: AuthenticationDemands) => Record<string, string>
   /** Sent with every request to the provider. */
   headers?: (presetSetting: ReadPresetSetting) => Record<string, string>
   /** The id_token has the whole profile: the userinfo endpoint is used only if its address is configured. */

@@ -11,13 +11,7 @@ import {
 } from './preset.ts'
 import { presets } from './presets.ts'
 import type { ProviderBasics, ResolvedProvider } from './resolved-provider.ts'
-import {
-  type Admission,
-  areDomains,
-  defaultClaim,
-  type GroupMapping,
-  maxGroupCharacters,
-} from '../provider-client/groups.ts'
+import { areDomains, defaultClaim, maxGroupCharacters } from '../provider-client/groups.ts'
 
 /**
  * Merges settings with their preset. An issuer means OpenID Connect; three endpoints without an issuer mean plain OAuth 2.0,
@@ -274,9 +268,7 @@ function withScopes(scope: string, more: string): string {
 
 const roleFields = ['admin', 'exclusive']
 
-interface GroupsAndAdmission {
-  groups: GroupMapping
-  admission: Admission
+interface GroupsAndAdmission extends Pick<ProviderBasics, 'groups' | 'admission'> {
   /** The scopes that the groups need beside those of the sign-in; may be empty. */
   groupScope: string
 }
