@@ -5,7 +5,7 @@ import { SessionCache } from './session-lookup.ts'
 const filled = (): SessionCache<{ userId: string; n: number }> => {
   const cache = new SessionCache<{ userId: string; n: number }>(3)
   for (const [n, userId] of ['ada', 'ada', 'bob'].entries())
-    cache.set(`k${n}`, { userId, n }, cache.generation)
+    cache.add(`k${n}`, { userId, n }, cache.generation)
   return cache
 }
 
@@ -21,16 +21,16 @@ test('an entry that was read before an invalidation is not cached', () => {
   const cache = filled()
   const { generation } = cache
   cache.invalidate('ada')
-  cache.set('k0', { userId: 'ada', n: 0 }, generation)
+  cache.add('k0', { userId: 'ada', n: 0 }, generation)
   assert.equal(cache.get('k0'), undefined)
-  cache.set('k0', { userId: 'ada', n: 0 }, cache.generation)
+  cache.add('k0', { userId: 'ada', n: 0 }, cache.generation)
   assert.ok(cache.get('k0'))
 })
 
 test('it is bounded: the least recently used entry is removed', () => {
   const cache = filled()
   cache.get('k0')
-  cache.set('k3', { userId: 'cyd', n: 3 }, cache.generation)
+  cache.add('k3', { userId: 'cyd', n: 3 }, cache.generation)
   assert.equal(cache.size, 3)
   assert.ok(cache.get('k0'))
   assert.equal(cache.get('k1'), undefined)

@@ -3,74 +3,43 @@ import { hashToken } from '../../crypto/tokens.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { AuthenticationProof, Role } from '../../storage/tables.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
+import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import type { AccountBasis } from '../services.ts'
 import { roleExpression, type AdminRule } from '../users/roles.ts'
 
 /**
  * An LRU cache of sessions by their token. A caller reads `generation` before it queries the database and passes
- * it to `set`: a result that an invalidation has overtaken is not cached.
+ * it to `add`: a result that an invalidation has overtaken is not cached.
  */
-export class SessionCache<T extends { userId: string }> {
+export class SessionCache<T extends { userId: string }> extends BoundedCache<string, T> {
+  /** Grows with each invalidation. */
+  generation = 0
   readonly #capacity: number
-  readonly #entries = new Map<string, T>()
-  readonly #keysOfUser = new Map<string, Set<string>>()
-  #generation = 0
 
   constructor(capacity: number) {
+    super(capacity)
     this.#capacity = capacity
   }
 
-  get size(): number {
-    return this.#entries.size
-  }
-
-  /** Grows with each invalidation. */
-  get generation(): number {
-    return this.#generation
-  }
-
-  get(key: string): T | undefined {
-    const entry = this.#entries.get(key)
-    if (!entry) return undefined
+  override get(key: string): T | undefined {
+    const entry = super.get(key)
     // As long as there is plenty of room, the order does not matter.
-    if (this.#entries.size < this.#capacity * 0.9) return entry
-    this.#entries.delete(key)
-    this.#entries.set(key, entry)
+    if (!entry || this.size < this.#capacity * 0.9) return entry
+    this.delete(key)
+    this.set(key, entry)
     return entry
   }
 
   /** Caches an entry, unless anything was invalidated since `generation`. */
-  set(key: string, entry: T, generation: number): void {
-    if (generation !== this.#generation) return
-    this.#remove(key)
-    this.#entries.set(key, entry)
-    const keys = this.#keysOfUser.get(entry.userId)
-    if (keys) keys.add(key)
-    else this.#keysOfUser.set(entry.userId, new Set([key]))
-    if (this.#entries.size > this.#capacity) {
-      const [oldest] = this.#entries.keys()
-      this.#remove(oldest!)
-    }
+  add(key: string, entry: T, generation: number): void {
+    if (generation === this.generation) this.set(key, entry)
   }
 
-  /** Removes a user's sessions; all sessions when `userId` is `undefined`. */
+  /** Removes a user's sessions; all sessions when `userId` is `undefined`. Looks at each entry, which takes less than a millisecond. */
   invalidate(userId: string | undefined): void {
-    this.#generation += 1
-    if (userId === undefined) {
-      this.#entries.clear()
-      this.#keysOfUser.clear()
-      return
-    }
-    for (const key of this.#keysOfUser.get(userId) ?? []) this.#entries.delete(key)
-    this.#keysOfUser.delete(userId)
-  }
-
-  #remove(key: string): void {
-    const entry = this.#entries.get(key)
-    if (!entry) return
-    this.#entries.delete(key)
-    const keys = this.#keysOfUser.get(entry.userId)
-    keys?.delete(key)
-    if (keys?.size === 0) this.#keysOfUser.delete(entry.userId)
+    this.generation += 1
+    if (userId === undefined) return this.clear()
+    for (const [key, entry] of this) if (entry.userId === userId) this.delete(key)
   }
 }
 
@@ -101,11 +70,12 @@ export interface SessionAtHost extends Session {
 }
 
 /**
- * Finds the session of a token. Every request with a session cookie runs this query, so it is compiled once, and its results are cached for as
- * long as nothing can have changed: on PostgreSQL while this process is sure to hear of revocations, on SQLite until the next commit.
+ * Finds sessions by the tokens of one cookie. Every request with a session cookie runs the query, so it is compiled once, and its results are
+ * cached for as long as nothing can have changed: on PostgreSQL while this process is sure to hear of revocations, on SQLite until the next
+ * commit.
  */
-export class SessionLookup<Found extends Session = Session> {
-  readonly #database: Database
+export abstract class SessionLookup<Found extends Session = Session> {
+  protected readonly parts: AccountBasis
   readonly #name: string
   readonly #sql: string
   /** All parameters but the last one, the hash. */
@@ -118,16 +88,44 @@ export class SessionLookup<Found extends Session = Session> {
    * @param name of the statement on PostgreSQL
    * @param query of which the hash is the last parameter
    */
-  constructor(database: Database, name: string, { sql, parameters }: CompiledQuery) {
-    this.#database = database
+  constructor(parts: AccountBasis, name: string, { sql, parameters }: CompiledQuery) {
+    this.parts = parts
     this.#name = name
     this.#sql = sql
     this.#leadingParameters = parameters.slice(0, -1) as string[]
-    database.revocations.listen((userId) => this.#cache.invalidate(userId))
+    parts.database.revocations.listen((userId) => this.#cache.invalidate(userId))
   }
 
-  /** As `find`, if the session is cached. A session that is not cached may exist. */
+  /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked, and without a token. */
+  async find(token: string | undefined): Promise<Found | undefined> {
+    if (token === undefined) return undefined
+    const cached = this.cached(token)
+    if (cached) return cached
+    const session = await this.#read(token)
+    const { reader } = this.parts.database
+    const isUsed = session && (await this.mayStay(reader, session, 'use')) && this.use(session)
+    return isUsed ? session : undefined
+  }
+
+  /** As `find`, but the call does not count as use of the session. */
+  async look(token: string | undefined): Promise<Found | undefined> {
+    if (token === undefined) return undefined
+    const isLive = (session: Found | undefined) => session !== undefined && this.isLive(session)
+    const cached = this.#cached(token)
+    if (isLive(cached)) return cached
+    // Another process may have stored a later use.
+    const session = await this.#read(token)
+    if (session && !(await this.mayStay(this.parts.database.reader, session))) return undefined
+    return isLive(session) ? session : undefined
+  }
+
+  /** As `find`, without waiting, if the session is cached. A session that is not cached may exist. */
   cached(token: string): Found | undefined {
+    const session = this.#cached(token)
+    return session && this.use(session) ? session : undefined
+  }
+
+  #cached(token: string): Found | undefined {
     return this.era === undefined ? undefined : this.#cache.get(token)
   }
 
@@ -136,7 +134,7 @@ export class SessionLookup<Found extends Session = Session> {
    * process may not hear of changes.
    */
   get era(): number | undefined {
-    const database = this.#database
+    const { database } = this.parts
     if (database.engine === 'postgres')
       return database.revocations.current ? this.#cache.generation : undefined
     const version = database.dataVersion()
@@ -147,21 +145,46 @@ export class SessionLookup<Found extends Session = Session> {
     return this.#cache.generation
   }
 
-  /** Reads the session of a token; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its expiry. */
-  async find(token: string): Promise<Found | undefined> {
-    const { generation } = this.#cache
-    const found = await this.#read([...this.#leadingParameters, hashToken(token)])
-    const isCurrent = this.#database.engine === 'sqlite' || this.#database.revocations.current
-    // Changes to the admin can end the session of an admin who acts for the user, and the cache is not notified of them.
-    if (found && isCurrent && found.impersonatorId === null) this.#cache.set(token, found, generation)
-    return found
+  /** Uses a session that was found in the present era. Answers false if it has expired since. */
+  use(session: Found): boolean {
+    const now = this.parts.clock.now()
+    if (!this.isLive(session, now)) return false
+    this.parts.lastSeen.update(session, now)
+    return true
   }
 
-  async #read(parameters: (string | Buffer)[]): Promise<Found | undefined> {
-    const database = this.#database
-    if (database.engine === 'sqlite') return database.readConnection.get<Found>(this.#sql, parameters)
-    const statement = { name: this.#name, text: this.#sql, values: parameters }
-    const [found] = await poolRows<Found>(database.pool, statement)
+  protected isLive({ expiresAt, lastSeenAt }: Session, now = this.parts.clock.now()): boolean {
+    return expiresAt > now && lastSeenAt > now - this.parts.limits.idle
+  }
+
+  /**
+   * False for a session in which an admin acts for the user, if the admin may no longer do so: the admin's own session ended or is not an
+   * admin's, the setting is off, or the user is an admin now.
+   * @param use counts as use of the admin's own session, so it does not become idle
+   */
+  protected async mayStay(db: Queryable, session: Session, use?: 'use'): Promise<boolean> {
+    const { impersonatorId, impersonatorSessionId } = session
+    if (impersonatorId === null) return true
+    if (impersonatorSessionId === null || session.role === 'admin') return false
+    const { admins, clock, lastSeen, mayImpersonate } = this.parts
+    const own = await findSessionById(db, admins, impersonatorSessionId)
+    if (own?.userId !== impersonatorId || !this.isLive(own) || !mayImpersonate(own)) return false
+    if (use) lastSeen.update(own, clock.now())
+    return true
+  }
+
+  /** Reads the session of a token; `undefined` when it is unknown or revoked or its user is blocked. The caller checks its expiry. */
+  async #read(token: string): Promise<Found | undefined> {
+    const { database } = this.parts
+    const { generation } = this.#cache
+    const values = [...this.#leadingParameters, hashToken(token)]
+    const found =
+      database.engine === 'sqlite'
+        ? database.readConnection.get<Found>(this.#sql, values)
+        : (await poolRows<Found>(database.pool, { name: this.#name, text: this.#sql, values }))[0]
+    const isCurrent = database.engine === 'sqlite' || database.revocations.current
+    // Changes to the admin can end the session of an admin who acts for the user, and the cache is not notified of them.
+    if (found && isCurrent && found.impersonatorId === null) this.#cache.add(token, found, generation)
     return found
   }
 }

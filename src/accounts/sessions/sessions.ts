@@ -1,4 +1,4 @@
-import type { AccountBasis, AccountWiring } from '../services.ts'
+import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
@@ -8,7 +8,6 @@ import {
   bySessionToken,
   findSessionById,
   SessionLookup,
-  type Session,
   byHostToken,
   type SessionAtHost,
 } from './session-lookup.ts'
@@ -54,13 +53,9 @@ export interface SessionToken {
 }
 
 /** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
-export class Sessions {
-  readonly #parts: AccountBasis
-  readonly #lookup: SessionLookup
-
+export class Sessions extends SessionLookup {
   constructor(parts: AccountBasis) {
-    this.#parts = parts
-    this.#lookup = new SessionLookup(parts.database, 'session', bySessionToken(parts.database, parts.admins))
+    super(parts, 'session', bySessionToken(parts.database, parts.admins))
   }
 
   /**
@@ -72,7 +67,7 @@ export class Sessions {
     { userId, provider, address, userAgent, authentication, impersonation, token = newToken() }: NewSession,
     replaced?: string,
   ): Promise<SessionToken & { id: string }> {
-    const { clock, limits } = this.#parts
+    const { clock, limits } = this.parts
     const now = clock.now()
     const id = newId(now)
     if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
@@ -108,7 +103,7 @@ export class Sessions {
     tx: Tx,
     { userId, address, userAgent }: Pick<NewSession, 'userId' | 'address' | 'userAgent'>,
   ): Promise<void> {
-    const { clock, limits, record, lastSeen } = this.#parts
+    const { clock, limits, record, lastSeen } = this.parts
     const now = clock.now()
     const ended = await credentials.revokeBeyondLimit(tx, { userId, now, limit: limits.perUser })
     if (ended.length > 0) {
@@ -125,90 +120,10 @@ export class Sessions {
     lastSeen.updateUser(userId, now)
   }
 
-  /** The live session of a token; `undefined` when it is unknown, expired or revoked, or its user is blocked, and without a token. */
-  async find(token: string | undefined): Promise<Session | undefined> {
-    return token === undefined ? undefined : this.findBy(this.#lookup, token)
-  }
-
-  /** As `find`, but the call does not count as use of the session. */
-  async look(token: string | undefined): Promise<Session | undefined> {
-    if (token === undefined) return undefined
-    const isLive = (session: Session | undefined) =>
-      session !== undefined && this.#isLive(session, this.#parts.clock.now())
-    const cached = this.#lookup.cached(token)
-    if (isLive(cached)) return cached
-    // Another process may have stored a later use.
-    const session = await this.#lookup.find(token)
-    if (session && !(await this.#mayStay(this.#parts.database.reader, session))) return undefined
-    return isLive(session) ? session : undefined
-  }
-
-  /** As `find`, by a token that `lookup` knows. */
-  async findBy<Found extends Session>(
-    lookup: SessionLookup<Found>,
-    token: string,
-  ): Promise<Found | undefined> {
-    const cached = this.cachedBy(lookup, token)
-    if (cached) return cached
-    const session = await lookup.find(token)
-    const { reader } = this.#parts.database
-    return session && (await this.#mayStay(reader, session, 'use')) ? this.#use(session) : undefined
-  }
-
   /** Whether the session of an id is live, for tokens that must not outlive it. */
   async isLiveById(db: Queryable, id: string): Promise<boolean> {
-    const session = await findSessionById(db, this.#parts.admins, id)
-    if (!session || !this.#isLive(session, this.#parts.clock.now())) return false
-    return this.#mayStay(db, session)
-  }
-
-  /**
-   * False for a session in which an admin acts for the user, if the admin may no longer do so: the admin's own session ended or is not an
-   * admin's, the setting is off, or the user is an admin now.
-   * @param use counts as use of the admin's own session, so it does not become idle
-   */
-  async #mayStay(db: Queryable, session: Session, use?: 'use'): Promise<boolean> {
-    const { impersonatorId, impersonatorSessionId } = session
-    if (impersonatorId === null) return true
-    if (impersonatorSessionId === null || session.role === 'admin') return false
-    const { admins, clock, lastSeen, mayImpersonate } = this.#parts
-    const own = await findSessionById(db, admins, impersonatorSessionId)
-    const now = clock.now()
-    if (own?.userId !== impersonatorId || !this.#isLive(own, now) || !mayImpersonate(own)) return false
-    if (use) lastSeen.update(own, now)
-    return true
-  }
-
-  /** As `findBy`, without waiting, if the session is cached. */
-  cachedBy<Found extends Session>(lookup: SessionLookup<Found>, token: string): Found | undefined {
-    return this.#use(lookup.cached(token))
-  }
-
-  /** As `find`, without waiting, if the session is cached. */
-  cached(token: string): Session | undefined {
-    return this.cachedBy(this.#lookup, token)
-  }
-
-  /** The era of sessions that `cached` finds: see `SessionLookup.era`. */
-  get era(): number | undefined {
-    return this.#lookup.era
-  }
-
-  /** Uses a session that was found in the present era. Answers false if it has expired since. */
-  use(session: Session): boolean {
-    const { clock, lastSeen } = this.#parts
-    const now = clock.now()
-    if (!this.#isLive(session, now)) return false
-    lastSeen.update(session, now)
-    return true
-  }
-
-  #isLive({ expiresAt, lastSeenAt }: Session, now: number): boolean {
-    return expiresAt > now && lastSeenAt > now - this.#parts.limits.idle
-  }
-
-  #use<Found extends Session>(session: Found | undefined): Found | undefined {
-    return session && this.use(session) ? session : undefined
+    const session = await findSessionById(db, this.parts.admins, id)
+    return session !== undefined && this.isLive(session) && this.mayStay(db, session)
   }
 
   /**
@@ -216,7 +131,7 @@ export class Sessions {
    * token has no use. `undefined` when the session is revoked.
    */
   async renewToken(tx: Tx, id: string, token = newToken()): Promise<SessionToken | undefined> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.parts
     const row = await tx
       .updateTable('sessions')
       .set({ token_hash: hashToken(token) })
@@ -233,19 +148,15 @@ export class Sessions {
 
   /** The user's live sessions, newest first, `limit` at most. */
   async list(userId: string, limit: number): Promise<ListedCredential[]> {
-    const { database, clock, limits } = this.#parts
+    const { database, clock, limits } = this.parts
     const selection = { userId, now: clock.now(), idle: limits.idle, limit }
     return credentials.selectLive(database.reader, selection).execute()
   }
 
   /** Revokes one session and runs `record` in the same transaction. False when the user has no such session. */
   async revoke(userId: string, id: string, record?: (tx: Tx) => Promise<void>): Promise<boolean> {
-    const { database, clock } = this.#parts
-    return database.transaction(async (tx) => {
-      const selection = { userId, now: clock.now(), filter: { id } }
-      const ended = await credentials.revoke(tx, selection)
-      if (ended.length === 0) return false
-      await this.#afterEnd(tx, userId, ended)
+    return this.parts.database.transaction(async (tx) => {
+      if ((await this.revokeAll(tx, userId, { id })) === 0) return false
       await record?.(tx)
       return true
     })
@@ -253,7 +164,7 @@ export class Sessions {
 
   /** Revokes a user's sessions that match the filter. Returns their number. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
-    const selection = { userId, now: this.#parts.clock.now(), filter }
+    const selection = { userId, now: this.parts.clock.now(), filter }
     const ended = await credentials.revoke(tx, selection)
     await this.#afterEnd(tx, userId, ended)
     return ended.length
@@ -263,7 +174,7 @@ export class Sessions {
   async #replace(tx: Tx, token: string, next: { id: string; userId: string }): Promise<void> {
     const old = await tx
       .updateTable('sessions')
-      .set({ revoked_at: this.#parts.clock.now() })
+      .set({ revoked_at: this.parts.clock.now() })
       .where('token_hash', '=', hashToken(token))
       .where('revoked_at', 'is', null)
       .returning(['id', 'user_id', 'impersonator_id', 'impersonator_session_id'])
@@ -279,7 +190,7 @@ export class Sessions {
 
   /** What the end of sessions by a revocation causes, in the same transaction. */
   async #afterEnd(tx: Tx, userId: string, sessionIds: readonly string[]): Promise<void> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.parts
     await database.revocations.announce(tx, userId)
     await endAppsOfSessions(tx, { userId, sessionIds, now: clock.now() })
     await this.#endImpersonations(tx, sessionIds)
@@ -304,7 +215,7 @@ export class Sessions {
       if (revokedAt === null) await this.revokeAll(tx, userId, { id })
       else {
         const actor = `user:${adminId}`
-        await this.#parts.record(tx, {
+        await this.parts.record(tx, {
           action: 'impersonation.ended',
           userId,
           actor,
@@ -315,7 +226,7 @@ export class Sessions {
   }
 
   async sweep(now: number): Promise<void> {
-    const { database, limits } = this.#parts
+    const { database, limits } = this.parts
     await database.transaction((tx) => credentials.deleteEnded(tx, { now, idle: limits.idle }), {
       priority: 'work',
     })
@@ -329,14 +240,9 @@ const overlap = 60_000
  * Tokens by which other hosts know a session of the service's own host. Each is valid at one host, and ends with the session.
  * The token of the session itself never leaves the service's host.
  */
-export class HostSessions {
-  readonly #parts: AccountWiring
-  readonly #lookup: SessionLookup<SessionAtHost>
-
-  constructor(parts: AccountWiring) {
-    this.#parts = parts
-    const { database, admins } = parts
-    this.#lookup = new SessionLookup(database, 'session-at-host', byHostToken(database, admins))
+export class HostSessions extends SessionLookup<SessionAtHost> {
+  constructor(parts: AccountBasis) {
+    super(parts, 'session-at-host', byHostToken(parts.database, parts.admins))
   }
 
   /**
@@ -347,7 +253,7 @@ export class HostSessions {
     tx: Tx,
     { sessionId, host }: { sessionId: string; host: string },
   ): Promise<(SessionToken & { userId: string }) | undefined> {
-    const { database, clock } = this.#parts
+    const { database, clock } = this.parts
     const now = clock.now()
     const session = await tx
       .selectFrom('sessions')
@@ -374,20 +280,5 @@ export class HostSessions {
     if (replaced.numDeletedRows > 0n) await database.revocations.announce(tx, session.userId)
     const maxAge = Math.max(1, Math.floor((session.expiresAt - now) / 1000))
     return { token, maxAge, userId: session.userId }
-  }
-
-  /** The live session of a token, and the host that the token is for; `undefined` as with `Sessions.find`. */
-  async find(token: string): Promise<SessionAtHost | undefined> {
-    return this.#parts.sessions.findBy(this.#lookup, token)
-  }
-
-  /** The era of sessions that `cached` finds: see `SessionLookup.era`. */
-  get era(): number | undefined {
-    return this.#lookup.era
-  }
-
-  /** As `find`, without waiting, if the session is cached. */
-  cached(token: string): SessionAtHost | undefined {
-    return this.#parts.sessions.cachedBy(this.#lookup, token)
   }
 }
