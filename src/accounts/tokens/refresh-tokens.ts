@@ -3,13 +3,12 @@ import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import type { Impersonation, NewSession } from '../sessions/sessions.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
-import { familyCredentials, type Family } from './token-families.ts'
+import { familyCredentials, familyFrom, type Family } from './token-families.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 
 interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication' | 'impersonation'> {
@@ -201,23 +200,3 @@ export class RefreshTokens {
 
 /** Users do not see where admins are. */
 const nowhere = { address: null, userAgent: null }
-
-function familyFrom(row: TokenFamiliesTable): Family {
-  const { id: familyId, user_id: userId, client_id: clientId, acr, amr, scope, resource, claims } = row
-  const { provider, expires_at: expiresAt, impersonator_id: impersonatorId } = row
-  const authenticatedAt = row.authentication_proof === 'verified' ? row.authenticated_at : undefined
-  return {
-    familyId,
-    userId,
-    clientId,
-    provider,
-    authenticatedAt,
-    expiresAt,
-    acr,
-    amr,
-    scope,
-    resource,
-    claims,
-    impersonatorId,
-  }
-}

@@ -12,26 +12,30 @@ import type { Sessions } from '../sessions/sessions.ts'
 export const familyCredentials = new CredentialStore('token_families')
 
 /** The sign-in of a user in one app, with all refresh tokens that came from it. Access tokens name it as `sid`. */
-export interface Family {
-  familyId: string
-  userId: string
-  clientId: string
-  /** The provider of the sign-in. */
-  provider: string
-  /** `auth_time` of the provider; undefined if it gave none: the time of the sign-in here is not that of the authentication. */
-  authenticatedAt: number | undefined
-  /** When it ends, whatever it is used for. Milliseconds since 1970. */
-  expiresAt: number
-  acr: string | null
-  amr: string | null
-  /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
-  scope: string | null
-  /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
-  resource: string | null
-  /** As in the table. */
-  claims: string | null
-  /** The admin who acts for the user; null for the user's own sign-in. */
-  impersonatorId: string | null
+export type Family = ReturnType<typeof familyFrom>
+
+export function familyFrom(row: TokenFamiliesTable) {
+  return {
+    familyId: row.id,
+    userId: row.user_id,
+    clientId: row.client_id,
+    /** The provider of the sign-in. */
+    provider: row.provider,
+    /** `auth_time` of the provider; undefined if it gave none: the time of the sign-in here is not that of the authentication. */
+    authenticatedAt: row.authentication_proof === 'verified' ? row.authenticated_at : undefined,
+    /** When it ends, whatever it is used for. Milliseconds since 1970. */
+    expiresAt: row.expires_at,
+    acr: row.acr,
+    amr: row.amr,
+    /** The granted scopes, separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
+    scope: row.scope,
+    /** The APIs that were asked for (RFC 8707), separated by spaces; null for those of the client's configuration. */
+    resource: row.resource,
+    /** As in the table. */
+    claims: row.claims,
+    /** The admin who acts for the user; null for the user's own sign-in. */
+    impersonatorId: row.impersonator_id,
+  }
 }
 
 /** What an access token needs of a live family. */

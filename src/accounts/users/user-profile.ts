@@ -1,6 +1,6 @@
+import type { InferResult } from 'kysely'
 import { buildOnce } from '../../storage/built-once.ts'
 import type { Queryable } from '../../storage/database.ts'
-import type { IdentitiesTable, Role } from '../../storage/tables.ts'
 import { roleExpression, type AdminRule } from './roles.ts'
 
 /**
@@ -24,65 +24,15 @@ export const profileClaims = [
 /** The known claims by name; 4 KiB of JSON at most. */
 export type ProfileClaims = Readonly<Partial<Record<(typeof profileClaims)[number], string>>>
 
-/** A user with what the providers of the identities assert about the person. */
-interface UserProfile {
-  id: string
-  role: Role
-  email: string | null
-  /** Only true if an identity of this user has this e-mail address and its provider asserts that the person owns it. */
-  emailVerified: boolean
-  name: string | null
-  /** Of the identity that `users.provider` names, else of the identity that was used last. */
-  picture: string | null
-  /** All from one identity, chosen as for the picture: claims of two identities are not mixed. */
-  claims: ProfileClaims
-  /** `ownGroups`, and those of all identities or only of those at the given provider; sorted, at most `maxGroups`. */
-  groups: readonly string[]
-  /** Those that an invitation or an admin gave. */
-  ownGroups: readonly string[]
-  /** When one of the fields above last changed, in milliseconds. Changes of the role and of `ownGroups` do not count. */
-  updatedAt: number
-}
-
 /** The most groups of a profile. */
 const maxGroups = 200
 
 /** The identities of one user that are read. */
 const maxIdentities = 100
 
-/** What the statement below returns for each identity of the user. */
-type ProfileRow = Pick<UserProfile, 'id' | 'role' | 'name'> & {
-  userEmail: string | null
-  userProvider: string
-  userProviderId: string
-  userGroups: string | null
-  created_at: number
-  linked_at: number | null
-} & { [Column in IdentityColumn]: IdentitiesTable[Column] | null }
-
-type IdentityColumn =
-  | 'provider'
-  | 'provider_id'
-  | 'email'
-  | 'email_verified'
-  | 'picture'
-  | 'claims'
-  | 'groups'
-  | 'updated_at'
-
-/**
- * Reads the profile of a user; `undefined` for an unknown id.
- * @param provider of a sign-in: only its groups are given. Two providers may use one name for two groups, and a provider at which the
- * person does not sign in does not tell whether they are still a member.
- */
-export type ReadProfile = (
-  db: Queryable,
-  userId: string,
-  provider?: string,
-) => Promise<UserProfile | undefined>
-
-export function userProfileReader(admins: readonly AdminRule[]): ReadProfile {
-  const statement = buildOnce((db, { userId }: { userId: string }) =>
+/** What the profile needs of a user and, in one row for each, of their identities, the one that was used last first. */
+function profileStatement(admins: readonly AdminRule[]) {
+  return buildOnce((db, { userId }: { userId: string }) =>
     db
       .selectFrom('users')
       .leftJoin('identities', 'identities.user_id', 'users.id')
@@ -103,12 +53,23 @@ export function userProfileReader(admins: readonly AdminRule[]): ReadProfile {
       .orderBy('identities.last_used_at', 'desc')
       .limit(maxIdentities),
   )
-  return async (db, userId, provider) =>
+}
+
+type ProfileRow = InferResult<ReturnType<ReturnType<typeof profileStatement>>>[number]
+
+/**
+ * Reads what the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. With the provider of a
+ * sign-in, only its groups are given: two providers may use one name for two groups, and a provider at which the person does not sign in
+ * does not tell whether they are still a member.
+ */
+export function userProfileReader(admins: readonly AdminRule[]) {
+  const statement = profileStatement(admins)
+  return async (db: Queryable, userId: string, provider?: string) =>
     profileOf((await db.executeQuery(statement(db, { userId }))).rows, provider)
 }
 
-/** @param rows one for each identity, the one that was used last first */
-function profileOf(rows: readonly ProfileRow[], provider: string | undefined): UserProfile | undefined {
+/** A user with what the providers of the identities assert about the person. */
+function profileOf(rows: readonly ProfileRow[], provider: string | undefined) {
   const [user] = rows
   if (!user) return undefined
   // A user without an identity has one row without them.
@@ -124,13 +85,19 @@ function profileOf(rows: readonly ProfileRow[], provider: string | undefined): U
     id,
     role,
     email,
+    /** Only true if an identity of this user has this e-mail address and its provider asserts that the person owns it. */
     emailVerified:
       email !== null && identities.some((one) => one.email_verified === 1 && one.email === email),
     name,
+    /** Of the identity that `users.provider` names, else of the identity that was used last. */
     picture: first?.picture ?? identities.find((one) => one.picture !== null)?.picture ?? null,
+    /** All from one identity, chosen as for the picture: claims of two identities are not mixed. */
     claims: storedClaims(first?.claims ?? identities.find((one) => one.claims !== null)?.claims ?? null),
+    /** `ownGroups`, and those of all identities or only of those at the given provider; sorted, at most `maxGroups`. */
     groups: [...groups].toSorted().slice(0, maxGroups),
+    /** Those that an invitation or an admin gave. */
     ownGroups,
+    /** When one of the fields above last changed, in milliseconds. Changes of the role and of `ownGroups` do not count. */
     updatedAt: Math.max(user.created_at, ...identities.map((one) => one.updated_at ?? one.linked_at ?? 0)),
   }
 }

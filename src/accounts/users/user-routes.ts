@@ -171,8 +171,8 @@ function detailRoute(scope: App, services: AccountServices): void {
         ...rest,
         emailVerified: profile.emailVerified,
         picture: profile.picture,
-        groups: [...profile.groups],
-        ownGroups: [...profile.ownGroups],
+        groups: profile.groups,
+        ownGroups: profile.ownGroups,
         adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
         mayBeImpersonated:
           principal?.kind === 'session' &&

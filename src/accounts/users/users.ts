@@ -10,7 +10,7 @@ import {
   type ProviderIdentity,
   updateKnown,
 } from './identities.ts'
-import { userProfileReader, type ReadProfile } from './user-profile.ts'
+import { userProfileReader } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
 
 export interface User {
@@ -32,8 +32,7 @@ export class Users {
   readonly #clock: Clock
   readonly #admins: readonly AdminRule[]
   readonly #revocations: Revocations
-  /** What the service knows about a user, for tokens, headers and pages; `undefined` when there is no such user. */
-  readonly profile: ReadProfile
+  readonly profile: ReturnType<typeof userProfileReader>
 
   constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
     this.#clock = clock
