@@ -1,5 +1,5 @@
 import { fstatSync, writeFileSync } from 'node:fs'
-import { entryLine, AuditReader, type AuditStart } from '../accounts/audit/audit-reader.ts'
+import { entryLine, auditPages, type AuditStart } from '../accounts/audit/audit-reader.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { CommandFailure, exitCodes, UsageFailure } from './command-failure.ts'
 import { readTimeOption } from './relative-time.ts'
@@ -36,9 +36,8 @@ export async function exportAudit(options: AuditExportOptions): Promise<void> {
     const progress = showProgress()
     let last = start.after
     await withDatabase(readSettings(), async (database) => {
-      const reader = new AuditReader(database)
       while (!signal.aborted) {
-        for await (const rows of reader.pages({ ...start, after: last }, signal)) {
+        for await (const rows of auditPages(database, { ...start, after: last }, signal)) {
           if (!(await isWritten(rows.map(entryLine).join(''), signal))) break
           last = rows.at(-1)!.seq
           progress.add(rows.length, last)

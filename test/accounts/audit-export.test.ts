@@ -13,7 +13,7 @@ import { mainFile } from '#test/harness/main-file.ts'
 import { adminKey, startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
-import { AuditReader } from '../../src/accounts/audit/audit-reader.ts'
+import { auditEntriesAfter } from '../../src/accounts/audit/audit-reader.ts'
 import { createRecordAudit, type AuditEntry } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
@@ -87,16 +87,15 @@ onEachEngine('the export of the audit log', (engine) => {
 
   test('an entry that is committed late is not skipped', async () => {
     const start = (await read()).at(-1)?.seq ?? 0
-    const reader = new AuditReader(service.database)
     const slow = service.database.begin()
     await slow.within(() => record(slow.tx, { action: 'key.created', detail: { which: 'slow' } }))
     const quick = write({ which: 'quick' })
     // On SQLite one transaction writes at a time: the quick one waits.
     if (engine.name === 'postgres') await quick
-    assert.deepEqual(await reader.page({ after: start }, 10), [])
+    assert.deepEqual(await auditEntriesAfter(service.database, { after: start }, 10), [])
     await slow.commit()
     await quick
-    const rows = await reader.page({ after: start }, 10)
+    const rows = await auditEntriesAfter(service.database, { after: start }, 10)
     assert.deepEqual(each(rows, 'detail'), ['{"which":"slow"}', '{"which":"quick"}'])
   })
 

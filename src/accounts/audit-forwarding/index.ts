@@ -5,7 +5,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { withoutBrackets } from '../../network/egress.ts'
 import type { AuditRow } from '../audit/audit-log.ts'
-import { exportEntry, AuditReader } from '../audit/audit-reader.ts'
+import { auditEntriesAfter, exportEntry } from '../audit/audit-reader.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { errorOf } from '../../network/exchange.ts'
@@ -46,7 +46,6 @@ interface AuditForwarderParts extends Pick<ModuleParts, 'database' | 'clock' | '
 export class AuditForwarder implements Worker {
   readonly name = 'audit-export'
   readonly #parts: AuditForwarderParts
-  readonly #reader: AuditReader
   readonly #position: ExportPosition
   readonly #claim = randomUUID()
   readonly #sending = new AbortController()
@@ -59,7 +58,6 @@ export class AuditForwarder implements Worker {
   constructor(parts: AuditForwarderParts) {
     const { database, clock, metrics, url } = parts
     this.#parts = parts
-    this.#reader = new AuditReader(database)
     this.#position = new ExportPosition(database, url)
     this.#rounds = periodicWorker(this.name, clock, interval, () =>
       this.#forward().catch((error: unknown) => this.#warn(error)),
@@ -89,13 +87,13 @@ export class AuditForwarder implements Worker {
   }
 
   async #forward(): Promise<void> {
-    const { clock } = this.#parts
+    const { database, clock } = this.#parts
     if (this.#pause.has(clock.now())) return
     // Checked before claiming, so that an idle log causes no writes.
     if ((await this.#position.oldestWaiting()) === undefined) return
     let position = await this.#position.claim(this.#claim, clock.now())
     while (position !== undefined && !this.#stopped) {
-      const rows = await this.#reader.page({ after: position }, batchSize)
+      const rows = await auditEntriesAfter(database, { after: position }, batchSize)
       const last = rows.at(-1)
       if (!last) return
       try {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Database } from '../../storage/database.ts'
 import type { AuditExportsTable } from '../../storage/tables.ts'
 import { storableText } from '../../storage/sql-text.ts'
-import { AuditReader } from '../audit/audit-reader.ts'
+import { auditEntriesAfter } from '../audit/audit-reader.ts'
 
 /** Milliseconds after which a claim expires unless it is renewed: longer than the timeout of a batch. */
 const claimTime = 60_000
@@ -18,13 +18,11 @@ type ExportState = Pick<AuditExportsTable, 'position' | 'failing_since' | 'last_
  */
 export class ExportPosition {
   readonly #database: Database
-  readonly #reader: AuditReader
   readonly #destination: string
 
   /** @param url the address of the destination. Only its hash is stored, since it may contain credentials. */
   constructor(database: Database, url: string) {
     this.#database = database
-    this.#reader = new AuditReader(database)
     this.#destination = hash('sha256', url)
   }
 
@@ -41,7 +39,7 @@ export class ExportPosition {
   /** The time of the oldest entry that is not forwarded yet, in milliseconds since 1970; `undefined` if all are forwarded. */
   async oldestWaiting(): Promise<number | undefined> {
     const { position } = await this.state()
-    const [row] = await this.#reader.page({ after: position }, 1)
+    const [row] = await auditEntriesAfter(this.#database, { after: position }, 1)
     return row?.created_at
   }
 

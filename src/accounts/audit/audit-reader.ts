@@ -62,63 +62,59 @@ export interface AuditStart {
 }
 
 /**
- * Reads the audit log in the order of `seq`. No transaction can still commit an entry below the last `seq` of a page, so a
+ * The next entries in the order of `seq`, at most `limit`. No transaction can still commit an entry below the last `seq` of a page, so a
  * reader that continues after it misses no entry (as for events: docs/adr/0004).
  */
-export class AuditReader {
-  readonly #database: Database
+export async function auditEntriesAfter(
+  database: Database,
+  { after, since }: AuditStart,
+  limit: number,
+): Promise<AuditRow[]> {
+  // The horizon needs its own, earlier statement, so that the rows come from a later snapshot.
+  const horizon = await horizonOf(database)
+  return database.reader
+    .selectFrom('audit_log')
+    .selectAll()
+    .where('seq', '>', after)
+    .$if(horizon !== undefined, (query) => query.where('seq', '<=', horizon!))
+    .$if(since !== undefined, (query) => query.where('created_at', '>=', since!))
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+}
 
-  constructor(database: Database) {
-    this.#database = database
+/**
+ * All entries up to now, page by page. A page is read when the consumer asks for it. No transaction stays open between
+ * pages, so a slow consumer blocks nothing.
+ * @param closed aborted when the consumer is gone.
+ */
+export async function* auditPages(
+  database: Database,
+  start: AuditStart,
+  closed: AbortSignal,
+): AsyncGenerator<AuditRow[]> {
+  for (let after = await firstPosition(database, start); !closed.aborted;) {
+    const rows = await auditEntriesAfter(database, { ...start, after }, batch)
+    if (rows.length > 0) yield rows
+    if (rows.length < batch) return
+    after = rows.at(-1)!.seq
   }
+}
 
-  /** The next entries, at most `limit`. */
-  async page({ after, since }: AuditStart, limit: number): Promise<AuditRow[]> {
-    const { reader } = this.#database
-    // The horizon needs its own, earlier statement, so that the rows come from a later snapshot.
-    const horizon = await this.#horizon()
-    return reader
-      .selectFrom('audit_log')
-      .selectAll()
-      .where('seq', '>', after)
-      .$if(horizon !== undefined, (query) => query.where('seq', '<=', horizon!))
-      .$if(since !== undefined, (query) => query.where('created_at', '>=', since!))
-      .orderBy('seq')
-      .limit(limit)
-      .execute()
-  }
+/** The `seq` before the first entry since `since`, so that older entries are not scanned. */
+async function firstPosition({ reader }: Database, { after, since }: AuditStart): Promise<number> {
+  if (since === undefined) return after
+  const row = await reader
+    .selectFrom('audit_log')
+    .select((eb) => eb.fn.min<number | null>('seq').as('first'))
+    .where('created_at', '>=', since)
+    .executeTakeFirstOrThrow()
+  return row.first === null ? after : Math.max(after, row.first - 1)
+}
 
-  /**
-   * All entries up to now, page by page. A page is read when the consumer asks for it. No transaction stays open between
-   * pages, so a slow consumer blocks nothing.
-   * @param closed aborted when the consumer is gone.
-   */
-  async *pages(start: AuditStart, closed?: AbortSignal): AsyncGenerator<AuditRow[]> {
-    for (let after = await this.#firstPosition(start); closed?.aborted !== true;) {
-      const rows = await this.page({ ...start, after }, batch)
-      if (rows.length > 0) yield rows
-      if (rows.length < batch) return
-      after = rows.at(-1)!.seq
-    }
-  }
-
-  /** The `seq` before the first entry since `since`, so that older entries are not scanned. */
-  async #firstPosition({ after, since }: AuditStart): Promise<number> {
-    if (since === undefined) return after
-    const row = await this.#database.reader
-      .selectFrom('audit_log')
-      .select((eb) => eb.fn.min<number | null>('seq').as('first'))
-      .where('created_at', '>=', since)
-      .executeTakeFirstOrThrow()
-    return row.first === null ? after : Math.max(after, row.first - 1)
-  }
-
-  /** The last `seq` below which no entry can still appear. SQLite needs none: transactions commit in the order of `seq`. */
-  async #horizon(): Promise<number | undefined> {
-    if (this.#database.engine === 'sqlite') return undefined
-    const { rows } = await sql<{ horizon: number }>`select audit_horizon() as horizon`.execute(
-      this.#database.reader,
-    )
-    return rows[0]!.horizon
-  }
+/** The last `seq` below which no entry can still appear. SQLite needs none: transactions commit in the order of `seq`. */
+async function horizonOf({ engine, reader }: Database): Promise<number | undefined> {
+  if (engine === 'sqlite') return undefined
+  const { rows } = await sql<{ horizon: number }>`select audit_horizon() as horizon`.execute(reader)
+  return rows[0]!.horizon
 }

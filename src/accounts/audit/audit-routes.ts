@@ -8,7 +8,7 @@ import {
   readPageRequest,
   readTimeParameter,
 } from '../../paging/parameters.ts'
-import { entryLine, presentEntry, viewNamedEntries, AuditReader, type AuditStart } from './audit-reader.ts'
+import { auditPages, entryLine, presentEntry, viewNamedEntries, type AuditStart } from './audit-reader.ts'
 import { auditPage, type AuditRow, parseAuditFilter } from './audit-log.ts'
 import type { AccountServices } from '../services.ts'
 import { signedIn } from '../routes.ts'
@@ -20,7 +20,7 @@ import { auditActions } from './audit.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
 export function auditRoutes(scope: App, services: AccountServices): void {
-  auditExportRoute(scope, new AuditReader(services.database))
+  auditExportRoute(scope, services)
   adminRoute(scope, services)
   ownRoute(scope, services)
 }
@@ -83,7 +83,7 @@ const mediaType = 'application/x-ndjson'
 const exportsPerMinute = 30
 
 /** GET /audit/export: all entries after a position, as a stream. */
-function auditExportRoute(app: App, reader: AuditReader): void {
+function auditExportRoute(app: App, { database }: AccountServices): void {
   app.get(
     '/audit/export',
     route(
@@ -111,14 +111,14 @@ function auditExportRoute(app: App, reader: AuditReader): void {
       reply.header('content-disposition', 'attachment; filename="audit.ndjson"')
       if (coding !== 'identity') reply.header('content-encoding', coding)
       if (request.method === 'HEAD') return reply.send(Readable.from([]) as never)
-      const lines = Readable.from(linesOf(reader, start, closedSignal(reply)), { objectMode: false })
+      const lines = Readable.from(linesOf(database, start, closedSignal(reply)), { objectMode: false })
       return reply.send(encodeStream(lines, coding) as never)
     },
   )
 }
 
-async function* linesOf(reader: AuditReader, start: AuditStart, closed: AbortSignal): AsyncGenerator<string> {
-  for await (const rows of reader.pages(start, closed)) yield rows.map(entryLine).join('')
+async function* linesOf(...of: Parameters<typeof auditPages>): AsyncGenerator<string> {
+  for await (const rows of auditPages(...of)) yield rows.map(entryLine).join('')
 }
 
 /** @throws Problem `invalid-parameter` */
