@@ -1,7 +1,6 @@
-import type { CompiledQuery } from 'kysely'
+import type { CompiledQuery, InferResult } from 'kysely'
 import { hashToken } from '../../crypto/tokens.ts'
-import type { Database, Queryable } from '../../storage/database.ts'
-import type { AuthenticationProof, Role } from '../../storage/tables.ts'
+import type { Queryable } from '../../storage/database.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { AccountBasis } from '../services.ts'
@@ -43,31 +42,13 @@ export class SessionCache<T extends { userId: string }> extends BoundedCache<str
   }
 }
 
-export interface Session {
-  id: string
-  userId: string
-  role: Role
-  provider: string
-  createdAt: number
-  lastSeenAt: number
-  authenticatedAt: number
-  /** Null for a session that an older version created. */
-  authenticationProof: AuthenticationProof | null
-  acr: string | null
-  amr: string | null
-  expiresAt: number
-  /** The admin who acts for the user, and the admin's own session; null for a session that the user signed in to. */
-  impersonatorId: string | null
-  impersonatorSessionId: string | null
-}
+export type Session = InferResult<ReturnType<typeof selectSessions>>[number]
+
+/** A session, found by the token of a host other than the service's own. */
+export type SessionAtHost = InferResult<ReturnType<typeof selectAtHost>>[number]
 
 /** Sessions in the cache at most: about 4 MB. */
 const capacity = 10_000
-
-/** A session, found by the token of a host other than the service's own. */
-export interface SessionAtHost extends Session {
-  host: string
-}
 
 /**
  * Finds sessions by the tokens of one cookie. Every request with a session cookie runs the query, so it is compiled once, and its results are
@@ -199,7 +180,7 @@ export async function findSessionById(
 }
 
 /** The query by the token of the session's cookie. */
-export function bySessionToken({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
+export function bySessionToken({ database: { reader }, admins }: AccountBasis): CompiledQuery {
   return (
     selectSessions(reader, admins)
       // Last, because `find` appends this parameter.
@@ -209,12 +190,14 @@ export function bySessionToken({ reader }: Database, admins: readonly AdminRule[
 }
 
 /** The query by the token of the cookie of another host. */
-export function byHostToken({ reader }: Database, admins: readonly AdminRule[]): CompiledQuery {
+export function byHostToken({ database: { reader }, admins }: AccountBasis): CompiledQuery {
+  return selectAtHost(reader, admins).where('host_sessions.token_hash', '=', Buffer.alloc(0)).compile()
+}
+
+function selectAtHost(reader: Queryable, admins: readonly AdminRule[]) {
   return selectSessions(reader, admins)
     .innerJoin('host_sessions', 'host_sessions.session_id', 'sessions.id')
     .select('host_sessions.host as host')
-    .where('host_sessions.token_hash', '=', Buffer.alloc(0))
-    .compile()
 }
 
 function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
@@ -228,10 +211,12 @@ function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
       'sessions.created_at as createdAt',
       'sessions.last_seen_at as lastSeenAt',
       'sessions.authenticated_at as authenticatedAt',
+      // Null for a session that an older version created.
       'sessions.authentication_proof as authenticationProof',
       'sessions.acr as acr',
       'sessions.amr as amr',
       'sessions.expires_at as expiresAt',
+      // The admin who acts for the user, and the admin's own session; null for a session that the user signed in to.
       'sessions.impersonator_id as impersonatorId',
       'sessions.impersonator_session_id as impersonatorSessionId',
     ])

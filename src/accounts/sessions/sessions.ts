@@ -55,7 +55,7 @@ export interface SessionToken {
 /** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
 export class Sessions extends SessionLookup {
   constructor(parts: AccountBasis) {
-    super(parts, 'session', bySessionToken(parts.database, parts.admins))
+    super(parts, 'session', bySessionToken(parts))
   }
 
   /**
@@ -242,7 +242,7 @@ const overlap = 60_000
  */
 export class HostSessions extends SessionLookup<SessionAtHost> {
   constructor(parts: AccountBasis) {
-    super(parts, 'session-at-host', byHostToken(parts.database, parts.admins))
+    super(parts, 'session-at-host', byHostToken(parts))
   }
 
   /**
