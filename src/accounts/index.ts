@@ -49,7 +49,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => tokenFamilies.sweep(now),
-    (now) => signingKeys.rotation.rotateIfDue(now),
+    (now) => signingKeys.rotateIfDue(now),
     (now) => invitations.sweep(now),
     (now) => audit.sweep(now),
   ])

@@ -95,7 +95,7 @@ const day = (time: number | null): Date | null => (time === null ? null : new Da
 /** Makes the next key of access tokens. With `now` older keys are withdrawn at once: for when one has leaked. */
 export async function rotateSigningKey({ now = false }: { now?: boolean }): Promise<void> {
   await withServices(async ({ signingKeys }) => {
-    const { kid, activeAt } = await signingKeys().rotation.rotate(now ? 'now' : 'planned', { actor: 'cli' })
+    const { kid, activeAt } = await signingKeys().rotate(now ? 'now' : 'planned', { actor: 'cli' })
     print(
       { kid, activeAt: isoTime(activeAt) },
       now

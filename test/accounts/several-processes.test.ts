@@ -213,7 +213,7 @@ test(
         (await service.fetch('/auth/session', { headers })).status
       for (let time = 0; time < 1 + 5 * round; time += 1)
         for (const service of [second, first]) assert.equal(await status(service), 200)
-      await keys.rotation.rotate('now', { actor: 'cli' })
+      await keys.rotate('now', { actor: 'cli' })
       assert.deepEqual([await status(second), await status(first)], [401, 401], `round ${round}`)
     }
   },

@@ -80,7 +80,7 @@ onEachEngine('the client library', (engine) => {
     const record = createRecordAudit(systemClock)
     const { database } = service
     const keys = new SigningKeys({ database, keyring, clock: systemClock, rotation: 86_400_000, record })
-    await keys.rotation.rotate('now', { actor: 'cli' })
+    await keys.rotate('now', { actor: 'cli' })
     await impatient.verify(await newToken())
     await assert.rejects(impatient.verify(old), { code: 'invalid-token', status: 401 })
   })

@@ -13,5 +13,5 @@ export async function withdrawKeys({ database }: Pick<TestService, 'database'>, 
     rotation: 90 * 86_400_000,
     record: createRecordAudit(systemClock),
   })
-  await keys.rotation.rotate('now', { actor: 'cli' })
+  await keys.rotate('now', { actor: 'cli' })
 }

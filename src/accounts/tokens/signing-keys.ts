@@ -1,8 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import type { CryptoKey, JSONWebKeySet, JWTPayload } from 'jose'
-import type { Keyring } from '../../crypto/keyring.ts'
 import { type SigningAlgorithm, signJwt } from '../../crypto/signed-jwt.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import {
   newKeyRow,
   openPrivateKey,
@@ -74,21 +72,13 @@ class SigningKeyCache {
 
   /** The newest key of an algorithm that is active. The first one is created at its first use. */
   async newest(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
-    const valid = await this.#validOf(algorithm)
+    this.publish([algorithm])
+    const valid = (await this.valid()).filter(({ row }) => row.algorithm === algorithm)
     const now = this.#parts.clock.now()
     // The clock of the process that created the only key may be ahead.
     const newest = valid.findLast(({ row }) => row.active_at <= now) ?? valid[0]
     if (!newest) throw new Error(`there is no signing key for ${algorithm}`)
     return newest.row
-  }
-
-  async #validOf(algorithm: SigningAlgorithm): Promise<LoadedKey[]> {
-    const ofAlgorithm = (keys: LoadedKey[]): LoadedKey[] =>
-      keys.filter(({ row }) => row.algorithm === algorithm)
-    const found = ofAlgorithm(await this.valid())
-    if (found.length > 0) return found
-    await this.#createFirst(algorithm)
-    return ofAlgorithm((await this.#load()).keys)
   }
 
   /**
@@ -175,23 +165,30 @@ export const jwksMaxAge = 300
 /** Seconds after its expiry that an id_token is accepted as a hint: longer than any session. The deletion of its key ends that earlier. */
 const longestHint = 10 * 365 * 86_400
 
+/** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
+const publicationLead = 3_600_000
+/** Milliseconds that a key stays valid after its successor signs: the longest lifetime of an access token. */
+const overlap = 3_600_000
+
+interface SigningKeysParts
+  extends Pick<AccountBasis, 'database' | 'clock' | 'record'>, Pick<ModuleParts, 'keyring'> {
+  /** Milliseconds that a key signs before its successor replaces it. */
+  rotation: number
+}
+
 /**
  * The keys that sign tokens: a line of keys for each algorithm that an app asks for. They are created at their first use, stored with
  * sealed private halves, shared by all processes, and rotated on a schedule. jose is imported on use, so that a service without apps
  * does not load it.
  */
 export class SigningKeys {
-  readonly rotation: SigningKeyRotation
+  readonly #parts: SigningKeysParts
   readonly #cache: SigningKeyCache
-  readonly #clock: Clock
-  readonly #keyring: Keyring
   readonly #signers = new Map<string, { kid: string; key: KeyObject }>()
 
-  constructor(parts: SigningKeyRotationParts) {
-    this.#clock = parts.clock
-    this.#keyring = parts.keyring
+  constructor(parts: SigningKeysParts) {
+    this.#parts = parts
     this.#cache = new SigningKeyCache(parts)
-    this.rotation = new SigningKeyRotation(parts, () => this.#cache.clear())
   }
 
   /** Publishes keys of these algorithms before one of them signs. */
@@ -242,7 +239,7 @@ export class SigningKeys {
         ...(audience && { audience }),
         requiredClaims: ['exp'],
         ...(evenExpired && { clockTolerance: longestHint }),
-        currentDate: new Date(this.#clock.now()),
+        currentDate: new Date(this.#parts.clock.now()),
       })
       return payload
     } catch (error) {
@@ -268,7 +265,7 @@ export class SigningKeys {
     const row = await this.#cache.newest(algorithm)
     const known = this.#signers.get(algorithm)
     if (known?.kid === row.kid) return known
-    const signer = { kid: row.kid, key: openPrivateKey(this.#keyring, row) }
+    const signer = { kid: row.kid, key: openPrivateKey(this.#parts.keyring, row) }
     this.#signers.set(algorithm, signer)
     return signer
   }
@@ -279,36 +276,13 @@ export class SigningKeys {
     const tag = createHash('sha256').update(JSON.stringify(published)).digest('base64url').slice(0, 22)
     return { keys: published, tag }
   }
-}
-
-/** Milliseconds from the publication of a key to its first signature: longer than verifiers may cache the JWKS. */
-const publicationLead = 3_600_000
-/** Milliseconds that a key stays valid after its successor signs: the longest lifetime of an access token. */
-const overlap = 3_600_000
-
-interface SigningKeyRotationParts
-  extends Pick<AccountBasis, 'database' | 'clock' | 'record'>, Pick<ModuleParts, 'keyring'> {
-  /** Milliseconds that a key signs before its successor replaces it. */
-  rotation: number
-}
-
-/** Replaces signing keys by new ones: on a schedule, by an operator, and at once where a key was stolen. */
-class SigningKeyRotation {
-  readonly #parts: SigningKeyRotationParts
-  readonly #onRotated: () => void
-
-  /** @param onRotated called after each rotation, before it is reported */
-  constructor(parts: SigningKeyRotationParts, onRotated: () => void) {
-    this.#parts = parts
-    this.#onRotated = onRotated
-  }
 
   /**
    * Creates a key. Returns its id and when it starts to sign. `planned`: it is published now and signs in an hour; tokens of
    * older keys stay valid until they expire. `now`: it signs at once, and tokens signed with older keys are rejected.
    */
   async rotate(how: 'planned' | 'now', origin: AuditOrigin): Promise<{ kid: string; activeAt: number }> {
-    const { database, clock } = this.#parts
+    const { database, clock, record } = this.#parts
     const inUse = algorithmsOf(await readSigningKeys(database.reader), clock.now())
     const [first, ...others] = await Promise.all(
       [...new Set<SigningAlgorithm>([defaultAlgorithm, ...inUse])].map((one) => this.#newKey(one)),
@@ -319,17 +293,16 @@ class SigningKeyRotation {
       const activeAt = how === 'now' || rows.length === 0 ? now : now + publicationLead
       // Not `now`: the clocks of other processes may be behind, and would accept the keys until then.
       const retiresAt = how === 'now' ? 0 : activeAt + overlap
-      for (const row of [first!, ...others]) {
-        await insertSuccessor(tx, { ...row, active_at: activeAt }, retiresAt)
-        await this.#recordRotation(tx, row.kid, activeAt, origin)
-      }
+      for (const row of [first!, ...others])
+        await this.#succeed(tx, { ...row, active_at: activeAt }, retiresAt, origin)
       if (how === 'now') {
-        const withdrawn = rows.filter((each) => isValid(each, now))
-        await this.#recordWithdrawals(tx, withdrawn, origin)
+        for (const { kid } of rows.filter((row) => isValid(row, now)))
+          await record(tx, { ...origin, action: 'signing_key.withdrawn', target: `signing-key:${kid}` })
+        await database.revocations.announce(tx, withdrawalTopic)
       }
       return { kid: first!.kid, activeAt }
     })
-    this.#onRotated()
+    this.#cache.clear()
     return rotated
   }
 
@@ -342,10 +315,9 @@ class SigningKeyRotation {
         // Another process may have rotated in the meantime.
         if (!this.#dueAlgorithms(await readSigningKeys(tx), now).includes(algorithm)) return
         const activeAt = now + publicationLead
-        await insertSuccessor(tx, { ...row, active_at: activeAt }, activeAt + overlap)
-        await this.#recordRotation(tx, row.kid, activeAt, { actor: 'schedule' })
+        await this.#succeed(tx, { ...row, active_at: activeAt }, activeAt + overlap, { actor: 'schedule' })
       })
-      this.#onRotated()
+      this.#cache.clear()
     }
     await deleteRetiredKeys(database, now)
   }
@@ -357,23 +329,14 @@ class SigningKeyRotation {
     })
   }
 
-  #recordRotation(tx: Tx, kid: string, activeAt: number, origin: AuditOrigin): Promise<void> {
-    const detail = { signsFrom: isoTime(activeAt) }
-    return this.#parts.record(tx, { ...origin, action: 'signing_key.rotated', target: targetOf(kid), detail })
-  }
-
-  async #recordWithdrawals(tx: Tx, rows: readonly SigningKeysTable[], origin: AuditOrigin): Promise<void> {
-    const { record, database } = this.#parts
-    for (const { kid } of rows)
-      await record(tx, { ...origin, action: 'signing_key.withdrawn', target: targetOf(kid) })
-    await database.revocations.announce(tx, withdrawalTopic)
+  /** Inserts a key that replaces those of its algorithm. */
+  async #succeed(tx: Tx, row: SigningKeysTable, retiresAt: number, origin: AuditOrigin): Promise<void> {
+    await insertSuccessor(tx, row, retiresAt)
+    const entry = { ...origin, action: 'signing_key.rotated', target: `signing-key:${row.kid}` } as const
+    await this.#parts.record(tx, { ...entry, detail: { signsFrom: isoTime(row.active_at) } })
   }
 
   #newKey(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
     return newKeyRow(this.#parts.keyring, algorithm, this.#parts.clock.now())
   }
-}
-
-function targetOf(kid: string): string {
-  return `signing-key:${kid}`
 }
