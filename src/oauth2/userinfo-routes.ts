@@ -51,8 +51,8 @@ async function claimsOf(parts: OAuth2Services, request: UserinfoRequest) {
   const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
     throw error instanceof Problem ? invalidToken() : error
   })
-  const live = await accessTokens.signInOf(claims)
-  if (!live) throw invalidToken()
+  const live = await accessTokens.liveOf(claims)
+  if (!live || live === 'ended') throw invalidToken()
   if (claims.scope?.split(' ').includes('openid') !== true) {
     const refusal = { code: 'insufficient-scope', target: `app:${claims.client_id}`, userId: claims.sub }
     await noteRefusal(request, { action: 'call.forbidden', ...refusal })

@@ -205,18 +205,8 @@ export class AccessTokens {
     return live
   }
 
-  /** Whether the sign-in that a token belongs to is still live. A token without a user lives until it expires. */
-  async isLive(claims: AccessTokenClaims): Promise<boolean> {
-    return (await this.#liveOf(claims)) !== 'ended'
-  }
-
-  /** The live sign-in that a token belongs to; `undefined` if it has ended, and for a token without a user. */
-  async signInOf(claims: AccessTokenClaims): Promise<LiveFamily | undefined> {
-    const live = await this.#liveOf(claims)
-    return live === 'ended' ? undefined : live
-  }
-
-  async #liveOf(claims: AccessTokenClaims): Promise<LiveFamily | 'ended' | undefined> {
+  /** The live sign-in that a token belongs to; `undefined` for a token without a user, which lives until it expires. */
+  async liveOf(claims: AccessTokenClaims): Promise<LiveFamily | 'ended' | undefined> {
     if (!(await this.#parts.findApp(claims.client_id))) return 'ended'
     return this.#findLive(claims).catch((error: unknown) => {
       if (error instanceof Problem) return 'ended'

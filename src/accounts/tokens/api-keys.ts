@@ -3,13 +3,13 @@ import { newId } from '../../crypto/ids.ts'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
-import { type Principal, isScope, type Scope } from '../../http/access/principal.ts'
+import { type Principal, isScope } from '../../http/access/principal.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
 import type { ApiKeysTable } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { AuditOrigin, RecordAudit } from '../audit/audit.ts'
+import { type AuditOrigin, AuditedStore, type RecordAudit } from '../audit/audit.ts'
 
 /** The prefix of every key, by which secret scanners recognize a leaked one. */
 const keyPrefix = 'pk_'
@@ -56,10 +56,7 @@ const columns = [
 const cursorScope = idScope('keys', null)
 
 /** API keys: shown once, stored as hashes, with scopes and an optional expiry. */
-export class ApiKeys {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #record: RecordAudit
+export class ApiKeys extends AuditedStore {
   readonly #adminHash: Buffer | undefined
   readonly #log: Pick<Log, 'warn'> | undefined
 
@@ -73,25 +70,25 @@ export class ApiKeys {
     record: RecordAudit,
     { adminKey, log }: { adminKey?: string | undefined; log?: Pick<Log, 'warn'> } = {},
   ) {
-    this.#database = database
-    this.#clock = clock
-    this.#record = record
+    super(database, clock, record)
     this.#log = log
     this.#adminHash = adminKey === undefined ? undefined : hashToken(adminKey)
   }
 
   /** The principal of a key. @throws Problem `not-signed-in` when it is unknown, expired or revoked. */
   async authenticate(key: string): Promise<Principal> {
-    const { id, scopes } = await this.find(key)
-    return principalOf(id, parseScopes(scopes))
+    const { id: keyId, scopes: held } = await this.find(key)
+    // Not the scopes of applications and of newer versions.
+    const scopes = held.split(' ').filter(isScope)
+    return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
   }
 
   /** A key's id and scopes, separated by spaces. @throws Problem as `authenticate` */
   async find(key: string): Promise<Pick<KeyRow, 'id' | 'scopes'>> {
     const hash = hashToken(key)
     if (this.#adminHash && equalBytes(hash, this.#adminHash)) return { id: 'ADMIN_API_KEY', scopes: 'admin' }
-    const now = this.#clock.now()
-    const row = await this.#database.reader
+    const now = this.clock.now()
+    const row = await this.database.reader
       .selectFrom('api_keys')
       .selectAll()
       .where('key_hash', '=', hash)
@@ -111,7 +108,7 @@ export class ApiKeys {
     { name, scopes, expiresAt }: NewKey,
     origin: AuditOrigin,
   ): Promise<{ id: string; key: string; row: KeyRow }> {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     if (scopes.length === 0) throw new RangeError('an API key needs at least one scope')
     const scopeList = [...new Set(scopes)].join(' ')
     const key = newToken(keyPrefix)
@@ -128,12 +125,12 @@ export class ApiKeys {
       revoked_at: null,
       last_used_at: null,
     }
-    await this.#database.transaction(async (tx) => {
+    await this.database.transaction(async (tx) => {
       await tx
         .insertInto('api_keys')
         .values({ ...row, key_hash: hashToken(key) })
         .execute()
-      await this.#record(tx, {
+      await this.record(tx, {
         action: 'key.created',
         target: `key:${id}`,
         detail: { name, scopes: scopeList },
@@ -154,7 +151,7 @@ export class ApiKeys {
   }
 
   #newest(limit: number, before?: string): Promise<KeyRow[]> {
-    return this.#database.reader
+    return this.database.reader
       .selectFrom('api_keys')
       .select(columns)
       .$if(before !== undefined, (query) => query.where('id', '<', before!))
@@ -165,23 +162,23 @@ export class ApiKeys {
 
   /** Revokes a key. False when there is no such key or it is already revoked. */
   async revoke(id: string, origin: AuditOrigin): Promise<boolean> {
-    return this.#database.transaction(async (tx) => {
+    return this.database.transaction(async (tx) => {
       const revoked = await tx
         .updateTable('api_keys')
-        .set({ revoked_at: this.#clock.now() })
+        .set({ revoked_at: this.clock.now() })
         .where('id', '=', id)
         .where('revoked_at', 'is', null)
         .returning(['name', 'scopes'])
         .executeTakeFirst()
       if (!revoked) return false
-      await this.#record(tx, { action: 'key.revoked', target: `key:${id}`, detail: revoked, ...origin })
+      await this.record(tx, { action: 'key.revoked', target: `key:${id}`, detail: revoked, ...origin })
       return true
     })
   }
 
   /** Runs in the background: no request depends on it, and the next use writes it again. */
   #updateLastUse(id: string, now: number): void {
-    this.#database
+    this.database
       .transaction(
         (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
         { priority: 'work' },
@@ -190,15 +187,6 @@ export class ApiKeys {
         this.#log?.warn({ err: error, keyId: id }, 'the last use of an API key could not be recorded'),
       )
   }
-}
-
-function principalOf(keyId: string, scopes: readonly Scope[]): Principal {
-  return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
-}
-
-/** Ignores the scopes of applications and of newer versions. */
-function parseScopes(scopes: string): Scope[] {
-  return scopes.split(' ').filter(isScope)
 }
 
 function refused(code: RefusedKey['code'], keyId?: string): Problem {

@@ -1,3 +1,5 @@
+import { Type } from 'typebox'
+import { closedObject } from '../../http/schemas/schemas.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
 import type { User } from './users.ts'
@@ -65,33 +67,18 @@ export function validateAccountEvents(choice: AccountEventChoice): string[] {
     )
 }
 
-const nullableText = { type: ['string', 'null'] }
+const NullableText = Type.Unsafe<string | null>({ type: ['string', 'null'] })
 
 /** The JSON schema of the `data` of all account events. */
-const schema = {
-  type: 'object',
-  required: ['user', 'identity'],
-  properties: {
-    user: {
-      type: 'object',
-      required: ['id', 'email', 'name', 'role'],
-      properties: {
-        id: { type: 'string' },
-        email: nullableText,
-        name: nullableText,
-        role: { enum: ['user', 'admin'] },
-      },
-      additionalProperties: false,
-    },
-    identity: {
-      type: 'object',
-      required: ['provider', 'providerId'],
-      properties: { provider: { type: 'string' }, providerId: { type: 'string' } },
-      additionalProperties: false,
-    },
-  },
-  additionalProperties: false,
-}
+const schema = closedObject({
+  user: closedObject({
+    id: Type.String(),
+    email: NullableText,
+    name: NullableText,
+    role: Type.Enum(['user', 'admin']),
+  }),
+  identity: closedObject({ provider: Type.String(), providerId: Type.String() }),
+})
 
 const sample = {
   user: { id: '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e', email: 'ada@example.com', name: 'Ada', role: 'user' },

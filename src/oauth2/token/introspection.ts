@@ -120,7 +120,7 @@ async function findToken(
     throw error
   })
   if (!claims) return undefined
-  return { kind: 'access', claims, active: await accessTokens.isLive(claims) }
+  return { kind: 'access', claims, active: (await accessTokens.liveOf(claims)) !== 'ended' }
 }
 
 const revocationPath = '/oauth2/revoke'
