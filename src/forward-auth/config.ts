@@ -158,12 +158,23 @@ function isOrigin(text: string): boolean {
 }
 
 /** Whether it is a list of texts that is not empty. */
-function isTexts(value: unknown, form: RegExp): value is string[] {
+function isTexts(value: unknown, form = /^/): value is string[] {
   const isText = (one: unknown): boolean => typeof one === 'string' && form.test(one)
   return Array.isArray(value) && value.length > 0 && value.every(isText)
 }
 
-const conditionFields = ['roles', 'emailDomains', 'identities', 'providers', 'groups']
+/** The form of the values of each field of a condition, and what is said about others. */
+const conditions: Readonly<Record<string, readonly [form: RegExp, fault: string]>> = {
+  roles: [/^(?:user|admin)$/, 'is no role: they are user and admin'],
+  emailDomains: [
+    /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/,
+    'is no domain: write it in lowercase and without @, such as example.com',
+  ],
+  identities: [/^[a-z][a-z0-9_-]*:.+$/, 'is no identity: write provider:id, such as google:1174'],
+  providers: [/^[a-z][a-z0-9_-]*$/, 'is no name of a provider, such as google'],
+  groups: [/\S/, 'is empty'],
+}
+const conditionFields = Object.keys(conditions)
 
 function faultsOfAllowed(name: string, allowed: unknown): string[] {
   if (allowed === 'everyone' || allowed === 'signed-in') return []
@@ -184,29 +195,13 @@ function faultsOfCondition(name: string, condition: Record<string, unknown>): st
   if (given.length === 0 && faults.length === 0)
     faults.push(`${name} has no condition: write 'signed-in' to allow every user`)
   for (const [field, values] of given) {
-    if (!Array.isArray(values) || values.length === 0 || values.some((value) => typeof value !== 'string'))
-      faults.push(`${name}.${field} must be a list of texts that is not empty`)
+    const [form, fault] = conditions[field]!
+    if (!isTexts(values)) faults.push(`${name}.${field} must be a list of texts that is not empty`)
     else
-      for (const value of values as string[])
-        if (!forms[field]!.test(value))
-          faults.push(`${name}.${field}: ${JSON.stringify(value)} ${wanted[field]}`)
+      for (const value of values)
+        if (!form.test(value)) faults.push(`${name}.${field}: ${JSON.stringify(value)} ${fault}`)
   }
   return faults
-}
-
-const forms: Record<string, RegExp> = {
-  roles: /^(?:user|admin)$/,
-  emailDomains: /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/,
-  identities: /^[a-z][a-z0-9_-]*:.+$/,
-  providers: /^[a-z][a-z0-9_-]*$/,
-  groups: /\S/,
-}
-const wanted: Record<string, string> = {
-  roles: 'is no role: they are user and admin',
-  emailDomains: 'is no domain: write it in lowercase and without @, such as example.com',
-  identities: 'is no identity: write provider:id, such as google:1174',
-  providers: 'is no name of a provider, such as google',
-  groups: 'is empty',
 }
 
 function unknownFields(name: string, value: Record<string, unknown>, known: readonly string[]): string[] {

@@ -79,14 +79,12 @@ interface Signed {
 /** Signs short-lived tokens that tell an application who the person is, so that it need not trust a bare header. */
 export class IdentityTokens {
   readonly #parts: AccountServices
-  #signed = new BoundedCache<string, Signed>(capacity)
+  readonly #signed = new BoundedCache<string, Signed>(capacity)
 
   constructor(parts: AccountServices) {
     this.#parts = parts
     // A key may have been withdrawn.
-    parts.database.revocations.listen(() => {
-      this.#signed = new BoundedCache(capacity)
-    })
+    parts.database.revocations.listen(() => this.#signed.clear())
   }
 
   /** A token for one host, with at least 45 seconds left, and until when it may be sent. */

@@ -43,13 +43,11 @@ interface PeopleParts extends Pick<AccountServices, 'database' | 'users' | 'cloc
 /** Reads people, and caches them for seconds: a page with many assets asks about one person many times. */
 export class People {
   readonly #parts: PeopleParts
-  #cache = new BoundedCache<string, CachedPerson>(capacity)
+  readonly #cache = new BoundedCache<string, CachedPerson>(capacity)
 
   constructor(parts: PeopleParts) {
     this.#parts = parts
-    parts.database.revocations.listen(() => {
-      this.#cache = new BoundedCache(capacity)
-    })
+    parts.database.revocations.listen(() => this.#cache.clear())
   }
 
   /** The person, if it is cached. */
