@@ -1,13 +1,13 @@
 import type { Configuration } from '../config/environment.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
-import { type AccountEventChoice, AccountEvents, type EmitEvents } from './users/account-events.ts'
+import { type AccountEventChoice, createAccountEvents, type EmitEvents } from './users/account-events.ts'
 import { AccessTokens } from './tokens/access-tokens.ts'
 import { ApiKeys } from './tokens/api-keys.ts'
 import { Audit, type RecordAudit } from './audit/audit.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import { HostSessions, Sessions, type SessionLimits } from './sessions/sessions.ts'
-import { RecentSignIn, SecondFactor } from './sessions/recent-sign-in.ts'
+import { createSecondFactor, RecentSignIn } from './sessions/recent-sign-in.ts'
 import { createRefusalNotes } from './refusals.ts'
 import { RefreshTokens } from './tokens/refresh-tokens.ts'
 import { TokenFamilies } from './tokens/token-families.ts'
@@ -69,7 +69,7 @@ export function createUserServices(
   const audit = new Audit({ database, clock, log, retention })
   const { record } = audit
   const lastSeen = new LastSeenWriter(database, log, limits.idle)
-  const secondFactor = new SecondFactor(configuration)
+  const secondFactor = createSecondFactor(configuration)
   const isOn = configuration.impersonation === 'on'
   const mayImpersonate: AccountBasis['mayImpersonate'] = ({ role, ...signIn }) =>
     isOn && role === 'admin' && !secondFactor.isMissing(role, signIn)
@@ -118,7 +118,7 @@ export function createAccountServices(parts: AccountsParts) {
     configuration,
     baseUrl,
     findApp,
-    users: new Users(clock, services.admins, database.revocations),
+    users: new Users(shared),
     signingKeys: new SigningKeys({ database, keyring, clock, rotation, record: shared.record }),
     sessionCookie: new HostCookie('postern_session', baseUrl),
   }
@@ -127,7 +127,7 @@ export function createAccountServices(parts: AccountsParts) {
     applicationScopes,
     cursors,
     ...createRefusalNotes(services.audit, clock),
-    events: new AccountEvents(parts.events, parts.emit),
+    events: createAccountEvents(parts.events, parts.emit),
     hostSessions: new HostSessions(wiring),
     refreshTokens: new RefreshTokens(wiring),
     roleChanges: new RoleChanges(wiring),

@@ -28,7 +28,7 @@ onEachEngine('concurrent first sign-ins', (engine) => {
   const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    users = new Users(systemClock, [], database.revocations)
+    users = new Users({ database, clock: systemClock, admins: [] })
   })
 
   const identity = (providerId: string): ProviderIdentity => ({

@@ -6,7 +6,7 @@ import { clientIp } from '../../http/limits/client-address.ts'
 import type { Principal } from '../../http/access/principal.ts'
 import { insertOf } from '../../storage/built-once.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { Log } from '../../telemetry/log.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
 
 /** The actor and the request. */
@@ -46,13 +46,8 @@ const anonymousRetention = 30 * 86_400_000
 /** Rows of one DELETE statement at most, so that other writers do not wait long. */
 const sweepBatch = 1_000
 
-interface AuditParts {
-  database: Database
-  clock: Clock
-  log: Log
-  /** Milliseconds until a row is deleted. */
-  retention: number
-}
+/** `retention`: milliseconds until a row is deleted. */
+type AuditParts = Pick<ModuleParts, 'database' | 'clock' | 'log'> & { retention: number }
 
 /** Writes the audit log. Rows are inserted, and deleted after the retention; they are never updated. */
 export class Audit {

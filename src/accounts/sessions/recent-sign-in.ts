@@ -77,30 +77,26 @@ export class RecentSignIn {
   }
 }
 
-type SecondFactorPolicy = Pick<Configuration, 'adminMfa' | 'adminAmrValues' | 'adminAcrValues'>
-
 /**
  * Requires that admins used a second factor at their provider. It is evaluated at each request, not at the sign-in, so that
  * a changed setting applies to existing sessions.
  */
-export class SecondFactor {
-  readonly #policy: SecondFactorPolicy
-
-  constructor(policy: SecondFactorPolicy) {
-    this.#policy = policy
-  }
-
-  /** Whether a required second factor is missing from a sign-in. Only the admin role requires one. */
-  isMissing(role: Role, { acr, amr }: Pick<Authentication, 'acr' | 'amr'>): boolean {
-    const { adminMfa, adminAmrValues, adminAcrValues } = this.#policy
-    if (adminMfa !== 'required' || role !== 'admin') return false
-    return !hasOneOf(amr, adminAmrValues) && !hasOneOf(acr, adminAcrValues)
-  }
-
-  /** How to sign in with one at the same provider. */
-  stepUp(basePath: string, provider: string): StepUp {
-    const path = `${basePath}/auth/${provider}?second_factor=true`
-    return { path, acrValues: this.#policy.adminAcrValues }
+export function createSecondFactor({
+  adminMfa,
+  adminAmrValues,
+  adminAcrValues,
+}: Pick<Configuration, 'adminMfa' | 'adminAmrValues' | 'adminAcrValues'>) {
+  return {
+    /** Whether a required second factor is missing from a sign-in. Only the admin role requires one. */
+    isMissing(role: Role, { acr, amr }: Pick<Authentication, 'acr' | 'amr'>): boolean {
+      if (adminMfa !== 'required' || role !== 'admin') return false
+      return !hasOneOf(amr, adminAmrValues) && !hasOneOf(acr, adminAcrValues)
+    },
+    /** How to sign in with one at the same provider. */
+    stepUp: (basePath: string, provider: string): StepUp => ({
+      path: `${basePath}/auth/${provider}?second_factor=true`,
+      acrValues: adminAcrValues,
+    }),
   }
 }
 

@@ -31,28 +31,21 @@ export type EmitEvents = (
  * Emits the enabled events about accounts. They contain names and e-mail addresses and go to every subscriber without a type
  * filter, so they are disabled by default. The audit log always has them.
  */
-export class AccountEvents {
-  readonly #chosen: ReadonlySet<string>
-  readonly #emit: EmitEvents
-
-  constructor(choice: AccountEventChoice, emit: EmitEvents) {
-    this.#chosen = new Set(chosenAccountEvents(choice))
-    this.#emit = emit
-  }
-
-  wants(type: AccountEventType): boolean {
-    return this.#chosen.has(type)
-  }
-
-  /** Emits an event, if it is enabled. True: the caller has to wake the dispatcher after the commit. */
-  async emit(tx: Tx, type: AccountEventType, user: User, identity: IdentityKey): Promise<boolean> {
-    if (!this.wants(type)) return false
-    const { id, email, name, role } = user
-    const { provider, providerId } = identity
-    await this.#emit(tx, [
-      { type, data: { user: { id, email, name, role }, identity: { provider, providerId } } },
-    ])
-    return true
+export function createAccountEvents(choice: AccountEventChoice, emit: EmitEvents) {
+  const chosen = new Set(chosenAccountEvents(choice))
+  const wants = (type: AccountEventType): boolean => chosen.has(type)
+  return {
+    wants,
+    /** Emits an event, if it is enabled. True: the caller has to wake the dispatcher after the commit. */
+    async emit(tx: Tx, type: AccountEventType, user: User, identity: IdentityKey): Promise<boolean> {
+      if (!wants(type)) return false
+      const { id, email, name, role } = user
+      const { provider, providerId } = identity
+      await emit(tx, [
+        { type, data: { user: { id, email, name, role }, identity: { provider, providerId } } },
+      ])
+      return true
+    },
   }
 }
 

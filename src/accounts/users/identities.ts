@@ -42,12 +42,6 @@ export interface StoredIdentity extends ProviderIdentity {
   lastUsedAt: number
 }
 
-/** A user with an identity at this provider that has the address. */
-export interface KnownAddress {
-  userId: string
-  provider: string
-}
-
 export interface FoundUser {
   userId: string
   created: boolean
@@ -64,10 +58,7 @@ export async function ownerOf(db: Queryable, key: IdentityKey): Promise<string |
  * The users who have an identity with the same verified address at another provider, and these providers; 100 at most. Blocked users
  * are omitted, so nobody else learns of them. Case is ignored as by the engine's `lower`.
  */
-export async function usersOfAddress(
-  db: Queryable,
-  { provider, email }: ProviderIdentity,
-): Promise<KnownAddress[]> {
+export async function usersOfAddress(db: Queryable, { provider, email }: ProviderIdentity) {
   return (
     db
       .selectFrom('identities')
@@ -231,9 +222,7 @@ function changedAt(
 }
 
 /** Counts identities by provider and issuer. The issuer is null for identities without a sign-in since issuers are stored. */
-export async function countByIssuer(
-  database: Database,
-): Promise<{ provider: string; issuer: string | null; count: number }[]> {
+export async function countByIssuer(database: Database) {
   return database.reader
     .selectFrom('identities')
     .select(['provider', 'issuer'])

@@ -1,6 +1,6 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
-import type { Queryable, Revocations, Tx } from '../../storage/database.ts'
+import type { Queryable, Tx } from '../../storage/database.ts'
 import type { Role } from '../../storage/tables.ts'
 import {
   type FoundUser,
@@ -11,7 +11,7 @@ import {
   updateKnown,
 } from './identities.ts'
 import { userProfileReader } from './user-profile.ts'
-import { isAdminIdentity, roleExpression, type AdminRule, type IdentityKey } from './roles.ts'
+import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
 
 export interface User {
   id: string
@@ -29,31 +29,27 @@ export interface Roles {
 
 /** Local users and the identities that link to them. */
 export class Users {
-  readonly #clock: Clock
-  readonly #admins: readonly AdminRule[]
-  readonly #revocations: Revocations
+  readonly #parts: Pick<AccountBasis, 'database' | 'clock' | 'admins'>
   readonly profile: ReturnType<typeof userProfileReader>
 
-  constructor(clock: Clock, admins: readonly AdminRule[], revocations: Revocations) {
-    this.#clock = clock
-    this.#admins = admins
-    this.#revocations = revocations
-    this.profile = userProfileReader(admins)
+  constructor(parts: Pick<AccountBasis, 'database' | 'clock' | 'admins'>) {
+    this.#parts = parts
+    this.profile = userProfileReader(parts.admins)
   }
 
   async find(db: Queryable, id: string): Promise<User | undefined> {
     return db
       .selectFrom('users')
-      .select(['users.id', 'users.email', 'users.name', roleExpression(this.#admins).as('role')])
+      .select(['users.id', 'users.email', 'users.name', roleExpression(this.#parts.admins).as('role')])
       .where('users.id', '=', id)
       .executeTakeFirst()
   }
 
   async roles(db: Queryable, id: string, provider: string): Promise<Roles | undefined> {
-    const counted = this.#admins.filter((rule) => 'providerId' in rule || rule.provider === provider)
+    const counted = this.#parts.admins.filter((rule) => 'providerId' in rule || rule.provider === provider)
     return db
       .selectFrom('users')
-      .select(roleExpression(this.#admins).as('role'))
+      .select(roleExpression(this.#parts.admins).as('role'))
       .select(roleExpression(counted).as('atProvider'))
       .where('users.id', '=', id)
       .executeTakeFirst()
@@ -61,16 +57,16 @@ export class Users {
 
   /** What makes a user an admin beside the assigned role, for the audit log. */
   async adminReason(db: Queryable, userId: string): Promise<'ADMIN_IDENTITIES' | 'groups' | undefined> {
-    if (this.#admins.length === 0) return undefined
+    if (this.#parts.admins.length === 0) return undefined
     const rows = await db
       .selectFrom('identities')
       .select(['provider', 'provider_id'])
       .where('user_id', '=', userId)
-      .where(isAdminIdentity(this.#admins))
+      .where(isAdminIdentity(this.#parts.admins))
       .execute()
     if (rows.length === 0) return undefined
     const isListed = rows.some((row) =>
-      this.#admins.some(
+      this.#parts.admins.some(
         (rule) =>
           'providerId' in rule && rule.provider === row.provider && rule.providerId === row.provider_id,
       ),
@@ -80,11 +76,11 @@ export class Users {
 
   /** The users that are admins by ADMIN_IDENTITIES or by a group. */
   async listedAdmins(db: Queryable): Promise<ReadonlySet<string>> {
-    if (this.#admins.length === 0) return new Set()
+    if (this.#parts.admins.length === 0) return new Set()
     const rows = await db
       .selectFrom('identities')
       .select('user_id')
-      .where(isAdminIdentity(this.#admins))
+      .where(isAdminIdentity(this.#parts.admins))
       .execute()
     return new Set(rows.map((row) => row.user_id))
   }
@@ -97,7 +93,7 @@ export class Users {
   async findOrCreate(tx: Tx, identity: ProviderIdentity): Promise<FoundUser> {
     // The identity may also be unlinked between the conflicting insert and the next read.
     for (;;) {
-      const known = await updateKnown(tx, identity, this.#clock.now())
+      const known = await updateKnown(tx, identity, this.#parts.clock.now())
       if (known) return known
       const userId = await this.#create(tx, identity)
       if (userId !== undefined) return { userId, created: true, blocked: false }
@@ -106,7 +102,7 @@ export class Users {
 
   /** Creates a user with this identity; `undefined` when another transaction inserted the identity first. */
   async #create(tx: Tx, identity: ProviderIdentity): Promise<string | undefined> {
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     const id = newId(now)
     const { provider, providerId, email, name } = identity
     await tx
@@ -154,7 +150,7 @@ export class Users {
     }
     const changed = (['email', 'name'] as const).filter((field) => values[field] !== row[field])
     if (changed.length === 0) return []
-    const now = this.#clock.now()
+    const now = this.#parts.clock.now()
     await tx.updateTable('users').set(values).where('id', '=', userId).execute()
     // The identity itself may have changed before, when this was not configured.
     await tx.updateTable('identities').set({ updated_at: now }).where(isKey(identity)).execute()
@@ -168,12 +164,12 @@ export class Users {
   async link(tx: Tx, userId: string, identity: ProviderIdentity): Promise<'linked' | 'known' | 'taken'> {
     // `unlink` takes the same lock, so that changes of a user's identities run one after the other.
     await lockUser(tx, userId)
-    if (await insertIdentity(tx, userId, identity, this.#clock.now())) {
+    if (await insertIdentity(tx, userId, identity, this.#parts.clock.now())) {
       // An identity may carry the admin role.
-      await this.#revocations.announce(tx, userId)
+      await this.#parts.database.revocations.announce(tx, userId)
       return 'linked'
     }
-    const owner = await updateKnown(tx, identity, this.#clock.now())
+    const owner = await updateKnown(tx, identity, this.#parts.clock.now())
     return owner?.userId === userId ? 'known' : 'taken'
   }
 
@@ -201,7 +197,7 @@ export class Users {
     const leaving = all.filter(isLeaving)
     if (leaving.length === 0) return 'unknown'
     if (!remaining) return 'last'
-    await this.#revocations.announce(tx, userId)
+    await this.#parts.database.revocations.announce(tx, userId)
     for (const key of leaving) {
       await tx.deleteFrom('identities').where(isKey(key)).where('user_id', '=', userId).execute()
       await tx
@@ -215,7 +211,7 @@ export class Users {
     // The profile had values of those that are gone.
     await tx
       .updateTable('identities')
-      .set({ updated_at: this.#clock.now() })
+      .set({ updated_at: this.#parts.clock.now() })
       .where(isKey(remaining))
       .execute()
     return { unlinked: leaving }
