@@ -13,7 +13,7 @@ import type { Impersonations } from './sessions/impersonation.ts'
 import { impersonationRoutes } from './sessions/impersonation-routes.ts'
 import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
 import { invitationRoutes } from './users/invitation-routes.ts'
-import { identityRoutes, userDetailRoutes, userRoutes } from './users/user-routes.ts'
+import { identityRoutes, userRoutes } from './users/user-routes.ts'
 import { createForbiddenNotes, createForeignCallNotes } from './refusals.ts'
 import { createSweeper } from './sweeper.ts'
 import { type AccountServices, type AccountsParts, createAccountServices } from './services.ts'
@@ -64,11 +64,10 @@ export function createAccounts(parts: AccountsParts): Accounts {
       await accountsRoutes(app, services)
       jwksRoutes(app, signingKeys)
       ownDeviceRoutes(app, services)
-      userRoutes(app, services.administration)
+      userRoutes(app, services)
       userDeviceRoutes(app, services)
       await impersonationRoutes(app, services)
       identityRoutes(app, services)
-      userDetailRoutes(app, services)
       keyRoutes(app, services)
       invitationRoutes(app, services)
       auditRoutes(app, services)

@@ -9,6 +9,7 @@ import type { Tx } from '../../storage/database.ts'
 import { auditOrigin } from '../audit/audit.ts'
 import type { Device } from './devices.ts'
 import { signedIn } from '../routes.ts'
+import { accountOf } from '../users/user-routes.ts'
 import type { AppRights } from './authentication.ts'
 
 type FindApp = (id: string) => Promise<Pick<AppRights, 'name'> | undefined>
@@ -97,7 +98,7 @@ export function userDeviceRoutes(scope: App, services: AccountServices): void {
       response: { 200: DeviceList },
     }),
     async ({ params: { id }, principal }) => {
-      if (!(await isUser(services, id))) throw new Problem('not-found')
+      await accountOf(services, id)
       return describe(await devices.list(id, principal?.sessionId), services.findApp)
     },
   )
@@ -111,7 +112,7 @@ export function userDeviceRoutes(scope: App, services: AccountServices): void {
     ),
     async (request, reply) => {
       const userId = request.params.id
-      if (!(await isUser(services, userId))) throw new Problem('not-found')
+      await accountOf(services, userId)
       const entry = { action: 'session.revoked', userId, ...auditOrigin(request) } as const
       await devices.revokeOthers(userId, undefined, (tx, count) =>
         audit.record(tx, { ...entry, detail: { all: true, count } }),
@@ -148,8 +149,4 @@ async function describe(devices: readonly Device[], findApp: FindApp) {
     expiresAt: isoTime(expiresAt),
   }))
   return { data }
-}
-
-async function isUser({ administration, database }: AccountServices, id: string): Promise<boolean> {
-  return isId(id) && (await administration.find(database.reader, id)) !== undefined
 }

@@ -4,7 +4,6 @@ import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import { requireScope } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'
-import type { Administration } from './administration.ts'
 import { auditOrigin } from '../audit/audit.ts'
 import {
   closedObject,
@@ -36,6 +35,10 @@ const Body = closedObject(
   },
   { minProperties: 1 },
 )
+const tags = ['sign-in']
+const read = { scope: 'users:read' } as const
+const write = { scope: 'users:write' } as const
+
 const count = (description: string) => Type.Integer({ minimum: 0, maximum: 100, description })
 
 const User = Type.Object({
@@ -79,18 +82,21 @@ const Account = Type.Pick(User, [
   'createdAt',
 ])
 
-/** PATCH and DELETE /users/{id}: blocking, roles and deletion, for admins. */
-export function userRoutes(scope: App, administration: Administration): void {
-  changeRoute(scope, administration)
-  deleteRoute(scope, administration)
+/** /users/{id}: a user, for admins. The oauth2 module has /users/{id}/apps. */
+export function userRoutes(scope: App, services: AccountServices): void {
+  changeRoute(scope, services)
+  deleteRoute(scope, services)
+  detailRoute(scope, services)
+  identitiesRoute(scope, services)
+  auditRoute(scope, services)
 }
 
-function changeRoute(scope: App, administration: Administration): void {
+function changeRoute(scope: App, { administration }: AccountServices): void {
   scope.patch(
     '/users/:id',
     route(
-      { scope: 'users:write' },
-      ['sign-in'],
+      write,
+      tags,
       'Block or unblock an account, or change its role or groups; revokes its sessions and tokens',
       {
         description:
@@ -110,27 +116,20 @@ function changeRoute(scope: App, administration: Administration): void {
         requireAdmin: () => requireScope(request, 'admin'),
       })
       if (!account) throw new Problem('not-found')
-      const { blockedAt, createdAt, lastSeenAt: _lastSeenAt, ...rest } = account
-      const blocked = isoTimeOrNull(blockedAt)
-      return reply.send({ ...rest, blockedAt: blocked, createdAt: isoTime(createdAt) })
+      return reply.send(viewAccount(account))
     },
   )
 }
 
-function deleteRoute(scope: App, administration: Administration): void {
+function deleteRoute(scope: App, { administration }: AccountServices): void {
   scope.delete(
     '/users/:id',
-    route(
-      { scope: 'users:write' },
-      ['sign-in'],
-      'Delete an account with its identities, sessions, consents and tokens',
-      {
-        description:
-          'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
-        params: IdParams,
-        response: noContent,
-      },
-    ),
+    route(write, tags, 'Delete an account with its identities, sessions, consents and tokens', {
+      description:
+        'Entries of the audit log stay until their retention. Events that name the person stay until theirs. The next sign-in with the same identity makes a new account.',
+      params: IdParams,
+      response: noContent,
+    }),
     async (request, reply) => {
       const { id } = request.params
       if (!isId(id)) throw new Problem('not-found')
@@ -140,16 +139,6 @@ function deleteRoute(scope: App, administration: Administration): void {
       return reply.code(204).send(null)
     },
   )
-}
-
-const tags = ['sign-in']
-const read = { scope: 'users:read' } as const
-
-/** GET /users/{id} and its services, for admins. The oauth2 module has /users/{id}/apps. */
-export function userDetailRoutes(scope: App, services: AccountServices): void {
-  detailRoute(scope, services)
-  identitiesRoute(scope, services)
-  auditRoute(scope, services)
 }
 
 function detailRoute(scope: App, services: AccountServices): void {
@@ -166,9 +155,8 @@ function detailRoute(scope: App, services: AccountServices): void {
         users.adminReason(database.reader, id),
       ])
       if (!profile) throw new Problem('not-found')
-      const { blockedAt, createdAt, lastSeenAt, ...rest } = account
       return {
-        ...rest,
+        ...viewAccount(account),
         emailVerified: profile.emailVerified,
         picture: profile.picture,
         groups: profile.groups,
@@ -178,10 +166,7 @@ function detailRoute(scope: App, services: AccountServices): void {
           principal?.kind === 'session' &&
           services.impersonations.isOn &&
           account.role === 'user' &&
-          blockedAt === null,
-        blockedAt: isoTimeOrNull(blockedAt),
-        createdAt: isoTime(createdAt),
-        lastSeenAt: lastSeenAt === 0 ? null : isoTime(lastSeenAt),
+          account.blockedAt === null,
         counts: {
           identities: identities.length,
           browsers: list.filter(({ kind }) => kind === 'browser').length,
@@ -224,8 +209,17 @@ function auditRoute(scope: App, services: AccountServices): void {
   )
 }
 
-/** @throws Problem `not-found` */
-async function accountOf({ administration, database }: AccountServices, id: string) {
+function viewAccount({ blockedAt, createdAt, lastSeenAt, ...rest }: Awaited<ReturnType<typeof accountOf>>) {
+  return {
+    ...rest,
+    blockedAt: isoTimeOrNull(blockedAt),
+    createdAt: isoTime(createdAt),
+    lastSeenAt: lastSeenAt === 0 ? null : isoTime(lastSeenAt),
+  }
+}
+
+/** The account of an id. @throws Problem `not-found` */
+export async function accountOf({ administration, database }: AccountServices, id: string) {
   const account = isId(id) ? await administration.find(database.reader, id) : undefined
   if (!account) throw new Problem('not-found')
   return account

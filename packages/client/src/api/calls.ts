@@ -90,6 +90,17 @@ export interface Calls {
     params: { id: string }
     answer: undefined
   }
+  /** A user's identities, oldest first; a hundred at most */
+  'GET /users/{id}/identities': {
+    params: { id: string }
+    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; createdAt: string; lastUsedAt: string })[] }
+  }
+  /** A user's audit log, newest first */
+  'GET /users/{id}/audit': {
+    params: { id: string }
+    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
+    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
+  }
   /** A user's sessions in browsers and apps */
   'GET /users/{id}/sessions': {
     params: { id: string }
@@ -124,17 +135,6 @@ export interface Calls {
     params: { provider: string }
     query?: { providerId?: string | undefined }
     answer: undefined
-  }
-  /** A user's identities, oldest first; a hundred at most */
-  'GET /users/{id}/identities': {
-    params: { id: string }
-    answer: { data: ({ provider: string; providerId: string; email: string | null; emailVerified: boolean; name: string | null; picture: string | null; groups: (string)[]; createdAt: string; lastUsedAt: string })[] }
-  }
-  /** A user's audit log, newest first */
-  'GET /users/{id}/audit': {
-    params: { id: string }
-    query?: { action?: string | undefined; failed?: string | undefined; since?: string | undefined; until?: string | undefined; limit?: number | string | undefined; cursor?: string | undefined }
-    answer: { data: ({ id: string; at: string; action: string; provider: string | null; providerId: string | null; target: string | null; code: string | null; supportId: string | null; address: string | null; userAgent: string | null; userId: string | null; userName: string | null; actor: string | null; actorName: string | null; targetName: string | null; sessionId: string | null; detail: Record<string, unknown> | null })[]; pageInfo: { hasNextPage: boolean; nextCursor: string | null } }
   }
   /** API keys, including revoked ones, newest first */
   'GET /keys': {
