@@ -1,4 +1,4 @@
-import type { CompiledQuery, InferResult } from 'kysely'
+import type { Compilable, InferResult } from 'kysely'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { Queryable } from '../../storage/database.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
@@ -69,7 +69,8 @@ export abstract class SessionLookup<Found extends Session = Session> {
    * @param name of the statement on PostgreSQL
    * @param query of which the hash is the last parameter
    */
-  constructor(parts: AccountBasis, name: string, { sql, parameters }: CompiledQuery) {
+  constructor(parts: AccountBasis, name: string, query: Compilable) {
+    const { sql, parameters } = query.compile()
     this.parts = parts
     this.#name = name
     this.#sql = sql
@@ -179,28 +180,15 @@ export async function findSessionById(
   return selectSessions(db, admins).where('sessions.id', '=', id).executeTakeFirst()
 }
 
-/** The query by the token of the session's cookie. */
-export function bySessionToken({ database: { reader }, admins }: AccountBasis): CompiledQuery {
-  return (
-    selectSessions(reader, admins)
-      // Last, because `find` appends this parameter.
-      .where('sessions.token_hash', '=', Buffer.alloc(0))
-      .compile()
-  )
-}
-
-/** The query by the token of the cookie of another host. */
-export function byHostToken({ database: { reader }, admins }: AccountBasis): CompiledQuery {
-  return selectAtHost(reader, admins).where('host_sessions.token_hash', '=', Buffer.alloc(0)).compile()
-}
-
-function selectAtHost(reader: Queryable, admins: readonly AdminRule[]) {
+/** The sessions of other hosts' cookies. */
+export function selectAtHost(reader: Queryable, admins: readonly AdminRule[]) {
   return selectSessions(reader, admins)
     .innerJoin('host_sessions', 'host_sessions.session_id', 'sessions.id')
     .select('host_sessions.host as host')
 }
 
-function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
+/** Sessions that are not revoked, of users who are not blocked. */
+export function selectSessions(reader: Queryable, admins: readonly AdminRule[]) {
   return reader
     .selectFrom('sessions')
     .innerJoin('users', 'users.id', 'sessions.user_id')

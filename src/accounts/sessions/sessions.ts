@@ -3,16 +3,21 @@ import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
-import { CredentialStore, type CredentialFilter, type ListedCredential } from '../tokens/credential-store.ts'
 import {
-  bySessionToken,
+  CredentialStore,
+  type CredentialFilter,
+  type Impersonation,
+  type ListedCredential,
+  type NewCredential,
+  newCredential,
+} from '../tokens/credential-store.ts'
+import {
   findSessionById,
+  selectAtHost,
+  selectSessions,
   SessionLookup,
-  byHostToken,
   type SessionAtHost,
 } from './session-lookup.ts'
-import { storableUserAgent } from './devices.ts'
-import type { Authentication } from './authentication.ts'
 
 export interface SessionLimits {
   /** Milliseconds without use after which a session expires. */
@@ -24,23 +29,10 @@ export interface SessionLimits {
 }
 
 const credentials = new CredentialStore('sessions')
+/** Stands for the hash of a token while a query is compiled. */
+const anyHash = Buffer.alloc(0)
 
-/** An admin who acts for a user. */
-export interface Impersonation {
-  adminId: string
-  adminSessionId: string
-  reason: string
-  /** Milliseconds since 1970. */
-  endsAt: number
-}
-
-export interface NewSession {
-  userId: string
-  provider: string
-  /** Null for an admin who acts for the user: the user does not see where admins are. */
-  address: string | null
-  userAgent: string | undefined
-  authentication: Authentication
+export interface NewSession extends NewCredential {
   impersonation?: Impersonation | undefined
   /** Default: a new one. */
   token?: string | undefined
@@ -55,19 +47,18 @@ export interface SessionToken {
 /** Browser sessions: an opaque token in a cookie, and its hash in a row, so that a session can be revoked. */
 export class Sessions extends SessionLookup {
   constructor(parts: AccountBasis) {
-    super(parts, 'session', bySessionToken(parts))
+    const { database, admins } = parts
+    const sessions = selectSessions(database.reader, admins)
+    super(parts, 'session', sessions.where('sessions.token_hash', '=', anyHash))
   }
 
   /**
    * Creates a session with a new token, and revokes the user's least recently used sessions beyond the limit.
    * @param replaced the token of the browser's session until now, which ends
    */
-  async create(
-    tx: Tx,
-    { userId, provider, address, userAgent, authentication, impersonation, token = newToken() }: NewSession,
-    replaced?: string,
-  ): Promise<SessionToken & { id: string }> {
-    const { clock, limits } = this.parts
+  async create(tx: Tx, session: NewSession, replaced?: string): Promise<SessionToken & { id: string }> {
+    const { clock, limits, record, lastSeen } = this.parts
+    const { userId, address, userAgent, impersonation, token = newToken() } = session
     const now = clock.now()
     const id = newId(now)
     if (replaced !== undefined) await this.#replace(tx, replaced, { id, userId })
@@ -77,34 +68,13 @@ export class Sessions extends SessionLookup {
       .values({
         id,
         token_hash: hashToken(token),
-        user_id: userId,
-        provider,
-        address,
-        user_agent: storableUserAgent(userAgent),
-        created_at: now,
-        last_seen_at: now,
-        authenticated_at: authentication.at,
-        authentication_proof: authentication.proof,
-        acr: authentication.acr,
-        amr: authentication.amr,
-        expires_at: expiresAt,
-        revoked_at: null,
-        impersonator_id: impersonation?.adminId ?? null,
+        ...newCredential(session, now, expiresAt),
         impersonator_session_id: impersonation?.adminSessionId ?? null,
-        impersonation_reason: impersonation?.reason ?? null,
       })
       .execute()
-    if (!impersonation) await this.#afterSignIn(tx, { userId, address, userAgent })
-    return { id, token, maxAge: Math.max(1, Math.floor((expiresAt - now) / 1000)) }
-  }
-
-  /** Ends the user's sessions beyond the limit. Not when an admin acts for the user, which does not count as use of the account. */
-  async #afterSignIn(
-    tx: Tx,
-    { userId, address, userAgent }: Pick<NewSession, 'userId' | 'address' | 'userAgent'>,
-  ): Promise<void> {
-    const { clock, limits, record, lastSeen } = this.parts
-    const now = clock.now()
+    const created = { id, token, maxAge: Math.max(1, Math.floor((expiresAt - now) / 1000)) }
+    // An admin who acts for the user does not use the account, and ends none of the user's sessions.
+    if (impersonation) return created
     const ended = await credentials.revokeBeyondLimit(tx, { userId, now, limit: limits.perUser })
     if (ended.length > 0) {
       await this.#afterEnd(tx, userId, ended)
@@ -118,6 +88,7 @@ export class Sessions extends SessionLookup {
       })
     }
     lastSeen.updateUser(userId, now)
+    return created
   }
 
   /** Whether the session of an id is live, for tokens that must not outlive it. */
@@ -242,7 +213,9 @@ const overlap = 60_000
  */
 export class HostSessions extends SessionLookup<SessionAtHost> {
   constructor(parts: AccountBasis) {
-    super(parts, 'session-at-host', byHostToken(parts))
+    const { database, admins } = parts
+    const sessions = selectAtHost(database.reader, admins)
+    super(parts, 'session-at-host', sessions.where('host_sessions.token_hash', '=', anyHash))
   }
 
   /**

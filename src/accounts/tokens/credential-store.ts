@@ -1,6 +1,8 @@
 import { buildOnce } from '../../storage/built-once.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
+import type { Authentication } from '../sessions/authentication.ts'
+import { storableUserAgent } from '../sessions/devices.ts'
 
 /** The credentials of signed-in users: sessions of browsers, and token families of apps. */
 type CredentialTable = 'sessions' | 'token_families'
@@ -16,6 +18,50 @@ export interface CredentialFilter {
   provider?: string | undefined
   /** The app; for token families only. */
   clientId?: string | undefined
+}
+
+/** An admin who acts for a user. */
+export interface Impersonation {
+  adminId: string
+  adminSessionId: string
+  reason: string
+  /** Milliseconds since 1970. */
+  endsAt: number
+}
+
+/** What a sign-in gives its credential. */
+export interface NewCredential {
+  userId: string
+  provider: string
+  /** Null for an admin who acts for the user: the user does not see where admins are. */
+  address: string | null
+  userAgent: string | undefined
+  authentication: Authentication
+  impersonation?: Pick<Impersonation, 'adminId' | 'reason' | 'endsAt'> | undefined
+}
+
+/** The columns of a new credential that both tables have. */
+export function newCredential(
+  { userId, provider, address, userAgent, authentication, impersonation }: NewCredential,
+  now: number,
+  expiresAt: number,
+) {
+  return {
+    user_id: userId,
+    provider,
+    address,
+    user_agent: storableUserAgent(userAgent),
+    created_at: now,
+    last_seen_at: now,
+    authenticated_at: authentication.at,
+    authentication_proof: authentication.proof,
+    acr: authentication.acr,
+    amr: authentication.amr,
+    expires_at: expiresAt,
+    revoked_at: null,
+    impersonator_id: impersonation?.adminId ?? null,
+    impersonation_reason: impersonation?.reason ?? null,
+  }
 }
 
 const listedColumns = [

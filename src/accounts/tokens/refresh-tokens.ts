@@ -5,13 +5,11 @@ import { insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
-import type { Impersonation, NewSession } from '../sessions/sessions.ts'
-import { storableUserAgent } from '../sessions/devices.ts'
 import { familyOf, findToken, isRelativeUsed, useToken } from './refresh-token-store.ts'
 import { familyCredentials, familyFrom, type Family } from './token-families.ts'
-import type { Authentication } from '../sessions/authentication.ts'
+import { newCredential, type NewCredential } from './credential-store.ts'
 
-interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authentication' | 'impersonation'> {
+interface NewFamily extends Omit<NewCredential, 'userAgent'> {
   familyId: string
   clientId: string
   /** The browser's session that the app signed in with. */
@@ -22,11 +20,7 @@ interface NewFamily extends Omit<NewSession, 'address' | 'userAgent' | 'authenti
   claims?: string | null
   /** Milliseconds from now to its end at most. Default: SESSION_LIFETIME. */
   lifetime?: number | undefined
-  /** If an admin acts for the user in the browser's session; `endsAt` is the end of that session. */
-  impersonation?: Pick<Impersonation, 'adminId' | 'reason' | 'endsAt'> | undefined
-  authentication: Authentication
   /** Of the browser in which the user signed in. */
-  address: string | null
   userAgent: string | null
 }
 
@@ -68,31 +62,17 @@ export class RefreshTokens {
     const { clock, limits, record, lastSeen } = this.#parts
     const { userId, impersonation } = family
     const { address, userAgent } = impersonation ? nowhere : family
-    const { at, proof, acr, amr } = family.authentication
     const now = clock.now()
     const longest = now + Math.min(limits.lifetime, family.lifetime ?? limits.lifetime)
     const expiresAt = Math.min(longest, impersonation?.endsAt ?? longest)
     const row = {
       id: family.familyId,
-      user_id: userId,
       client_id: family.clientId,
-      provider: family.provider,
-      address,
-      user_agent: storableUserAgent(userAgent ?? undefined),
-      created_at: now,
-      last_seen_at: now,
-      authenticated_at: at,
-      authentication_proof: proof,
-      acr,
-      amr,
-      expires_at: expiresAt,
-      revoked_at: null,
+      ...newCredential({ ...family, address, userAgent: userAgent ?? undefined }, now, expiresAt),
       session_id: family.sessionId,
       scope: family.scope,
       resource: family.resource,
       claims: family.claims ?? null,
-      impersonator_id: impersonation?.adminId ?? null,
-      impersonation_reason: impersonation?.reason ?? null,
     }
     const selection = { userId, now, limit: limits.perUser }
     // Together: on PostgreSQL they are sent at once.

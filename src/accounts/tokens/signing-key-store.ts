@@ -8,11 +8,7 @@ import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 const contextOf = sealedColumns.signingKey.context
 
 /** A key with its imported public half. */
-export interface LoadedKey {
-  row: SigningKeysTable
-  jwk: JWK
-  publicKey: CryptoKey
-}
+export type LoadedKey = Awaited<ReturnType<typeof importPublicKey>>
 
 /** A new key pair as a row, active from `now`. RSA keys have 2048 bits. */
 export async function newKeyRow(keyring: Keyring, algorithm: string, now: number): Promise<SigningKeysTable> {
@@ -31,7 +27,7 @@ export async function newKeyRow(keyring: Keyring, algorithm: string, now: number
   }
 }
 
-export async function importPublicKey(row: SigningKeysTable): Promise<LoadedKey> {
+export async function importPublicKey(row: SigningKeysTable) {
   const { importJWK } = await import('jose')
   const jwk = JSON.parse(row.public_jwk) as JWK
   return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
