@@ -24,6 +24,7 @@ import { isoTime } from '../runtime/iso-time.ts'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Session } from './sessions/session-lookup.ts'
+import type { UsersTable } from '../storage/tables.ts'
 import { sql } from 'kysely'
 import { isId } from '../crypto/ids.ts'
 import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
@@ -103,14 +104,8 @@ async function expiringKeys({ readerAside: reader }: Database, now: number): Pro
 }
 
 /** Reads a request's credential: the Authorization header first, then the session cookie. */
-function createAuthenticate({
-  keys,
-  accessTokens,
-  sessions,
-  sessionCookie,
-  noteRefusal,
-  secondFactor,
-}: AccountServices): Authenticate {
+function createAuthenticate(services: AccountServices): Authenticate {
+  const { keys, accessTokens, sessions, sessionCookie, noteRefusal, secondFactor } = services
   return async (request: FastifyRequest): Promise<Principal | undefined> => {
     const { authorization } = request.headers
     if (authorization !== undefined) {
@@ -186,14 +181,7 @@ function userFinder({ readerAside: reader, engine }: Database): Finder {
   }
 }
 
-interface NamedUser {
-  id: string
-  email: string | null
-  name: string | null
-  role: string
-}
-
-function describe({ id, email, name, role }: NamedUser): Found {
+function describe({ id, email, name, role }: Pick<UsersTable, 'id' | 'email' | 'name' | 'role'>): Found {
   const detail = [email !== null && name !== null ? name : undefined, role].filter(Boolean).join(' · ')
   return { kind: 'user', id, title: email ?? name ?? id, detail }
 }

@@ -23,9 +23,11 @@ interface GateParts extends ForwardAuthBasis {
 type SignedIn = Pick<Pass, 'session' | 'role' | 'person'>
 
 /** What is known about a request while it is decided. */
-interface Asked extends Answered {
+interface Asked extends RuledRequest {
   /** When the request began, so that a pass ends if the session changes while it is read. */
   era: number | undefined
+  /** nginx does not pass on a redirect of an authentication request: it gets a 401 with the address in Location. */
+  redirectsBy401: boolean
 }
 
 const urlOfNginx = `${forwardPath}?for=nginx`
@@ -184,11 +186,6 @@ export class Gate {
   }
 }
 
-interface Answered extends RuledRequest {
-  /** nginx does not pass on a redirect of an authentication request: it gets a 401 with the address in Location. */
-  redirectsBy401: boolean
-}
-
 const html = 'text/html; charset=utf-8'
 
 /** In place of the last of the request's cookies, which were all Postern's. */
@@ -201,7 +198,7 @@ const removedCredential = 'Postern removed'
  * @param identity as `headersOf` returns it
  * @param token the signed token for the application; an empty string if the application gets no token
  */
-function allowed(asked: Answered, identity: readonly string[], token: string): RawAnswer {
+function allowed(asked: Asked, identity: readonly string[], token: string): RawAnswer {
   const headers = [...identity, 'Cookie', cookieFor(asked.cookie), 'Remote-Token', token]
   // Omitted rather than empty: some applications reject an empty one.
   if (asked.authorization !== undefined) headers.push('Authorization', asked.authorization)
@@ -221,7 +218,7 @@ function cookieFor(cookie: string | undefined): string {
 
 /** For a request without a session. @throws Problem `not-signed-in` if a browser shows no page of it */
 function signedOut(
-  { guarded, uri, isPage, isForm, redirectsBy401, acceptLanguage, scopes }: Answered,
+  { guarded, uri, isPage, isForm, redirectsBy401, acceptLanguage, scopes }: Asked,
   baseUrl: string,
 ): RawAnswer {
   const signInUrl = (path: string): string => {
@@ -241,7 +238,7 @@ function signedOut(
 }
 
 /** For a person whom no rule lets pass. @throws Problem `forbidden` if a browser shows no page of it */
-function forbidden({ isPage, isForm, acceptLanguage }: Answered, person: Person, baseUrl: string): RawAnswer {
+function forbidden({ isPage, isForm, acceptLanguage }: Asked, person: Person, baseUrl: string): RawAnswer {
   if (!isPage && !isForm)
     throw new Problem('forbidden', {
       detail: 'The rules of forwardAuth do not let this account use the path.',

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOriginOf, type AuditOrigin } from '../accounts/audit/audit.ts'
 import type { BrowserBinding, BoundBrowser } from '../accounts/sessions/browser-binding.ts'
@@ -146,7 +146,8 @@ function callbackRoute(app: App, parts: HostRoutesParts): void {
           code: redeemed,
           target: `host:${host}`,
         })
-        return refuse(reply)
+        const page = refusedPage(acceptedLanguage(request.headers['accept-language']))
+        return reply.code(403).type('text/html; charset=utf-8').send(page)
       }
       // Without a token, the page there begins the sign-in again, unless the browser has its cookie already.
       const { token, returnTo } = redeemed
@@ -178,13 +179,6 @@ function resourceRoutes(app: App, { hosts, resourcePaths, proxies }: HostRoutesP
       },
     )
   }
-}
-
-function refuse(reply: FastifyReply): FastifyReply {
-  return reply
-    .code(403)
-    .type('text/html; charset=utf-8')
-    .send(refusedPage(acceptedLanguage(reply.request.headers['accept-language'])))
 }
 
 /** The guarded host that a browser called, other than the service's own. @throws Problem `forbidden` */
