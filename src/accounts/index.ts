@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../config/environment.ts'
-import { type NoteForbidden, type NoteForeignCall, isBackground } from '../http/access/access.ts'
+import { isBackground } from '../http/access/access.ts'
 import type { Authenticate, Principal } from '../http/access/principal.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { validateAccountEvents } from './users/account-events.ts'
@@ -14,7 +14,6 @@ import { impersonationRoutes } from './sessions/impersonation-routes.ts'
 import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
 import { invitationRoutes } from './users/invitation-routes.ts'
 import { identityRoutes, userRoutes } from './users/user-routes.ts'
-import { createForbiddenNotes, createForeignCallNotes } from './refusals.ts'
 import { createSweeper } from './sweeper.ts'
 import { type AccountServices, type AccountsParts, createAccountServices } from './services.ts'
 import { type Attention, mostOfAKind, quoted } from '../http/attention.ts'
@@ -36,8 +35,6 @@ export interface Accounts extends ServiceModule, AccountServices {
   describeSession: ReturnType<typeof sessionDescriber>
   /** For the banner of pages. */
   shownImpersonation: Impersonations['shown']
-  noteForeignCall: NoteForeignCall
-  noteForbidden: NoteForbidden
 }
 
 /** Users, their credentials and their rights. @throws ConfigurationError when `events` names an unknown event. */
@@ -46,7 +43,7 @@ export function createAccounts(parts: AccountsParts): Accounts {
   const errors = validateAccountEvents(parts.events)
   if (errors.length > 0) throw new ConfigurationError(errors)
   const services = createAccountServices(parts)
-  const { sessions, tokenFamilies, signingKeys, invitations, audit, noteRefusal } = services
+  const { sessions, tokenFamilies, signingKeys, invitations, audit } = services
   const sweeper = createSweeper('accounts', clock, log, [
     (now) => sessions.sweep(now),
     (now) => tokenFamilies.sweep(now),
@@ -59,8 +56,6 @@ export function createAccounts(parts: AccountsParts): Accounts {
     authenticate: createAuthenticate(services),
     describeSession: sessionDescriber(services),
     shownImpersonation: (request) => services.impersonations.shown(request),
-    noteForeignCall: createForeignCallNotes(noteRefusal),
-    noteForbidden: createForbiddenNotes(noteRefusal),
     async routes(app) {
       await accountsRoutes(app, services)
       jwksRoutes(app, signingKeys)

@@ -35,41 +35,31 @@ export type NoteRefusedCall = (caller: RefusedCall, refusal: Refusal) => Promise
  * Audits refused calls. Entries are limited per caller and in total, so that a flood of calls neither fills the table nor
  * delays other writers. The request log has all calls.
  */
-export function createRefusalNotes(
-  audit: Pick<Audit, 'note'>,
-  clock: Clock,
-): { noteRefusal: NoteRefusal; noteRefusedCall: NoteRefusedCall } {
+export function createRefusalNotes(audit: Pick<Audit, 'note'>, clock: Clock) {
   const limiter = new RateLimiter(clock)
   const note = async (caller: string, call: string, entry: AuditEntry): Promise<void> => {
     if (!limiter.take(caller, mostPerCaller).allowed || !limiter.take('all', mostInTotal).allowed) return
     await audit.note({ ...entry, detail: { call } })
   }
-  return {
-    noteRefusal(request, refusal, principal) {
-      const caller = principal?.userId ?? principal?.keyId ?? principal?.owner ?? principal?.clientId
-      const network = `network ${clientNetwork(request)} ${refusal.target ?? ''}`
-      const key = caller === undefined ? network : `caller ${caller}`
-      const call = `${request.method} ${request.routeOptions.url}`
-      return note(key, call, { ...auditOriginOf(request, principal), ...refusal })
-    },
-    noteRefusedCall({ origin, network, userId, call }, refusal) {
-      const key = userId === undefined ? `network ${network}` : `caller ${userId}`
-      return note(key, call, { ...origin, userId, ...refusal })
-    },
+  const noteRefusal: NoteRefusal = (request, refusal, principal) => {
+    const caller = principal?.userId ?? principal?.keyId ?? principal?.owner ?? principal?.clientId
+    const network = `network ${clientNetwork(request)} ${refusal.target ?? ''}`
+    const key = caller === undefined ? network : `caller ${caller}`
+    const call = `${request.method} ${request.routeOptions.url}`
+    return note(key, call, { ...auditOriginOf(request, principal), ...refusal })
   }
-}
-
-/** Audits calls that a page of another site made with a user's cookie. */
-export function createForeignCallNotes(note: NoteRefusal): NoteForeignCall {
-  return (request, principal) => {
+  const noteRefusedCall: NoteRefusedCall = ({ origin, network, userId, call }, refusal) => {
+    const key = userId === undefined ? `network ${network}` : `caller ${userId}`
+    return note(key, call, { ...origin, userId, ...refusal })
+  }
+  /** A page of another site made the call with a user's cookie. */
+  const noteForeignCall: NoteForeignCall = (request, principal) => {
     const { userId, sessionId } = principal
     const target = sessionId === undefined ? undefined : `session:${sessionId}`
-    return note(request, { action: 'call.refused', code: 'foreign-origin', userId, target }, principal)
+    return noteRefusal(request, { action: 'call.refused', code: 'foreign-origin', userId, target }, principal)
   }
-}
-
-/** Audits calls of a principal whose role does not allow them. */
-export function createForbiddenNotes(note: NoteRefusal): NoteForbidden {
-  return (request, principal, code) =>
-    note(request, { action: 'call.forbidden', code, userId: principal.userId }, principal)
+  /** The role of the principal does not allow the call. */
+  const noteForbidden: NoteForbidden = (request, principal, code) =>
+    noteRefusal(request, { action: 'call.forbidden', code, userId: principal.userId }, principal)
+  return { noteRefusal, noteRefusedCall, noteForeignCall, noteForbidden }
 }

@@ -25,13 +25,7 @@ interface NewFamily extends Omit<NewCredential, 'userAgent'> {
 }
 
 /** A refresh token and the sign-in that it belongs to. */
-export interface DescribedToken {
-  family: Family
-  /** Whether an exchange would accept it now, as its first use. */
-  active: boolean
-  createdAt: number
-  expiresAt: number
-}
+export type DescribedToken = NonNullable<Awaited<ReturnType<RefreshTokens['describe']>>>
 
 /** A code or refresh token that is unknown, used, expired or revoked (`invalid_grant` of RFC 6749). */
 export interface InvalidGrant {
@@ -141,7 +135,7 @@ export class RefreshTokens {
   }
 
   /** A token that was issued, also one that is used or revoked; `undefined` for an unknown one. */
-  async describe(token: string): Promise<DescribedToken | undefined> {
+  async describe(token: string) {
     const { database, clock, tokenFamilies: families } = this.#parts
     const hash = hashToken(token)
     const found = await findToken(database.reader, hash)
@@ -151,6 +145,7 @@ export class RefreshTokens {
     const isFresh =
       usedAt === null && expiresAt > clock.now() && !(await isRelativeUsed(database.reader, hash, found))
     const active = isFresh && (await families.findLive(database.reader, row.id, row.user_id)) !== undefined
+    // `active`: an exchange would accept it now, as its first use.
     return { family, active, createdAt, expiresAt }
   }
 
