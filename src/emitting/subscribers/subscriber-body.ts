@@ -17,7 +17,6 @@ import {
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { requestOptions } from './request-options.ts'
 import { Metadata, Uid } from './metadata.ts'
-import type { SubscriberChange } from './subscribers.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
 const Description = Type.String({ maxLength: 1000, pattern: storablePattern })
@@ -165,6 +164,14 @@ export const SubscriberChangeBody = closedObject({ url, status, ...settings })
 /** The body for owners in the portal. */
 export const OwnNewSubscriberBody = closedObject({ ...registration, ...ownSettings })
 export const OwnSubscriberChangeBody = closedObject({ url, status, ...ownSettings })
+
+type Given<T> = { [K in keyof T]?: T[K] | undefined }
+
+/** Changes of settings: as in a body, but with times in milliseconds. `null` selects the default of the service. */
+export type SubscriberChange = Given<Static<typeof SubscriberChangeBody>>
+
+export type NewSubscriber = SubscriberChange &
+  Given<Pick<Static<typeof NewSubscriberBody>, 'destination' | 'secret'>>
 
 /** Converts the units of the API (seconds) to internal ones (milliseconds). */
 export function readSettings(body: Static<typeof SubscriberChangeBody>): SubscriberChange {

@@ -20,7 +20,10 @@ export function checkedUrl(url: string, egress: Egress): string {
 }
 
 /** Operational events are about all subscribers, so a subscriber with an owner must not get them. @throws Problem `invalid-body` */
-export function checkAssignment({ owner, operational }: SubscribersTable): void {
+export function checkAssignment({
+  owner,
+  operational,
+}: Pick<SubscribersTable, 'owner' | 'operational'>): void {
   if (owner !== null && operational === 1)
     throw new Problem('invalid-body', {
       detail: 'A subscriber with an owner cannot be operational.',

@@ -4,11 +4,11 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { Egress } from '../../network/egress.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { SigningScheme, SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import type { SigningScheme, SubscribersTable } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/event.ts'
 import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
-import { isUid, type Texts, unlessTaken, writeMetadata } from './metadata.ts'
+import { isUid, unlessTaken, writeMetadata } from './metadata.ts'
 import { ensureOwner, lockOwner } from './owner-directory.ts'
 import { removeSubscriber } from './removal.ts'
 import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
@@ -26,19 +26,10 @@ import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
 import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
 import { Problem } from '../../errors.ts'
-import type { Engine } from '../../storage/query-runner.ts'
 import { checkConditions, type Condition } from './conditions.ts'
+import { readCustomHeaders, readRequestOptions, writeRequestOptions } from './request-options.ts'
 import {
-  readCustomHeaders,
-  readRequestOptions,
-  requestOptions,
-  type RequestOptions,
-  writeRequestOptions,
-} from './request-options.ts'
-import {
-  type Auth,
   type Credentials,
-  type EndpointTls,
   openCredentials,
   readCredentials,
   sealCredentials,
@@ -52,9 +43,8 @@ import {
   destinationUrl,
   refuseForeign,
   requireSecrets,
-  type Secrets,
-  type Settings,
 } from './destinations.ts'
+import type { NewSubscriber, SubscriberChange } from './subscriber-body.ts'
 import type { Sandbox } from '../transformations/sandbox.ts'
 import { checkTransformation, keyOf } from '../transformations/transformation.ts'
 
@@ -100,12 +90,12 @@ export class Subscribers {
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
     const { database, secrets, clock } = this.#parts
     const now = clock.now()
-    const id = given.id ?? newId(now)
+    const id = newId(now)
     const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
     const place = await this.#placeOf(given, owner, reach)
     if (given.transformation)
       await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
-    const row: SubscribersTable = {
+    const values = {
       id,
       ...unset,
       ...(given.status && statusColumns({ status: 'active', disabled_reason: null }, given.status, reach)),
@@ -120,12 +110,12 @@ export class Subscribers {
       ...place,
       owner,
     }
-    checkAssignment(row)
+    checkAssignment(values)
     const created = database.transaction(async (tx) => {
       await before?.(tx)
       if (owner !== null) await ensureOwner(database.engine, tx, owner, now)
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
-      await tx.insertInto('subscribers').values(row).execute()
+      const row = await tx.insertInto('subscribers').values(values).returningAll().executeTakeFirstOrThrow()
       await this.#record(tx, 'subscriber.created', row, origin)
       const rotation = { schemes: schemesOf(row.signing), now, overlap: 0, given: given.secret }
       return { row, keys: await secrets.rotate(tx, id, rotation) }
@@ -151,17 +141,16 @@ export class Subscribers {
     reach: Reach,
     db: Queryable = this.#parts.database.reader,
   ): Promise<SubscribersTable> {
-    return findSubscriber(db, id, reach)
+    const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
+    if (!row || !reaches(reach, row.owner))
+      throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
+    return row
   }
 
   /** Newest first. @throws Problem `invalid-cursor` */
   list({ owner, state, url }: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
     const { database, cursors, clock, unwritten } = this.#parts
-    const scope = idScope('subscribers', {
-      ...(owner !== undefined && { owner }),
-      ...(state !== undefined && { state }),
-      ...(url !== undefined && { url }),
-    })
+    const scope = idScope('subscribers', { owner, state, url })
     let query = database.readerAside
       .selectFrom('subscribers')
       .selectAll()
@@ -191,7 +180,7 @@ export class Subscribers {
     reach: Reach,
     origin: AuditOrigin,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
-    const { database, secrets, clock, keyring } = this.#parts
+    const { database, secrets, clock, keyring, egressOf } = this.#parts
     // Not within the transaction, because the declaration of a destination may take its time.
     const request = await this.#checkDestination(id, given, reach)
     if (given.transformation) {
@@ -202,7 +191,7 @@ export class Subscribers {
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
       refuseForeign(destinationIn(before.url), given)
-      const url = given.url === undefined ? undefined : this.#checkUrl(given.url, before.owner)
+      const url = given.url === undefined ? undefined : checkedUrl(given.url, egressOf(before.owner))
       const stays = isSameServer(before, url, request)
       const columns = settingsColumns(
         keyring,
@@ -214,13 +203,11 @@ export class Subscribers {
       if (request !== undefined) columns.request = request
       const stored = openCredentials(keyring, before)
       // Stored secrets are for the settings that they were sent with: others could send them elsewhere. `[redacted]` is rejected then.
-      const removed =
+      const removed: SubscriberChange =
         request === undefined ? { auth: null, tls: null } : { secrets: showCredentials(stored).secrets ?? {} }
-      const credentials = this.#credentialColumns(
-        before,
-        { ...(!stays && removed), ...withoutUndefined(given) },
-        stays ? stored : {},
-      )
+      const absent = stays ? {} : removed
+      const { auth = absent.auth, tls = absent.tls, secrets: hidden = absent.secrets } = given
+      const credentials = this.#credentialColumns(before, { auth, tls, secrets: hidden }, stays ? stored : {})
       const status = statusColumns(before, given.status, reach)
       const row = await updateSubscriber(tx, id, { ...columns, ...credentials, ...status }, clock.now())
       checkAssignment(row)
@@ -317,7 +304,16 @@ export class Subscribers {
     reason: string,
     failing: boolean,
   ): Promise<void> {
-    const row = await disableSubscriber(tx, { id, url, reason, failing }, this.#parts.clock.now())
+    const updated_at = laterThanBefore(this.#parts.clock.now())
+    const row = await tx
+      .updateTable('subscribers')
+      .set({ status: 'disabled', disabled_reason: reason, updated_at })
+      .where('id', '=', id)
+      .where('url', '=', url)
+      .where('status', '=', 'active')
+      .$if(failing, (still) => still.where('failing_since', 'is not', null))
+      .returningAll()
+      .executeTakeFirst()
     if (!row) return
     await this.#parts.record(tx, {
       action: 'subscriber.disabled',
@@ -344,8 +340,10 @@ export class Subscribers {
     return this.#parts.record(tx, { action, target, detail: describeSubscriber(row), ...origin })
   }
 
+  /** Reads it and locks its row against other changes. SQLite has one writer at a time. */
   async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
-    await lockSubscriber(this.#parts.database.engine, tx, id)
+    if (this.#parts.database.engine === 'postgres')
+      await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
     return this.get(id, reach, tx)
   }
 
@@ -374,7 +372,7 @@ export class Subscribers {
         pointer: '/url',
       })
     refuseForeign(destination ?? null, given)
-    if (destination === undefined) return { url: this.#checkUrl(url!, owner) }
+    if (destination === undefined) return { url: checkedUrl(url!, this.#parts.egressOf(owner)) }
     const json = await checkSettings(this.#parts.destinations, destination, settings, reach)
     return { url: destinationUrl(destination), request: json }
   }
@@ -394,37 +392,17 @@ export class Subscribers {
     const chosen = settings ?? readRequestOptions(request).settings ?? {}
     return checkSettings(this.#parts.destinations, destination, chosen, reach)
   }
-
-  #checkUrl(url: string, owner: string | null): string {
-    return checkedUrl(url, this.#parts.egressOf(owner))
-  }
 }
 
-/** The columns of a subscriber whose settings all have their defaults. */
-const unset: Omit<SubscribersTable, 'id' | 'url' | 'owner' | 'created_at' | 'updated_at'> = {
-  description: null,
+/** The columns without a default in the table, of a subscriber with the default settings. */
+const unset = {
   event_types: '["*"]',
   status: 'active',
-  disabled_reason: null,
-  retry_schedule: null,
-  timeout_ms: null,
-  rate_limit: null,
-  concurrency: null,
-  headers: null,
-  credentials: null,
-  request: null,
-  transformation: null,
   ordered: 0,
   signing: 'v1',
   http_signature: 0,
   operational: 0,
-  failing_since: null,
-  warned_at: null,
-  conditions: null,
-  channels: null,
-  uid: null,
-  metadata: null,
-}
+} satisfies Partial<SubscribersTable>
 
 interface SubscriberFilter {
   /** `undefined`: of all; `null`: those without an owner. */
@@ -443,20 +421,6 @@ export function laterThanBefore(now: number) {
   return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
 }
 
-/** @throws Problem `not-found`, also outside the caller's reach */
-async function findSubscriber(db: Queryable, id: string, reach: Reach): Promise<SubscribersTable> {
-  const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!row || !reaches(reach, row.owner))
-    throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
-  return row
-}
-
-/** Locks the row of a subscriber against other changes. SQLite has one writer at a time. */
-async function lockSubscriber(engine: Engine, tx: Tx, id: string): Promise<void> {
-  if (engine === 'postgres')
-    await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
-}
-
 function updateSubscriber(
   tx: Tx,
   id: string,
@@ -471,64 +435,6 @@ function updateSubscriber(
     .executeTakeFirstOrThrow()
 }
 
-/** Disables a subscriber if it is active and has that address, and with `failing` if it still fails. Returns its row then. */
-function disableSubscriber(
-  tx: Tx,
-  { id, url, reason, failing }: { id: string; url: string; reason: string; failing: boolean },
-  now: number,
-): Promise<SubscribersTable | undefined> {
-  return tx
-    .updateTable('subscribers')
-    .set({ status: 'disabled', disabled_reason: reason, updated_at: laterThanBefore(now) })
-    .where('id', '=', id)
-    .where('url', '=', url)
-    .where('status', '=', 'active')
-    .$if(failing, (still) => still.where('failing_since', 'is not', null))
-    .returningAll()
-    .executeTakeFirst()
-}
-
-/** Settings of a subscriber. `null` selects the default of the service. Times in milliseconds. */
-interface SubscriberSettings extends Required<Omit<RequestOptions, 'settings'>> {
-  url: string
-  description: string | null
-  eventTypes: readonly string[]
-  conditions: readonly Condition[] | null
-  channels: readonly string[] | null
-  retrySchedule: readonly number[] | null
-  timeout: number | null
-  rateLimit: number | null
-  concurrency: number | null
-  headers: Readonly<Record<string, string>> | null
-  transformation: string | null
-  ordered: boolean
-  signing: SigningScheme
-  httpSignature: boolean
-  auth: Auth | null
-  tls: EndpointTls | null
-  settings: Settings
-  secrets: Secrets
-}
-
-/** Settings that only admins can change. */
-interface Assignment {
-  uid: string | null
-  metadata: Texts | null
-  owner: string | null
-  operational: boolean
-}
-
-type Given<T> = { [K in keyof T]?: T[K] | undefined }
-type NewSubscriber = Given<SubscriberSettings & Assignment> & {
-  /** In place of the URL. */
-  destination?: string | undefined
-  /** A secret chosen by the caller. */
-  secret?: string | undefined
-  /** Default: a new one. */
-  id?: string
-  status?: SubscriberStatus | undefined
-}
-
 interface KeyRotation {
   /** Milliseconds for which the old keys sign as well. */
   overlap: number
@@ -537,10 +443,6 @@ interface KeyRotation {
   scheme?: Exclude<SigningScheme, 'both'>
   /** See `SubscriberSecrets.rotate`. */
   keepsEnds?: boolean
-}
-
-export type SubscriberChange = Given<SubscriberSettings & Assignment> & {
-  status?: SubscriberStatus | undefined
 }
 
 /**
@@ -564,8 +466,7 @@ function settingsColumns(
   if (given.concurrency !== undefined) columns.concurrency = given.concurrency
   if (given.headers !== undefined)
     columns.headers = sealHeaders(keyring, id, readCustomHeaders(given.headers ?? {}, before.headers))
-  if (Object.keys(requestOptions).some((name) => given[name as keyof RequestOptions] !== undefined))
-    columns.request = writeRequestOptions(given, before.request)
+  columns.request = writeRequestOptions(given, before.request)
   if (given.transformation !== undefined) columns.transformation = given.transformation
   if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
   if (given.signing !== undefined) columns.signing = given.signing
@@ -577,15 +478,6 @@ function settingsColumns(
   if (given.metadata !== undefined) columns.metadata = writeMetadata(given.metadata)
   if (given.operational !== undefined) columns.operational = given.operational ? 1 : 0
   return columns
-}
-
-/** The credentials that a change names. */
-function withoutUndefined({ auth, tls, secrets }: SubscriberChange): SubscriberChange {
-  return {
-    ...(auth !== undefined && { auth }),
-    ...(tls !== undefined && { tls }),
-    ...(secrets !== undefined && { secrets }),
-  }
 }
 
 const nothingStored: { headers: Readonly<Record<string, string>>; request: string | null } = {
