@@ -8,7 +8,7 @@ import {
   type SideEffects,
   type OperationalEvent,
 } from '../../src/emitting/dispatch/completions.ts'
-import { openDeliveryStore } from '../../src/emitting/index.ts'
+import { openDeliveryStore } from '../../src/emitting/parts.ts'
 import type { Completion, DeliveryStore } from '../../src/emitting/store.ts'
 import type { Database, Tx } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'

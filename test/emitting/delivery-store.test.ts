@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
-import { openDeliveryStore } from '../../src/emitting/index.ts'
+import { openDeliveryStore } from '../../src/emitting/parts.ts'
 import {
   startPosition,
   subscribersPerScan,
