@@ -18,7 +18,7 @@ import type {
   DeliveryStatus,
 } from '../../storage/tables.ts'
 import { isForOwner, type Reach, reaches, dataIn } from '../events/event.ts'
-import { type DeliverySource, newest, type Place, sourceOf } from './delivery-sources.ts'
+import { type DeliverySource, newest, type Place, search, sourceOf } from './delivery-sources.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import { bodyKey } from '../attempt/attempt.ts'
@@ -28,11 +28,6 @@ import { signatures } from '../attempt/signature.ts'
 interface AskedPage extends PageRequest {
   query: unknown
 }
-
-/** Deliveries that one statement examines: a few milliseconds. */
-const chunk = 500
-/** Statements of one page. Then the page ends with fewer rows, and its cursor continues the search. */
-const mostChunks = 4
 
 /**
  * Finds the deliveries of a page, in the order of their source, and examines only so many for it.
@@ -47,19 +42,14 @@ async function findPage(
   const { readerAside: db, engine } = database
   const source = await sourceOf({ db, engine }, filter)
   const scope = scopeOf(source, query)
-  let behind = cursor === undefined ? newest : readPlace(cursors.decode(scope, cursor))
-  const found: Place[] = []
-  // Often the source itself selects all, so the first chunk is short.
-  let count = limit + 1
-  for (let chunks = 0; chunks < mostChunks; chunks += 1) {
+  const start = cursor === undefined ? newest : readPlace(cursors.decode(scope, cursor))
+  const { found, last } = await search(limit, start, async (behind, count) => {
     const { places, last } = await source.read(behind, count)
-    found.push(...(await matching(database, places, conditionsOf(filter, reach, source.ensured))))
-    if (found.length > limit || last === undefined)
-      return cursors.page(scope, found, limit, (one) => keysOf(source, one))
-    behind = last
-    count = chunk
-  }
-  return { rows: found, nextCursor: cursors.encode(scope, keysOf(source, behind)) }
+    return { rows: await matching(database, places, conditionsOf(filter, reach, source.ensured)), last }
+  })
+  if (found.length > limit || last === undefined)
+    return cursors.page(scope, found, limit, (one) => keysOf(source, one))
+  return { rows: found, nextCursor: cursors.encode(scope, keysOf(source, last)) }
 }
 
 /** Those of the deliveries that fulfil the conditions, in their order. Reads only the tables that these need. */

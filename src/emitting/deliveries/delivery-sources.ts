@@ -27,6 +27,31 @@ export interface DeliverySource {
   read(behind: Place, count: number): Promise<Chunk>
 }
 
+/** Rows that one statement examines: a few milliseconds. */
+const chunk = 500
+/** The most statements for one page. */
+const mostChunks = 4
+
+/**
+ * Reads chunks behind a place until more than `limit` rows are found. It also ends behind the last row, then without `last`, and after a
+ * bounded number of rows that do not match.
+ */
+export async function search<Row, Start, Last extends Start>(
+  limit: number,
+  start: Start,
+  read: (behind: Start, count: number) => Promise<{ rows: readonly Row[]; last: Last | undefined }>,
+): Promise<{ found: Row[]; last: Last | undefined }> {
+  const found: Row[] = []
+  let behind = start
+  // Often all rows match, so the first chunk is short.
+  for (let chunks = 1, count = limit + 1; ; chunks += 1, count = chunk) {
+    const { rows, last } = await read(behind, count)
+    found.push(...rows)
+    if (found.length > limit || last === undefined || chunks === mostChunks) return { found, last }
+    behind = last
+  }
+}
+
 interface SourceParts {
   db: Queryable
   engine: Engine

@@ -6,7 +6,7 @@ import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
 import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
-import { listOf, readPage } from './pages.ts'
+import { listOf, placeOf, readPage } from './pages.ts'
 import { applicationId, readApplicationId } from './ids.ts'
 
 type Parts = Pick<EmittingRouteParts, 'owners' | 'clock'>
@@ -40,7 +40,7 @@ export function applicationOperations(parts: Parts): SvixOperations {
     'v1.application.delete': ({ owner, origin }) => parts.owners.remove(owner, origin),
     'v1.application.list': async (call) => {
       const page = readPage(call.query, 'ascending')
-      const behind = page.iterator === undefined ? undefined : readPosition(page.iterator)
+      const behind = await placeOf(page, readPosition)
       const rows = await directory.list({
         count: page.limit + 1,
         order: page.ascending ? 'ascending' : 'descending',
@@ -127,16 +127,12 @@ function writePosition({ owner, createdAt }: OwnerRecord): string {
   return `${applicationId(owner)}.${createdAt.toString(36)}`
 }
 
-/** @throws SvixError 422 */
-function readPosition(iterator: string): { owner: string; createdAt: number } {
+function readPosition(iterator: string): { owner: string; createdAt: number } | undefined {
   const [id = '', time = ''] = iterator.split('.')
   const owner = readApplicationId(id)
   const createdAt = /^[\da-z]{1,10}$/.test(time) ? Number.parseInt(time, 36) : undefined
   if (owner !== undefined && isStorableText(owner) && createdAt !== undefined) return { owner, createdAt }
-  const msg = 'Invalid iterator.'
-  throw new SvixError(422, 'validation', [
-    { loc: ['query', 'iterator', '__all__'], msg, type: 'value_error' },
-  ])
+  return undefined
 }
 
 /** Milliseconds for which messages may still be sent to an application that another process removed. */

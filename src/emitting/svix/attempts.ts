@@ -12,7 +12,7 @@ import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
 import { endpointOf, viewEndpoint } from './endpoints.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
-import { type AskedPage, pageOf, readIterator, readPage, type Walk } from './pages.ts'
+import { type AskedPage, listOfSorted, pageOf, placeOf, readPage, type Walk } from './pages.ts'
 import {
   deliveryReader,
   findMessage,
@@ -91,10 +91,10 @@ async function byEndpoint(
   endpoint: SubscribersTable,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
-  const { ascending, iterator, limit } = asked
+  const { ascending, limit } = asked
   const read = await deliveryReader(database, { owner, subscriberId: endpoint.id }, asked, query)
   return {
-    behind: iterator === undefined ? undefined : await readIterator(readAttemptId(iterator)),
+    behind: await placeOf(asked, readAttemptId),
     async read(behind, count) {
       // Further attempts of the same delivery can come after this place.
       const before = behind && behind.delivery + (ascending ? -1 : 1)
@@ -121,7 +121,7 @@ async function byMessage(
   const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
   const ids = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
   return {
-    behind: asked.iterator === undefined ? undefined : await readIterator(readAttemptId(asked.iterator)),
+    behind: await placeOf(asked, readAttemptId),
     async read(behind, count) {
       const rows = await attemptsOf(database, ids, { query, asked, behind, count })
       const last = rows.length < count ? undefined : rows.at(-1)
@@ -198,13 +198,12 @@ async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Pro
     asked,
     query,
   )
-  const placeOf = async (iterator: string): Promise<number | undefined> => {
-    const message = await readIterator(searchMessage(database.readerAside, owner, iterator))
-    const found = await deliveriesOf(database, owner, message.event)
-    return found.find(({ subscriber_id }) => subscriber_id === endpoint.id)?.id
-  }
   const walk = {
-    behind: asked.iterator === undefined ? undefined : await readIterator(placeOf(asked.iterator)),
+    behind: await placeOf(asked, async (iterator) => {
+      const message = await searchMessage(database.readerAside, owner, iterator)
+      const found = message ? await deliveriesOf(database, owner, message.event) : []
+      return found.find(({ subscriber_id }) => subscriber_id === endpoint.id)?.id
+    }),
     async read(from: number | undefined, count: number) {
       const { rows, last } = await read(from, count)
       const matches = (row: (typeof rows)[number]): boolean =>
@@ -226,7 +225,6 @@ async function attemptedEndpoints(
   { database }: EmittingRouteParts,
   { owner, params, query }: SvixCall,
 ): Promise<object> {
-  const asked = readPage(query)
   const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
   const found = await database.readerAside
     .selectFrom('deliveries as d')
@@ -238,25 +236,18 @@ async function attemptedEndpoints(
     .select(['d.status as delivered', 'd.due_at', 'a.failure'])
     .where('d.event', '=', event)
     .where('d.owner', '=', owner)
+    .orderBy('s.id')
     .execute()
-  const rows = found
-    .map((row) => ({ id: endpointId(row.id), row }))
-    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
-  if (asked.isBackward) rows.reverse()
-  const { data, ...page } = await pageOf(asked, {
-    behind: asked.iterator,
-    read: async (behind = '', count) => {
-      const some = rows.filter(({ id }) => (asked.isBackward ? id < behind : id > behind)).slice(0, count)
-      const last = some.length < count ? undefined : some.at(-1)
-      return { rows: some, last: last && { place: last.id, id: last.id } }
-    },
-  })
-  const shown = data.map(({ row }) =>
-    Object.assign(viewEndpoint(row), row.failure === null ? success : fail, {
-      nextAttempt: row.delivered === 'pending' ? isoTime(row.due_at) : null,
-    }),
+  // Ids of endpoints have the order of those of subscribers.
+  return listOfSorted(
+    found,
+    readPage(query, 'ascending'),
+    ({ id }) => endpointId(id),
+    (row) =>
+      Object.assign(viewEndpoint(row), row.failure === null ? success : fail, {
+        nextAttempt: row.delivered === 'pending' ? isoTime(row.due_at) : null,
+      }),
   )
-  return { data: shown, ...page }
 }
 
 function singleOperations(parts: EmittingRouteParts): SvixOperations {

@@ -9,7 +9,7 @@ import { readMetadata } from '../subscribers/metadata.ts'
 import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscriber-body.ts'
 import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
-import { listOf, readIterator, readPage } from './pages.ts'
+import { listOf, placeOf, readPage } from './pages.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
 /** The schedule of Svix's documentation: milliseconds before each attempt. */
@@ -119,7 +119,7 @@ function settingOperations(parts: EmittingRouteParts): SvixOperations {
 
 async function list({ database }: EmittingRouteParts, call: SvixCall): Promise<object> {
   const page = readPage(call.query)
-  const behind = page.iterator === undefined ? undefined : await readIterator(readEndpointId(page.iterator))
+  const behind = await placeOf(page, readEndpointId)
   const rows = await database.readerAside
     .selectFrom('subscribers')
     .selectAll()

@@ -8,7 +8,7 @@ import {
 } from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { created, notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
-import { listOf, readPage } from './pages.ts'
+import { listOfSorted, readPage } from './pages.ts'
 import {
   exportTaskId,
   type FoundEventType,
@@ -108,11 +108,8 @@ async function list(parts: EmittingRouteParts, call: SvixCall): Promise<object> 
   const { include_archived: archived = false, with_content: content = false } = call.query
   const page = readPage(call.query, 'ascending')
   const all = (await visible(parts, call)).filter((one) => archived || !one.archived)
-  if (!page.ascending) all.reverse()
-  const isBehind = ({ type }: StoredEventType): boolean =>
-    page.iterator === undefined || (page.ascending ? type > page.iterator : type < page.iterator)
-  return listOf(
-    all.filter(isBehind).slice(0, page.limit + 1),
+  return listOfSorted(
+    all,
     page,
     ({ type }) => type,
     (one) => viewEventType(content ? one : { ...one, schemas: null }),

@@ -1,3 +1,4 @@
+import { search } from '../deliveries/delivery-sources.ts'
 import { type SvixCall, invalid } from './call.ts'
 
 /** The page of a list that a client requests. */
@@ -19,7 +20,8 @@ export function readPage(
   query: SvixCall['query'],
   standard: 'ascending' | 'descending' = 'descending',
 ): AskedPage {
-  const { limit = 50, iterator, order = standard, before, after } = query as Partial<Asked>
+  const { limit = 50, order = standard, before, after } = query
+  const iterator = query['iterator'] as string | undefined
   const isPrevious = iterator?.startsWith('-') ?? false
   const isBackward = isPrevious || (iterator === undefined && before === undefined && after !== undefined)
   return {
@@ -32,13 +34,13 @@ export function readPage(
   }
 }
 
-interface Asked extends AskedPage {
-  order: 'ascending' | 'descending'
-}
-
-/** @throws SvixError 422 if the iterator's id was not found */
-export async function readIterator<T>(found: T | undefined | Promise<T | undefined>): Promise<T> {
-  const place = await found
+/** The place of the page's iterator; `undefined` without one. @throws SvixError 422 if `find` does not find it */
+export async function placeOf<T>(
+  { iterator }: AskedPage,
+  find: (iterator: string) => T | undefined | Promise<T | undefined>,
+): Promise<T | undefined> {
+  if (iterator === undefined) return undefined
+  const place = await find(iterator)
   if (place === undefined)
     throw invalid([{ loc: ['query', 'iterator', '__all__'], msg: 'Invalid id.', type: 'value_error' }])
   return place
@@ -99,10 +101,19 @@ export async function listOf<Row>(
   return respond(await Promise.all(shown.map(view)), page, { start, end, done: rows.length <= page.limit })
 }
 
-/** Rows that one statement reads, in a few milliseconds. */
-const chunkSize = 500
-/** The most statements for one page. After them, the page ends early, and its iterator continues the search. */
-const mostChunks = 4
+/** A page of a list in memory, in the ascending order of its ids. */
+export function listOfSorted<Row>(
+  all: readonly Row[],
+  page: AskedPage,
+  idOf: (row: Row) => string,
+  view: (row: Row) => unknown,
+): Promise<object> {
+  const { ascending, iterator, limit } = page
+  const behind = (ascending ? all : all.toReversed()).filter(
+    (row) => iterator === undefined || (ascending ? idOf(row) > iterator : idOf(row) < iterator),
+  )
+  return listOf(behind.slice(0, limit + 1), page, idOf, view)
+}
 
 /**
  * A page of a search, which reads many rows that do not match.
@@ -114,17 +125,9 @@ export async function pageOf<Row extends { id: string }, Place>(
   fits: (rows: readonly Row[]) => number = (rows) => rows.length,
 ): Promise<Page<Row>> {
   const { limit } = asked
-  const found: Row[] = []
-  let { behind } = walk
-  let last: Chunk<Row, Place>['last']
-  // Often all rows match, so the first chunk is short.
-  for (let chunks = 0, count = limit + 1; chunks < mostChunks; chunks += 1, count = chunkSize) {
-    const chunk = await walk.read(behind, count)
-    found.push(...chunk.rows)
-    last = chunk.last
-    if (found.length > limit || last === undefined) break
-    behind = last.place
-  }
+  const { found, last } = await search(limit, undefined, (before: Chunk<Row, Place>['last'], count) =>
+    walk.read(before ? before.place : walk.behind, count),
+  )
   const taken = fits(found.slice(0, limit))
   const done = last === undefined && taken === found.length
   const data = found.slice(0, taken)

@@ -9,7 +9,7 @@ import { idsAfter, idsBelow, type OpenStatus } from '../deliveries/id-streams.ts
 import { everybody } from '../events/event.ts'
 import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
-import { type AskedPage, readIterator, type Walk } from './pages.ts'
+import { type AskedPage, placeOf, type Walk } from './pages.ts'
 
 function messages(db: Queryable) {
   return db
@@ -93,7 +93,7 @@ async function rangesOf(
       : { from: low - 1, to: Math.min(high, behind ?? high) }
 }
 
-const placeOf = (rows: readonly MessageRow[], place: number | undefined) =>
+const endOf = (rows: readonly MessageRow[], place: number | undefined) =>
   place === undefined || rows.length === 0 ? undefined : { place, id: rows.at(-1)!.id }
 
 /** The messages of an application, by the numbers of their events. */
@@ -104,12 +104,11 @@ export async function messageWalk(
   filter: MessageFilter,
 ): Promise<Walk<MessageRow, number>> {
   const { readerAside: db, engine } = database
-  const { ascending, iterator } = asked
+  const { ascending } = asked
   const range = await rangesOf(database, 'events', asked, 0)
   const selects = selector(owner, filter)
   return {
-    behind:
-      iterator === undefined ? undefined : (await readIterator(searchMessage(db, owner, iterator))).event,
+    behind: (await placeOf(asked, (text) => searchMessage(db, owner, text)))?.event,
     async read(behind, count) {
       const found = await numbersOf(engine, owner, { ...range(behind), ascending, count }).execute(db)
       const numbers = found.rows.map(({ event }) => event)
@@ -117,7 +116,7 @@ export async function messageWalk(
       if (!ascending) rows.reverse()
       return {
         rows: rows.filter((row) => selects(row) && isWithin(row.created_at!, asked)),
-        last: placeOf(rows, numbers.length < count ? undefined : numbers.at(-1)),
+        last: endOf(rows, numbers.length < count ? undefined : numbers.at(-1)),
       }
     },
   }
@@ -189,7 +188,7 @@ export async function deliveryReader(
       .orderBy('d.id', ascending ? 'asc' : 'desc')
       .execute()
     const last = ids.length < count ? undefined : ids.at(-1)
-    return { rows: rows.filter((row) => row.attempts > 0 && selects(row)), last: placeOf(rows, last) }
+    return { rows: rows.filter((row) => row.attempts > 0 && selects(row)), last: endOf(rows, last) }
   }
 }
 
