@@ -3,7 +3,7 @@ import { newId } from '../crypto/ids.ts'
 import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
-import { OwnerDirectory } from './subscribers/owner-directory.ts'
+import { OwnerDirectory, targetOf } from './subscribers/owner-directory.ts'
 import type { PortalSessionsTable } from '../storage/tables.ts'
 
 export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
@@ -158,8 +158,4 @@ export class Portal extends AuditedStore {
       await this.record(tx, { action: 'portal.revoked', target: targetOf(owner), ...origin })
     })
   }
-}
-
-function targetOf(owner: string): string {
-  return `owner:${owner}`
 }

@@ -3,15 +3,10 @@ import type { OutboundAgent } from '../../network/outbound-agent.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Failure, failureOfError, withoutResolution } from './failures.ts'
 import type { Outcome } from '../../network/exchange.ts'
+import type { Auth } from '../subscribers/credentials.ts'
 
-interface OAuthClient {
-  tokenUrl: string
-  clientId: string
-  clientSecret: string
-  scope?: string | undefined
-  audience?: string | undefined
-  clientAuthentication?: 'header' | 'body' | undefined
-}
+type OAuthClient = Pick<Auth, 'scope' | 'audience' | 'clientAuthentication'> &
+  Record<'tokenUrl' | 'clientId' | 'clientSecret', string>
 
 interface OAuthTokensParts {
   client: OAuthClient

@@ -156,11 +156,7 @@ export interface DeliveryDetail {
   attempts: AttemptsTable[]
 }
 
-interface DeliveryPage<Filter = DeliveryFilter> {
-  filter: Filter
-  limit: number
-  cursor: string | undefined
-}
+type DeliveryPage<Filter> = PageRequest & { filter: Filter }
 
 export class DeliveryLog {
   readonly #database: Database
@@ -178,7 +174,7 @@ export class DeliveryLog {
   list(
     subscriberId: string,
     reach: Reach,
-    { filter, limit, cursor }: DeliveryPage,
+    { filter, limit, cursor }: DeliveryPage<DeliveryFilter>,
   ): Promise<PageOfRows<DeliveryEntry>> {
     const { status = null, eventType = null, since = null, until = null } = filter
     const query = [subscriberId, status, eventType, since, until]
@@ -319,19 +315,9 @@ export const deliveryStatuses = ['pending', 'delivered', 'dead'] as const satisf
 export const responseClasses = ['2xx', '3xx', '4xx', '5xx', 'none'] as const
 export type ResponseClass = (typeof responseClasses)[number]
 
-interface FilterTexts {
-  status?: string | undefined
-  eventType?: string | undefined
-  since?: string | undefined
-  until?: string | undefined
-}
-
-interface SearchTexts extends FilterTexts {
-  subscriber?: string | undefined
-  owner?: string | undefined
-  eventId?: string | undefined
-  response?: string | undefined
-}
+type Texts<Name extends string> = { [N in Name]?: string | undefined }
+type FilterTexts = Texts<'status' | 'eventType' | 'since' | 'until'>
+type SearchTexts = FilterTexts & Texts<'subscriber' | 'owner' | 'eventId' | 'response'>
 
 /** Characters of the longest type, id or owner that exists. */
 const longestText = 256

@@ -9,7 +9,7 @@ import type { Endpoint } from './endpoints.ts'
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
-import { laterThanBefore } from '../subscribers/subscribers.ts'
+import { laterThanBefore, type Subscribers } from '../subscribers/subscribers.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -19,16 +19,7 @@ const failingAfter = 3
 interface OperationalEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
   emitter: Pick<Emitter, 'emitEachTo'>
   disabling: DisablingPolicy
-  /**
-   * Disables a subscriber if it is active and its address is still this one, and publishes that.
-   * @param failing whether it must also still be failing
-   */
-  disable: (
-    tx: Tx,
-    subscriber: { id: string; url: string },
-    reason: string,
-    failing: boolean,
-  ) => Promise<void>
+  disable: Subscribers['disable']
   /** Called when a side effect that may have changed the subscriber is committed. */
   changed: (subscriberId: string) => void
 }

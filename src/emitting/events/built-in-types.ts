@@ -11,6 +11,7 @@ import type { Subscribers } from '../subscribers/subscribers.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 const testEventType = 'postern.test'
+const testMessage = 'A test event: if its signature verifies, everything is set up.'
 
 const text = { type: 'string' }
 const time = { type: 'string', format: 'date-time' }
@@ -57,12 +58,7 @@ export const builtInTypes = {
     description:
       'A test event, sent to one endpoint on request. It shows that the endpoint is reachable and verifies signatures.',
     schema: exactly({ message: text, subscriberId: text }),
-    samples: [
-      {
-        message: 'A test event: if its signature verifies, everything is set up.',
-        subscriberId: subscriber.id,
-      },
-    ],
+    samples: [{ message: testMessage, subscriberId: subscriber.id }],
   },
   'subscriber.disabled': {
     description:
@@ -149,11 +145,9 @@ export class TestEvents {
         const holder = holderOf({ id: subscriberId, owner })
         await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })
       }
-      const message = 'A test event: if its signature verifies, everything is set up.'
-      const sample = event ?? { type: testEventType, data: { message, subscriberId } }
+      const sample = event ?? { type: testEventType, data: { message: testMessage, subscriberId } }
       const addressed = { ...sample, audience: owner ?? undefined }
-      const { deliveryIds, ...emitted } = await emitter.emitTo(tx, addressed, [subscriberId])
-      const [deliveryId] = deliveryIds
+      const { deliveryId, ...emitted } = await emitter.emitTo(tx, addressed, subscriberId)
       if (deliveryId === undefined) throw new Problem('not-found')
       await record(tx, {
         action: 'subscriber.tested',

@@ -14,15 +14,18 @@ import { equalBytes } from '../../crypto/constant-time.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 
-export interface Emitted {
+interface Recorded {
   /** The event's number in the log. */
   id: number
-  /** The stable id that subscribers get. */
-  eventId: string
   /** Whether this call recorded it. False for an event that was emitted before. */
   isNew: boolean
   /** When it was recorded, in milliseconds since 1970. */
   at: number
+}
+
+export interface Emitted extends Recorded {
+  /** The stable id that subscribers get. */
+  eventId: string
   /** The deliveries of the event, for the dispatcher after the commit; `undefined` if there are too many to return. */
   committed: readonly CommittedDelivery[] | undefined
   /** When it is sent, in milliseconds since 1970, if the caller chose a time. */
@@ -106,14 +109,14 @@ export class Emitter {
   }
 
   /**
-   * Emits an event to these subscribers, regardless of their event types. Returns the ids of the deliveries; none if the event
-   * was emitted before, or for a subscriber that was removed meanwhile.
+   * Emits an event to one subscriber, regardless of its event types. Without `deliveryId` if the event was emitted before, or the subscriber
+   * was removed meanwhile.
    */
   async emitTo(
     tx: Tx,
     event: NewEvent,
-    subscriberIds: readonly string[],
-  ): Promise<Emitted & { deliveryIds: number[] }> {
+    subscriberId: string,
+  ): Promise<Emitted & { deliveryId?: number | undefined }> {
     const { engine, clock, fanOut, generation } = this.#parts
     const now = clock.now()
     const prepared = prepareEvent(event, now)
@@ -121,13 +124,11 @@ export class Emitter {
     const [recorded] = await recordEvents(engine, tx, [prepared], { now })
     if (recorded instanceof Problem) throw recorded
     const { id, isNew, at } = recorded!
-    if (!isNew || subscriberIds.length === 0)
-      return { id, eventId, isNew, at, committed: [], deliveryIds: [] }
-    const rows = subscriberIds.map((subscriberId) => newDelivery({ id, nonce }, subscriberId, now, now))
+    if (!isNew) return { id, eventId, isNew, at, committed: [] }
     const before = generation()
-    const inserted = await fanOut.insertReturning(tx, rows)
+    const inserted = await fanOut.insertReturning(tx, newDelivery({ id, nonce }, subscriberId, now, now))
     const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
-    return { id, eventId, isNew, at, committed, deliveryIds: inserted.map((delivery) => delivery.id) }
+    return { id, eventId, isNew, at, committed, deliveryId: inserted[0]?.id }
   }
 
   /** Like emitTo, but for many events without ids of the caller. The number of statements does not depend on their number. */
@@ -338,13 +339,6 @@ export function groupEmits(parts: CommitEmitsParts): GroupCommit<NewEvent, Emitt
 
 /** Rows of one statement, well below the limits on parameters. */
 const rowsPerStatement = 500
-
-/** The number of an event in the log, whether this call recorded it, and when it was recorded. */
-interface Recorded {
-  id: number
-  isNew: boolean
-  at: number
-}
 
 interface Known {
   event: number

@@ -90,9 +90,9 @@ export class FanOut {
     return { inserted: result.then((returned) => (complete ? returned.rows : undefined)) }
   }
 
-  /** Inserts these deliveries, at most `maxReturned` of one `created_at`, and returns those whose subscriber still exists. */
-  async insertReturning(tx: Tx, rows: readonly NewDelivery[]): Promise<InsertedDelivery[]> {
-    return (await tx.executeQuery(this.#insert(rows))).rows as InsertedDelivery[]
+  /** Inserts a delivery, and returns it if its subscriber still exists. */
+  async insertReturning(tx: Tx, row: NewDelivery): Promise<InsertedDelivery[]> {
+    return (await tx.executeQuery(this.#insert([row]))).rows as InsertedDelivery[]
   }
 
   /** Inserts these deliveries, which have the same `created_at`. */

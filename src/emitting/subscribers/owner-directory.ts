@@ -204,7 +204,8 @@ function checkUid(uid: string): void {
   })
 }
 
-function targetOf(owner: string): string {
+/** The owner in the audit log. */
+export function targetOf(owner: string): string {
   return `owner:${owner}`
 }
 

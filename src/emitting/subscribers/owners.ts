@@ -6,20 +6,13 @@ import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { DeliveryStatus, SubscriberStatus } from '../../storage/tables.ts'
+import type { DeliveryStatus, SubscribersTable } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
-import { lockOwner, OwnerDirectory } from './owner-directory.ts'
-import type { Texts } from './metadata.ts'
+import { lockOwner, OwnerDirectory, type OwnerRecord, targetOf } from './owner-directory.ts'
 import type { Subscribers } from './subscribers.ts'
 
 /** An owner, with what its subscribers do. Times in milliseconds since 1970. */
-export interface Owner {
-  owner: string
-  /** The display name. */
-  name: string | null
-  /** The id that programs use for it; null without one. */
-  uid: string | null
-  metadata: Texts
+export interface Owner extends Pick<OwnerRecord, 'owner' | 'name' | 'uid' | 'metadata'> {
   subscribers: number
   states: Record<SubscriberState, number>
   /** Attempts of the last day that succeeded and failed. */
@@ -43,12 +36,7 @@ interface OwnersParts {
 /** The most subscribers of an owner that its counts include: the newest ones. */
 const mostSubscribers = 1_000
 
-interface OwnSubscriber {
-  id: string
-  owner: string
-  status: SubscriberStatus
-  failing_since: number | null
-}
+type OwnSubscriber = Pick<SubscribersTable, 'id' | 'owner' | 'status' | 'failing_since'>
 
 /** The customers of the product, with what their subscribers do. */
 export class Owners {
@@ -104,7 +92,7 @@ export class Owners {
     await this.#parts.subscribers.removeAll(owner, origin, async (tx) => {
       for (const table of ['owners', 'owner_brands', 'portal_links', 'portal_sessions'] as const)
         await tx.deleteFrom(table).where('owner', '=', owner).execute()
-      await this.#parts.record(tx, { action: 'owner.deleted', target: `owner:${owner}`, ...origin })
+      await this.#parts.record(tx, { action: 'owner.deleted', target: targetOf(owner), ...origin })
     })
   }
 
@@ -246,7 +234,7 @@ export class OwnerBrands extends AuditedStore {
           .execute()
       await this.record(tx, {
         action: 'portal.brand_changed',
-        target: `owner:${owner}`,
+        target: targetOf(owner),
         detail: { fields: fields.join(' ') },
         ...origin,
       })

@@ -1,4 +1,4 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TObject, Type } from 'typebox'
 import { nullable } from '../../http/schemas/schemas.ts'
 import type { Settings } from './destinations.ts'
 import { Problem } from '../../errors.ts'
@@ -36,16 +36,11 @@ export const requestOptions = {
   ),
 }
 
-export interface RequestOptions {
-  method?: (typeof methods)[number] | undefined
-  successStatuses?: Static<typeof Statuses> | null | undefined
-  noRetryStatuses?: Static<typeof Statuses> | null | undefined
-  gzip?: boolean | undefined
-  signatureHeaders?: (typeof signatureHeaders)[number] | undefined
-  body?: (typeof bodies)[number] | undefined
-  /** Of a destination, which has no other options. */
-  settings?: Settings | undefined
-}
+/** All keys are optional, also with the value `undefined`. */
+export type Given<T> = { [K in keyof T]?: T[K] | undefined }
+
+/** `settings`: of a destination, which has no other options. */
+export type RequestOptions = Given<Static<TObject<typeof requestOptions>> & { settings: Settings }>
 
 const names = Object.keys(requestOptions) as (keyof typeof requestOptions)[]
 const defaults = new Set<unknown>([null, false, 'POST', 'webhook', 'event'])

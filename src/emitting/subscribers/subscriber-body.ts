@@ -15,7 +15,7 @@ import {
   pointerPattern,
 } from './conditions.ts'
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
-import { requestOptions } from './request-options.ts'
+import { type Given, requestOptions } from './request-options.ts'
 import { Metadata, Uid } from './metadata.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 
@@ -164,8 +164,6 @@ export const SubscriberChangeBody = closedObject({ url, status, ...settings })
 /** The body for owners in the portal. */
 export const OwnNewSubscriberBody = closedObject({ ...registration, ...ownSettings })
 export const OwnSubscriberChangeBody = closedObject({ url, status, ...ownSettings })
-
-type Given<T> = { [K in keyof T]?: T[K] | undefined }
 
 /** Changes of settings: as in a body, but with times in milliseconds. `null` selects the default of the service. */
 export type SubscriberChange = Given<Static<typeof SubscriberChangeBody>>

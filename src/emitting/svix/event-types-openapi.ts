@@ -13,13 +13,7 @@ import { taskId } from './ids.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /** An event type of an OpenAPI document. */
-export interface FoundEventType {
-  type: string
-  description: string
-  deprecated: boolean
-  archived: false
-  schemas: Record<string, unknown> | null
-}
+export type FoundEventType = Omit<StoredEventType, 'group' | 'featureFlags' | 'createdAt' | 'updatedAt'>
 
 /** The background task of every export. The export is created when the task is read. */
 export const exportTaskId = taskId('00000000-0000-0000-0000-000000000000')

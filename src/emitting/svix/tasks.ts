@@ -70,18 +70,10 @@ export function taskOperations(parts: Parts): SvixOperations {
   }
 }
 
-interface TaskView {
-  id: string
-  status: string
-  task: string
-  data: object
-  updatedAt: string
-}
-
-function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: JobsTable): TaskView {
+function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: JobsTable) {
   const stored = JSON.parse(filter) as Record<string, unknown>
   const shared = { id: taskId(id), status: statuses[status], updatedAt: isoTime(updated_at) }
-  if (kind === 'statistics') return { ...shared, ...(stored as Pick<TaskView, 'task' | 'data'>) }
+  if (kind === 'statistics') return { ...shared, ...(stored as { task: string; data: object }) }
   const endpoint = subscriber_id === null ? {} : { endpointId: endpointId(subscriber_id) }
   return { ...shared, task: taskOf(stored), data: { ...endpoint, total, done } }
 }
@@ -181,8 +173,8 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
       return start(call, { status: 'failed', ...times }, 'endpoint.recover')
     },
     'v1.endpoint.bulk-replay': async (call) => {
-      const { eventTypes, channel, tag, status, statusCodeClass } = call.body as BulkReplay
-      if ((eventTypes?.length ?? 0) > mostTypes)
+      const { eventTypes, channel, tag, status, statusCodeClass } = call.body
+      if (eventTypes?.length > mostTypes)
         throw invalidField(['event_types'], `At most ${mostTypes} event types can be replayed at a time.`)
       const chosen = typeof status === 'number' ? deliveryStatuses[status] : 'any'
       const responseClass = classes[statusCodeClass as keyof typeof classes]
@@ -201,14 +193,6 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
     'v1.endpoint.replay-missing': async (call) =>
       start(call, { status: 'missing', ...readTimes(call.body) }, 'endpoint.replay'),
   }
-}
-
-interface BulkReplay {
-  eventTypes?: readonly string[] | null
-  channel?: string | null
-  tag?: string | null
-  status?: number | null
-  statusCodeClass?: number | null
 }
 
 /** Returns milliseconds since 1970. Libraries send up to nine fractional digits of a second. @throws SvixError 422 */

@@ -2,6 +2,7 @@ import { Problem } from '../../errors.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { type Attempt, type AttemptResult, notMade, type Target, targetOf } from '../attempt/attempt.ts'
 import { readCustomHeaders, showCustomHeaders, methods } from '../subscribers/request-options.ts'
+import type { EventPayload } from '../store.ts'
 import type { Ran, Sandbox } from './sandbox.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
@@ -26,16 +27,10 @@ interface Transformation {
 }
 
 /** An event, as the code sees it. */
-export interface TransformedEvent {
-  event_id: string
-  type: string
-  payload: Uint8Array
-}
+export type TransformedEvent = Pick<EventPayload, 'event_id' | 'type' | 'payload'>
 
 /** The request to send. */
-interface Changed {
-  url: string
-  method: Target['method']
+interface Changed extends Pick<Transformation, 'url' | 'method'> {
   headers: Record<string, string>
   contentType: string
   /** The headers for display: credentials are redacted. */
