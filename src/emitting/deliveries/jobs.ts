@@ -15,14 +15,15 @@ interface JobFilter {
 }
 
 export class Jobs extends AuditedStore {
+  #shown() {
+    const jobs = this.database.reader.selectFrom('jobs').selectAll()
+    return jobs.where('kind', 'in', shownKinds).$narrowType<{ kind: ShownKind }>()
+  }
+
   /** @throws Problem `not-found`, also outside the caller's reach */
   async get(id: string, reach: Reach): Promise<ShownJob> {
-    const row = await this.database.reader
-      .selectFrom('jobs')
-      .selectAll()
+    const row = await this.#shown()
       .where('id', '=', id)
-      .where('kind', 'in', shownKinds)
-      .$narrowType<{ kind: ShownKind }>()
       .$if(reach !== 'all', (all) =>
         all.where('subscriber_id', 'in', (eb) =>
           eb
@@ -39,11 +40,8 @@ export class Jobs extends AuditedStore {
   /** A page of jobs of all subscribers and of received events, newest first. @throws Problem `invalid-cursor` */
   page(cursors: Cursors, { kinds, status }: JobFilter, request: PageRequest): Promise<PageOfRows<ShownJob>> {
     return cursors.readById(idScope('jobs', [kinds, status ?? null]), request, (before, count) =>
-      this.database.reader
-        .selectFrom('jobs')
-        .selectAll()
+      this.#shown()
         .where('kind', 'in', [...kinds])
-        .$narrowType<{ kind: ShownKind }>()
         .$if(status !== undefined, (all) => all.where('status', '=', status!))
         .$if(before !== undefined, (all) => all.where('id', '<', before!))
         .orderBy('id', 'desc')
@@ -63,15 +61,7 @@ export class Jobs extends AuditedStore {
 
   /** The newest twenty jobs of a subscriber. */
   list(subscriberId: string): Promise<ShownJob[]> {
-    return this.database.reader
-      .selectFrom('jobs')
-      .selectAll()
-      .where('subscriber_id', '=', subscriberId)
-      .where('kind', 'in', shownKinds)
-      .$narrowType<{ kind: ShownKind }>()
-      .orderBy('id', 'desc')
-      .limit(20)
-      .execute()
+    return this.#shown().where('subscriber_id', '=', subscriberId).orderBy('id', 'desc').limit(20).execute()
   }
 
   /** Cancels a job after its current step. A finished job does not change. @throws Problem `not-found` */

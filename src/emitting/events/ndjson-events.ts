@@ -20,7 +20,7 @@ import {
 } from './event.ts'
 import { isRawNumber, parseLossless } from '../../json/exact.ts'
 import { type Static, Type } from 'typebox'
-import { closedObject } from '../../http/schemas/schemas.ts'
+import { closedObject, dateTime } from '../../http/schemas/schemas.ts'
 
 export const NewEventBody = closedObject({
   type: Type.String({
@@ -103,9 +103,7 @@ export const EmittedView = closedObject({
   id: Type.Integer({ description: 'The number in the event log: GET /events/{id}' }),
   eventId: Type.String({ description: 'The stable id that subscribers get' }),
   type: Type.String(),
-  deliverAt: Type.Optional(
-    Type.String({ format: 'date-time', description: 'When it is sent, if the request chose a time' }),
-  ),
+  deliverAt: Type.Optional(dateTime('When it is sent, if the request chose a time')),
 })
 
 /** The result of emitting an event, as responses show it. */
@@ -205,7 +203,7 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
         return
       }
     }
-    const last = lines.end()
+    const last = lines.take()
     if (line.dropped)
       yield write(refusal(lines.number, 'overloaded', 'Too many large bodies are being read.'))
     else if (last) yield write(...(await emitLines([last], parts)).answers)
@@ -302,23 +300,15 @@ const carriageReturn = 0x0d
 class NdjsonSplitter {
   readonly #limit: number
   #pieces: Buffer[] = []
-  #held = 0
   #tooLong = false
-  #number = 0
+  /** Buffered bytes of the incomplete line. */
+  held = 0
+  /** Complete lines so far. */
+  number = 0
 
   /** @param limit bytes of a line */
   constructor(limit: number) {
     this.#limit = limit
-  }
-
-  /** Buffered bytes of the incomplete line. */
-  get held(): number {
-    return this.#held
-  }
-
-  /** Complete lines so far. */
-  get number(): number {
-    return this.#number
   }
 
   push(chunk: Buffer): Line[] {
@@ -326,7 +316,7 @@ class NdjsonSplitter {
     let from = 0
     for (let at = chunk.indexOf(newline); at !== -1; at = chunk.indexOf(newline, from)) {
       this.#add(chunk.subarray(from, at))
-      const line = this.#take()
+      const line = this.take()
       if (line) lines.push(line)
       from = at + 1
     }
@@ -334,38 +324,31 @@ class NdjsonSplitter {
     return lines
   }
 
-  /** Returns the last line if the body does not end with a line break. */
-  end(): Line | undefined {
-    return this.#take()
-  }
-
   discard(): void {
     this.#pieces = []
-    this.#held = 0
+    this.held = 0
   }
 
   #add(piece: Buffer): void {
     if (piece.length === 0 || this.#tooLong) return
-    if (this.#held + piece.length > this.#limit) {
+    if (this.held + piece.length > this.#limit) {
       this.#tooLong = true
-      this.#pieces = []
-      this.#held = 0
-      return
+      return this.discard()
     }
     this.#pieces.push(piece)
-    this.#held += piece.length
+    this.held += piece.length
   }
 
-  #take(): Line | undefined {
+  /** Ends a line. At the end of a body without a line break, it is the last one. */
+  take(): Line | undefined {
     const [first = Buffer.alloc(0)] = this.#pieces
     const whole = this.#pieces.length > 1 ? Buffer.concat(this.#pieces) : first
     const tooLong = this.#tooLong
-    this.#pieces = []
-    this.#held = 0
+    this.discard()
     this.#tooLong = false
-    this.#number += 1
-    if (tooLong) return { number: this.#number, bytes: undefined }
+    this.number += 1
+    if (tooLong) return { number: this.number, bytes: undefined }
     const bytes = whole.at(-1) === carriageReturn ? whole.subarray(0, -1) : whole
-    return bytes.length === 0 ? undefined : { number: this.#number, bytes }
+    return bytes.length === 0 ? undefined : { number: this.number, bytes }
   }
 }

@@ -8,7 +8,14 @@ import type { Owner, OwnerBrand, Owners } from '../subscribers/owners.ts'
 import { Metadata } from '../subscribers/metadata.ts'
 import type { EmittingRouteParts } from './area.ts'
 import type { SubscriberState } from '../subscribers/health.ts'
-import { closedObject, DateTime, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import {
+  closedObject,
+  DateTime,
+  dateTime,
+  noContent,
+  nullable,
+  optionalText,
+} from '../../http/schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { brandVariables } from '../../http/pages/brand.ts'
 
@@ -112,16 +119,10 @@ const OwnerView = closedObject({
     closedObject({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }),
   ),
   linkExpiresAt: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'When the last unopened link to the portal expires; null if no link is open',
-    }),
+    dateTime('When the last unopened link to the portal expires; null if no link is open'),
   ),
   sessionExpiresAt: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'When the last session of the portal ends; null if no session is live',
-    }),
+    dateTime('When the last session of the portal ends; null if no session is live'),
   ),
 })
 

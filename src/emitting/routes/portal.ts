@@ -9,7 +9,7 @@ import type { Portal, PortalSession } from '../portal.ts'
 import { DisplayName, portalBrand, PortalBrandView } from './owners.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
 import type { Area, EmittingRouteParts } from './area.ts'
-import { closedObject, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { builtPage, type BuiltPage } from '../../http/pages/built-pages.ts'
 import { languageOf, languageTags } from '../../http/pages/language/languages.ts'
@@ -60,11 +60,11 @@ const LinkBody = closedObject({
     }),
   ),
 })
-const LinkView = closedObject({ url: Type.String(), expiresAt: Type.String({ format: 'date-time' }) })
+const LinkView = closedObject({ url: Type.String(), expiresAt: DateTime })
 const SessionView = closedObject({
   owner: Type.String(),
   name: nullable(Type.String({ description: 'The display name of the owner' })),
-  expiresAt: Type.String({ format: 'date-time' }),
+  expiresAt: DateTime,
   brand: PortalBrandView,
 })
 const OpenedView = closedObject({

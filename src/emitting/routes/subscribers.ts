@@ -10,6 +10,7 @@ import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } fr
 import {
   closedObject,
   DateTime,
+  dateTime,
   IdParams,
   noContent,
   nullable,
@@ -22,7 +23,6 @@ import { type Condition, conditionOperators } from '../subscribers/conditions.ts
 import { redactedValue } from '../../telemetry/printable.ts'
 import {
   AuthBody,
-  type Credentials,
   openCredentials,
   SecretsBody,
   showCredentials,
@@ -37,7 +37,7 @@ import {
 } from '../subscribers/request-options.ts'
 import { Metadata, readMetadata } from '../subscribers/metadata.ts'
 import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
-import { disablesAt, type DisablingPolicy } from '../dispatch/operational-events.ts'
+import { disablesAt } from '../dispatch/operational-events.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 
 const SubscriberView = closedObject({
@@ -99,18 +99,8 @@ const SubscriberView = closedObject({
   owner: nullable(Type.String()),
   ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
   operational: Type.Boolean(),
-  failingSince: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'Since when deliveries fail; null while they succeed',
-    }),
-  ),
-  disablesAt: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'When the next failure disables it, unless a delivery succeeds before',
-    }),
-  ),
+  failingSince: nullable(dateTime('Since when deliveries fail; null while they succeed')),
+  disablesAt: nullable(dateTime('When the next failure disables it, unless a delivery succeeds before')),
   createdAt: DateTime,
   updatedAt: DateTime,
 })
@@ -128,7 +118,7 @@ const KeyView = closedObject({
   }),
   scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
   createdAt: DateTime,
-  expiresAt: nullable(Type.String({ format: 'date-time', description: 'Null for the newest key' })),
+  expiresAt: nullable(dateTime('Null for the newest key')),
   publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
 })
 
@@ -136,25 +126,17 @@ function viewKey({ createdAt, expiresAt, ...key }: KeyDescription): Static<typeo
   return { ...key, createdAt: isoTime(createdAt), expiresAt: isoTimeOrNull(expiresAt) }
 }
 
-interface SubscriberFacts {
-  credentials: Credentials
-  headers: Readonly<Record<string, string>>
-  policy: DisablingPolicy
-  lastDay: Summary
-  ownerName: string | undefined
-  /** Whether its settings are the operator's, and the caller is its owner. */
-  hidesSettings: boolean
-  /** Whether the caller is its owner: uid and metadata are for the operator's programs. */
-  hidesCallersData: boolean
-}
-
 function viewSubscriber(
   row: SubscribersTable,
-  { headers, credentials, policy, lastDay, ownerName, hidesSettings, hidesCallersData }: SubscriberFacts,
+  { keyring, disabling, destinations }: EmittingRouteParts,
+  { reachesAll }: Area,
+  { lastDay, ownerName }: { lastDay: Summary; ownerName: string | undefined },
 ): Static<typeof SubscriberView> {
+  // What owners must not see of a destination that only admins register.
+  const hidesSettings = !reachesAll && !isOpenToOwners(destinations, row)
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
-  const end = mayEnd ? disablesAt(failing, policy) : null
+  const end = mayEnd ? disablesAt(failing, disabling) : null
   const options = readRequestOptions(row.request)
   return {
     id: row.id,
@@ -172,8 +154,8 @@ function viewSubscriber(
     timeout: row.timeout_ms === null ? null : row.timeout_ms / 1000,
     rateLimit: row.rate_limit,
     concurrency: row.concurrency,
-    headers: showCustomHeaders(headers),
-    ...showCredentials(hidesSettings ? {} : credentials),
+    headers: showCustomHeaders(openHeaders(keyring, row)),
+    ...showCredentials(hidesSettings ? {} : openCredentials(keyring, row)),
     destination: destinationIn(row.url),
     settings: hidesSettings ? null : (options.settings ?? null),
     transformation: row.transformation,
@@ -188,8 +170,9 @@ function viewSubscriber(
     httpSignature: row.http_signature === 1,
     conditions: row.conditions === null ? [] : (JSON.parse(row.conditions) as Condition[]),
     channels: row.channels === null ? [] : (JSON.parse(row.channels) as string[]),
-    uid: hidesCallersData ? null : row.uid,
-    metadata: hidesCallersData ? null : readMetadata(row.metadata),
+    // For the operator's programs.
+    uid: reachesAll ? row.uid : null,
+    metadata: reachesAll ? readMetadata(row.metadata) : null,
     owner: row.owner,
     ownerName: ownerName ?? null,
     operational: row.operational === 1,
@@ -227,23 +210,17 @@ type Shown = ReturnType<typeof viewSubscriber>
 
 async function views(
   rows: readonly SubscribersTable[],
-  { keyring, disabling: policy, health, clock, owners, destinations }: EmittingRouteParts,
-  { reachesAll }: Area,
+  parts: EmittingRouteParts,
+  area: Area,
 ): Promise<Shown[]> {
+  const { health, clock, owners } = parts
   const ids = rows.map(({ id }) => id)
   const days = await lastDays(health, ids, clock.now())
   const names = await owners.directory.names(rows.map(({ owner }) => owner))
-  return rows.map((row) =>
-    viewSubscriber(row, {
-      headers: openHeaders(keyring, row),
-      credentials: openCredentials(keyring, row),
-      policy,
-      lastDay: days.get(row.id)!,
-      ownerName: row.owner === null ? undefined : names.get(row.owner),
-      hidesCallersData: !reachesAll,
-      hidesSettings: !reachesAll && !isOpenToOwners(destinations, row),
-    }),
-  )
+  return rows.map((row) => {
+    const ownerName = row.owner === null ? undefined : names.get(row.owner)
+    return viewSubscriber(row, parts, area, { lastDay: days.get(row.id)!, ownerName })
+  })
 }
 
 export function subscriberRoutes(app: App, parts: EmittingRouteParts, area: Area): void {

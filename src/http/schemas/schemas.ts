@@ -2,6 +2,7 @@ import { Type, type TObjectOptions, type TProperties, type TSchema } from 'typeb
 
 /** ISO 8601, as toISOString writes it. */
 export const DateTime = Type.String({ format: 'date-time' })
+export const dateTime = (description: string) => Type.String({ format: 'date-time', description })
 
 /** A value of a schema, or null. */
 export const nullable = <S extends TSchema>(schema: S, description?: string) =>
