@@ -108,16 +108,11 @@ function write(status: number, answer: unknown): Answer {
     : { status: answer === undefined ? 204 : status, text: JSON.stringify(answer) }
 }
 
-/** A body that may describe the application of the message. */
-interface MessageBody {
-  application?: Parameters<typeof createNamed>[1]
-}
-
-interface HandleParts extends EmittingRouteParts {
-  findOwner: OwnerLookup
-}
-
-function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: HandleParts) {
+function handle(
+  operation: DeclaredOperation,
+  handlers: SvixOperations,
+  parts: EmittingRouteParts & { findOwner: OwnerLookup },
+) {
   const repeated = new IdempotentResponses(parts)
   const { id, status, readBody, readQuery } = operation
   const handler = handlers[id]
@@ -134,10 +129,8 @@ function handle(operation: DeclaredOperation, handlers: SvixOperations, parts: H
     const found = ownerOf(request, id, parts.findOwner)
     let owner = typeof found === 'string' ? found : await found
     const body = readBody(request.body)
-    if (isMessage && owner === '') {
-      const { application } = body as MessageBody
-      owner = await createNamed(params['app_id']!, application, parts, auditOrigin(request))
-    }
+    if (isMessage && owner === '')
+      owner = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
     const call = new SvixCall({ owner, params, query, body, request, isPortal })
     const work = async (): Promise<Answer> => write(status, await handler(call))
     // A message's id is derived from its key, so messages need no stored response.

@@ -5,7 +5,15 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
-import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import {
+  created,
+  notFound,
+  type SvixCall,
+  type SvixOperations,
+  invalidField,
+  SvixError,
+  unsupported,
+} from './call.ts'
 import { listOf, placeOf, readPage } from './pages.ts'
 import { applicationId, readApplicationId } from './ids.ts'
 
@@ -30,13 +38,13 @@ export function applicationOperations(parts: Parts): SvixOperations {
     'v1.application.create': (call) => create(parts, call),
     'v1.application.get': async ({ owner }) => view((await directory.get(owner)) ?? missing()),
     'v1.application.upsert': async ({ owner, body, origin }) => {
-      const change = readApplication(body as ApplicationIn)
+      const change = readApplication(body)
       if (owner === '') return created(view(await directory.create(change, origin)))
       const { uid = null, rateLimit = null, metadata = null } = change
       return view(await directory.change(owner, { ...change, uid, rateLimit, metadata }, origin))
     },
     'v1.application.patch': async ({ owner, body, origin }) =>
-      view(await directory.change(owner, readApplication(body as ApplicationIn), origin)),
+      view(await directory.change(owner, readApplication(body), origin)),
     'v1.application.delete': ({ owner, origin }) => parts.owners.remove(owner, origin),
     'v1.application.list': async (call) => {
       const page = readPage(call.query, 'ascending')
@@ -56,7 +64,7 @@ function missing(): never {
 }
 
 async function create({ owners }: Parts, { query, body, origin }: SvixCall): Promise<unknown> {
-  const change = readApplication(body as ApplicationIn)
+  const change = readApplication(body)
   const isGet = query['get_if_exists'] === true
   const found = isGet && change.uid ? await owners.directory.find(change.uid) : undefined
   if (found) return view(found)
@@ -184,7 +192,7 @@ export function authenticationOperations(parts: EmittingRouteParts): SvixOperati
     'v1.authentication.app-portal-access': (call) => openPortal(parts, call),
     'v1.authentication.dashboard-access': (call) => openPortal(parts, call),
     'v1.authentication.expire-all': async ({ owner, body, origin }) => {
-      const { expiry, sessionIds } = body as { expiry?: number | null; sessionIds?: string[] }
+      const { expiry, sessionIds } = body
       if (sessionIds?.length)
         throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
       await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
@@ -203,27 +211,11 @@ export function authenticationOperations(parts: EmittingRouteParts): SvixOperati
   }
 }
 
-function unsupported(detail: string): SvixError {
-  return new SvixError(400, 'not_implemented', detail)
-}
-
 /** Creates a token for the API and a link to the portal. */
 async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
   const { portal, baseUrl } = parts
   const { params, body, origin } = call
-  const {
-    application,
-    expiry,
-    readOnly,
-    capabilities: asked,
-    featureFlags = [],
-  } = body as {
-    application?: { name: string; uid?: string | null }
-    expiry?: number | null
-    readOnly?: boolean | null
-    capabilities?: string[] | null
-    featureFlags?: string[]
-  }
+  const { application, expiry, readOnly, capabilities: asked, featureFlags = [] } = body
   // A token with more rights than requested would be a security hole.
   if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))
     throw unsupported('A token always has all capabilities. Omit `capabilities` and `readOnly`.')

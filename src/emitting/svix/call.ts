@@ -58,6 +58,9 @@ export const notFound = (): SvixError => new SvixError(404, 'not_found', 'Entity
 /** For requests without a counterpart. Not 501, because the libraries retry requests that fail with 5xx. */
 export const notImplemented = (detail: string): SvixError => new SvixError(404, 'not_implemented', detail)
 
+/** For settings of a request without a counterpart. */
+export const unsupported = (detail: string): SvixError => new SvixError(400, 'not_implemented', detail)
+
 /** One fault of a request, in Svix's form. */
 export interface SvixFault {
   /** `body` or `query`, then the names of fields. */
@@ -85,6 +88,23 @@ export const invalid = (faults: SvixFault[]): SvixError => new SvixError(422, 'v
 /** The error of one field of the body. @param field the path to it, outermost field first */
 export function invalidField(field: readonly string[], msg: string, type = 'value_error'): SvixError {
   return invalid([{ loc: ['body', ...field], msg, type }])
+}
+
+/**
+ * Times of a body in milliseconds since 1970. The document checks their form: only a leap second is no time.
+ * @throws SvixError 422
+ */
+export function readTimes<Name extends string>(
+  body: SvixCall['body'],
+  ...names: Name[]
+): { [N in Name]?: number } {
+  const times: { [N in Name]?: number } = {}
+  for (const name of names) {
+    if (!body[name]) continue
+    times[name] = Date.parse(body[name])
+    if (Number.isNaN(times[name])) throw invalidField([name], 'invalid time', 'value_error.jsondecode')
+  }
+  return times
 }
 
 const codes: Partial<Record<ProblemCode, [code: string, detail?: string]>> = {

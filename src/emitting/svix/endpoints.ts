@@ -4,7 +4,7 @@ import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { openHeaders } from '../dispatch/endpoints.ts'
 import type { Reach } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { summarize } from '../subscribers/health.ts'
+import { hour, summarize } from '../subscribers/health.ts'
 import { readMetadata } from '../subscribers/metadata.ts'
 import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscriber-body.ts'
@@ -266,18 +266,12 @@ function headerOperations(parts: EmittingRouteParts): SvixOperations {
       await subscribers.change(id, { headers }, reachOf(call), call.origin)
     },
     'v1.endpoint.patch-headers': async (call) => {
-      const { headers: given, deleteHeaders = [] } = call.body as {
-        headers: Readonly<Record<string, string | null>>
-        deleteHeaders?: readonly string[]
-      }
+      const { headers: given, deleteHeaders = [] } = call.body
       checkHeaders(given)
       const row = await endpointOf(parts, call)
       const headers: Record<string, string | null> = { ...openHeaders(keyring, row) }
-      for (const [name, value] of [
-        ...deleteHeaders.map((one) => [one, null] as const),
-        ...Object.entries(given),
-      ])
-        headers[name.toLowerCase()] = value
+      for (const name of deleteHeaders) headers[name.toLowerCase()] = null
+      for (const [name, value] of Object.entries<string | null>(given)) headers[name.toLowerCase()] = value
       const left = Object.entries(headers).filter((one): one is [string, string] => one[1] !== null)
       await subscribers.change(row.id, { headers: Object.fromEntries(left) }, reachOf(call), call.origin)
     },
@@ -309,8 +303,7 @@ function transformationOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-const day = 86_400_000
-const hour = 3_600_000
+const day = 24 * hour
 /** Milliseconds by which clocks may differ. */
 const tolerance = 5 * 60_000
 
@@ -318,10 +311,7 @@ function reportOperations(parts: EmittingRouteParts): SvixOperations {
   const { clock, health, testEvents } = parts
   return {
     'v1.endpoint.get-stats': async (call) => {
-      const { until = clock.now(), since = until - 28 * day } = call.query as {
-        since?: number
-        until?: number
-      }
+      const { until = clock.now(), since = until - 28 * day } = call.query
       if (until > clock.now()) throw badRange("'until' cannot be in the future")
       if (until - since > 28 * day + tolerance)
         throw badRange("'since' cannot be more than 28 days before 'until'")

@@ -7,15 +7,9 @@ import {
   type StoredEventType,
 } from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { created, notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
+import { created, notFound, type SvixCall, type SvixOperations, SvixError, unsupported } from './call.ts'
 import { listOfSorted, readPage } from './pages.ts'
-import {
-  exportTaskId,
-  type FoundEventType,
-  type GivenSpec,
-  readEventTypes,
-  writeSpec,
-} from './event-types-openapi.ts'
+import { exportTaskId, type FoundEventType, readEventTypes, writeSpec } from './event-types-openapi.ts'
 
 /** An event type in a request. */
 export interface EventTypeBody {
@@ -49,10 +43,8 @@ export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {
     },
     'v1.event-type.set-retry-schedule': async (call) => {
       await find(parts, call)
-      if ((call.body as { retrySchedule?: object | null }).retrySchedule)
-        throw new SvixError(
-          400,
-          'not_implemented',
+      if (call.body.retrySchedule)
+        throw unsupported(
           'The retry schedule is a setting of an endpoint. Set `retrySchedule` through PATCH /subscribers/{id}.',
         )
       return { retrySchedule: null }
@@ -70,11 +62,11 @@ function changeOperations(parts: EmittingRouteParts): SvixOperations {
   }
   return {
     'v1.event-type.create': async ({ body, origin }) => {
-      const { name: type } = body as EventTypeBody
+      const { name: type } = body
       const [stored] = await types.change([type], origin, (before) => {
         if (before.get(type)?.archived === false || isDeclared(parts, type))
           throw new SvixError(409, 'event_type_exists', 'An event_type with this name already exists')
-        return [replacement(type, body as EventTypeBody)]
+        return [replacement(type, body)]
       })
       return viewEventType(stored!)
     },
@@ -83,11 +75,11 @@ function changeOperations(parts: EmittingRouteParts): SvixOperations {
       let isNew = false
       const [stored] = await types.change([type], call.origin, (before) => {
         isNew = !before.has(type)
-        return [replacement(type, call.body as EventTypeBody)]
+        return [replacement(type, call.body)]
       })
       return isNew ? created(viewEventType(stored!)) : viewEventType(stored!)
     },
-    'v1.event-type.patch': (call) => change(call, readFields(call.body as EventTypeBody)),
+    'v1.event-type.patch': (call) => change(call, readFields(call.body)),
     'v1.event-type.delete': async (call) => {
       if (call.query['expunge'] !== true) await change(call, { archived: true })
       else if (!(await types.remove(nameOf(call), call.origin))) await change(call, {})
@@ -131,14 +123,7 @@ async function importSpec(
   { storedEventTypes: types, catalogue }: EmittingRouteParts,
   call: SvixCall,
 ): Promise<object> {
-  const {
-    dryRun = false,
-    replaceAll = false,
-    ...given
-  } = call.body as {
-    dryRun?: boolean
-    replaceAll?: boolean
-  } & GivenSpec
+  const { dryRun = false, replaceAll = false, ...given } = call.body
   const declared = new Set(catalogue.entries.map(({ type }) => type))
   const found = (await readEventTypes(given)).filter(({ type }) => !declared.has(type))
   const names = new Set(found.map(({ type }) => type))
@@ -252,19 +237,13 @@ export function environmentOperations(parts: EmittingRouteParts): SvixOperations
       connectors: [],
     }),
     'v1.environment.import': async ({ body, origin }) => {
-      const { eventTypes, settings, connectors } = body as {
-        eventTypes?: EventTypeBody[] | null
-        settings?: object | null
-        connectors?: object[] | null
-      }
+      const { eventTypes, settings, connectors } = body
       if (connectors?.length || Object.keys(settings ?? {}).length > 0)
-        throw new SvixError(
-          400,
-          'not_implemented',
+        throw unsupported(
           'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
         )
       // Types that the configuration declares exist already.
-      const given = (eventTypes ?? []).filter(({ name }) => !isDeclared(parts, name))
+      const given = ((eventTypes ?? []) as EventTypeBody[]).filter(({ name }) => !isDeclared(parts, name))
       await storedEventTypes.change(
         given.map(({ name }) => name),
         origin,

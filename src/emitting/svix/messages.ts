@@ -4,7 +4,7 @@ import { groupEmits } from '../events/emitter.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
-import { type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
 import { pageOf, readPage } from './pages.ts'
 import {
@@ -44,16 +44,17 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
     return { data: await viewMessages(database, data, withContent), ...page }
   }
   const find = ({ owner, params }: SvixCall) => findMessage(database.readerAside, owner, params['msg_id']!)
-  const search = ({ before, after, ...rest }: SvixCall['body']): object => ({
-    with_content: false,
-    ...rest,
-    before: before ? Date.parse(before) : undefined,
-    after: after ? Date.parse(after) : undefined,
-  })
   return {
     'v1.message.create': creator(parts),
     'v1.message.list': ({ owner, query }) => list(owner, query),
-    'v1.message.search': ({ owner, body }) => list(owner, search(body)),
+    'v1.message.search': ({ owner, body }) =>
+      list(owner, {
+        with_content: false,
+        ...body,
+        before: undefined,
+        after: undefined,
+        ...readTimes(body, 'before', 'after'),
+      }),
     'v1.message.get': async (call) => {
       const row = await find(call)
       return (await viewMessages(database, [row], call.query['with_content'] !== false))[0]

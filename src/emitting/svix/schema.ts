@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type * as TypeboxCompile from 'typebox/compile'
 import { codeFolder } from '../../code-folder.ts'
 import { readFields } from '../../http/requests/parameters.ts'
-import { SvixError, snakeCase, invalid, type SvixFault } from './call.ts'
+import { SvixError, snakeCase, invalid, type SvixCall, type SvixFault } from './call.ts'
 
 interface Schema {
   $ref?: string
@@ -50,7 +50,7 @@ export interface DeclaredOperation {
   /** The status of a response with a body. */
   status: number
   /** @throws SvixError 422 */
-  readBody: (body: unknown) => unknown
+  readBody: (body: unknown) => SvixCall['body']
   /** @param url of the request @throws SvixError 400 for a missing parameter or wrong type, 422 for other faults */
   readQuery: (query: Record<string, string>, url: string) => Record<string, unknown>
 }

@@ -4,7 +4,7 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
-import { notFound, type SvixCall, type SvixOperations, invalidField } from './call.ts'
+import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField } from './call.ts'
 import { listOf, readPage } from './pages.ts'
 import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
@@ -93,10 +93,8 @@ function taskOf({
 
 /** The number of attempts to each application's endpoints, in whole hours. @throws SvixError 422 */
 async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
-  const { since, until, appIds } = body as { since: string; until: string; appIds?: string[] | null }
-  const [from, to] = [Date.parse(since), Date.parse(until)]
-  if (Number.isNaN(from) || Number.isNaN(to))
-    throw invalidField([Number.isNaN(from) ? 'since' : 'until'], 'invalid time')
+  const { appIds } = body as { appIds?: string[] | null }
+  const { since, until } = readTimes(body, 'since', 'until')
   if (appIds && appIds.length > mostCounted)
     throw invalidField(['app_ids'], `There can be at most ${mostCounted} applications.`)
   const asked = new Map<string, string>()
@@ -111,7 +109,7 @@ async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
   const { rows } = await sql<{ owner: string; attempts: number | string }>`
     select s.owner, sum(h.delivered + h.failed) as attempts
     from subscriber_hours h join subscribers s on s.id = h.subscriber_id
-    where s.owner is not null and h.hour >= ${Math.floor(from / hour) * hour} and h.hour < ${to}
+    where s.owner is not null and h.hour >= ${Math.floor(since! / hour) * hour} and h.hour < ${until}
     group by s.owner order by s.owner limit ${sql.lit(mostCounted)}`.execute(database.readerAside)
   const counted = rows.filter(({ owner }) => !appIds || asked.has(owner))
   const records = await owners.directory.records(counted.map(({ owner }) => owner))
@@ -167,8 +165,8 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
   }
   return {
     'v1.endpoint.recover': async (call) => {
-      const times = readTimes(call.body)
-      if (times.since < (times.until ?? clock.now()) - longestRecovery)
+      const times = readTimes(call.body, 'since', 'until')
+      if (times.since! < (times.until ?? clock.now()) - longestRecovery)
         throw invalidField(['since'], 'Cannot recover more than 14 days of messages')
       return start(call, { status: 'failed', ...times }, 'endpoint.recover')
     },
@@ -182,7 +180,7 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
         throw invalidField(['status'], 'No message has the status canceled. Use another status.')
       const filter: ReplayFilter = {
         status: chosen,
-        ...readTimes(call.body),
+        ...readTimes(call.body, 'since', 'until'),
         ...(eventTypes?.length && { eventTypes }),
         ...(channel && { channel }),
         ...(tag && { tag }),
@@ -191,16 +189,6 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
       return start(call, filter, 'endpoint.bulk-replay')
     },
     'v1.endpoint.replay-missing': async (call) =>
-      start(call, { status: 'missing', ...readTimes(call.body) }, 'endpoint.replay'),
+      start(call, { status: 'missing', ...readTimes(call.body, 'since', 'until') }, 'endpoint.replay'),
   }
-}
-
-/** Returns milliseconds since 1970. Libraries send up to nine fractional digits of a second. @throws SvixError 422 */
-function readTimes(body: { since: string; until?: string | null }): { since: number; until?: number } {
-  const read = (name: 'since' | 'until', text: string): number => {
-    const time = Date.parse(text)
-    if (Number.isNaN(time)) throw invalidField([name], 'invalid time', 'value_error.jsondecode')
-    return time
-  }
-  return { since: read('since', body.since), ...(body.until && { until: read('until', body.until) }) }
 }
