@@ -347,7 +347,7 @@ export class DeclaredModel {
   async #byCursor({ query, expected, limit, compare, chance }: Walk, backward: boolean): Promise<void> {
     let place: { at: Row | undefined; back: boolean; cursor: string } | undefined
     for (let step = 0; step < 40; step += 1) {
-      const page = await this.#pages.byCursor.read(query(place && { cursor: place.cursor }))
+      const page = await this.#pages.byCursor(query(place && { cursor: place.cursor }))
       const all = expected()
       const rest = all.filter(
         (row) => !place?.at || (place.back ? compare(row, place.at) < 0 : compare(row, place.at) > 0),
@@ -369,7 +369,7 @@ export class DeclaredModel {
 
   async #byNumber({ query, expected, limit, chance }: Walk): Promise<void> {
     for (let number = 1; number < 9; number += 1) {
-      const page = await this.#pages.byOffset.read(query({ page: String(number) }))
+      const page = await this.#pages.byOffset(query({ page: String(number) }))
       const all = expected()
       assert.deepEqual(
         idsOf(page.rows),
@@ -384,7 +384,7 @@ export class DeclaredModel {
   async #byKeyset({ query, expected, limit, compare, chance }: Walk): Promise<void> {
     let place: { at: Row; cursor: string } | undefined
     for (;;) {
-      const page = await this.#pages.byKeyset.read(query(place && { cursor: place.cursor }))
+      const page = await this.#pages.byKeyset(query(place && { cursor: place.cursor }))
       const rest = expected().filter((row) => !place || compare(row, place.at) > 0)
       assert.deepEqual(idsOf(page.rows), each(rest.slice(0, limit)))
       assert.equal(page.nextCursor !== null, rest.length > limit)

@@ -159,7 +159,7 @@ onEachEngine('filters by numbers that are written in several ways', (engine) => 
   })
   const ids = async (path: string, parameter: Parameter, text: string): Promise<unknown[]> => {
     const query = readQuery(known.get(path)!, { [parameter]: text, limit: '100' })
-    return (await pagesOf(opened.database).byCursor.read(query)).rows.map(([id]) => Number(id))
+    return (await pagesOf(opened.database).byCursor(query)).rows.map(([id]) => Number(id))
   }
 
   for (const [path, values] of [

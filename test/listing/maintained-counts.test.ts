@@ -86,9 +86,7 @@ onEachEngine('maintained counts', (engine) => {
       .execute(database.reader)
     const ids = all.rows.map(({ id }) => String(id))
     for (const offset of offsets) {
-      const page = await pages.byOffset.read(
-        readQuery(declaration, { page: String(Math.floor(offset / 20) + 1) }),
-      )
+      const page = await pages.byOffset(readQuery(declaration, { page: String(Math.floor(offset / 20) + 1) }))
       const from = (page.page - 1) * 20
       assert.equal(page.total, ids.length)
       assert.deepEqual(
@@ -233,7 +231,7 @@ onEachEngine('maintained counts', (engine) => {
 
   test('a deep page of a query without rows has no total of other rows', async () => {
     await fill(7_000_000, 2_000)
-    const page = await pages.byOffset.read(readQuery(declaration, { id: '-1', page: '80' }))
+    const page = await pages.byOffset(readQuery(declaration, { id: '-1', page: '80' }))
     assert.deepEqual([page.total, page.rows, page.hasNext], [0, [], false])
     await run('delete from orders where id >= 7000000')
   })
@@ -304,7 +302,7 @@ onEachEngine('maintained counts', (engine) => {
       )
     for (const folded of [false, true]) {
       if (folded) await new CountsWriter(database, users).foldChanges()
-      const page = await pages.byOffset.read(readQuery(users, { page: '120' }))
+      const page = await pages.byOffset(readQuery(users, { page: '120' }))
       assert.equal(page.total, 2_500)
       assert.equal(page.rows[0]![0], 'u02380')
     }
@@ -345,7 +343,7 @@ onEachEngine('maintained counts', (engine) => {
     const cursors = new Cursors(new Keyring(['a-master-secret-of-32-bytes-or-more']))
     const recorded = new Pages(engine.name, recording, cursors, new Map([[declaration.name, spied]]))
     const read = async (parameters: Record<string, string>): Promise<{ seeks: boolean; skip: number }> => {
-      await recorded.byOffset.read(readQuery(declaration, { limit: '20', ...parameters }))
+      await recorded.byOffset(readQuery(declaration, { limit: '20', ...parameters }))
       return { seeks: /where \("placed_at", "id"\) <= \(/.test(last!.sql), skip: Number(last!.skip) }
     }
     assert.deepEqual(await read({ page: '50' }), { seeks: false, skip: 980 })

@@ -169,7 +169,7 @@ onEachEngine('rows with values of every storage class', (engine) => {
       rows.map((row) => row[readQuery(list, parameters).columns.indexOf(shown)])
     const forward: unknown[] = []
     const read = (more: Parameters) =>
-      pages.byCursor.read(readQuery(list, { ...parameters, limit: String(limit), ...more }))
+      pages.byCursor(readQuery(list, { ...parameters, limit: String(limit), ...more }))
     let page = await read({})
     let last = page
     for (let steps = 0; ; steps += 1) {
@@ -188,7 +188,7 @@ onEachEngine('rows with values of every storage class', (engine) => {
     const byNumber: unknown[] = []
     for (let number = 1, hasNext = true; hasNext; number += 1) {
       const query = readQuery(list, { ...parameters, limit: String(limit), page: String(number) })
-      const one = await pages.byOffset.read(query)
+      const one = await pages.byOffset(query)
       byNumber.push(...pick(one.rows))
       hasNext = one.hasNext
     }
@@ -292,7 +292,7 @@ onEachEngine('rows with values of every storage class', (engine) => {
               limit: String(limit),
               ...(cursor !== undefined && { cursor: String(cursor) }),
             }
-            const page = await pages.byKeyset.read(readQuery(followed, parameters))
+            const page = await pages.byKeyset(readQuery(followed, parameters))
             found.push(...page.rows.map((row) => row[1]))
             cursor = page.nextCursor
           }
@@ -329,7 +329,7 @@ onEachEngine('rows with values of every storage class', (engine) => {
     }
     const { list } = await checkList(opened.database, readLists({ lists: [declaration] })[0]!)
     const query = readQuery(list, { fields: 'id', expand: 'lines,prices' })
-    const { rows } = await pagesOf(opened.database).byCursor.read(query)
+    const { rows } = await pagesOf(opened.database).byCursor(query)
     const present = await new Presentation('sqlite', createListReader(opened.database)).of(query, rows)
     const found = (...ids: number[]) => ({ data: ids.map((id) => ({ id })), hasMore: false })
     assert.deepEqual(rows.map(present), [

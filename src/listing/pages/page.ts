@@ -2,7 +2,7 @@ import { storedValue, fieldTypes, type FieldType } from '../field-types.ts'
 import { type KeyValue, readValue, writeValue } from '../../paging/cursor.ts'
 import { joinKey, splitKey, type SortKey, type Field } from '../list.ts'
 import type { Query } from '../query.ts'
-import type { Row, ListReader } from '../standby-reader.ts'
+import type { Row } from '../standby-reader.ts'
 import type { PageStyle } from '../config.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -96,32 +96,6 @@ export class PagePlans {
 /** Types whose values have the same text in the database, in items and in query strings. */
 export const keysetTypes: readonly FieldType[] = ['text', 'uuid', 'integer', 'bigint']
 
-/** Pages whose cursor is the key of the last item as it is, without a signature. */
-export class KeysetPager {
-  readonly #reader: ListReader
-  readonly #plans: PagePlans
-
-  constructor(reader: ListReader, plans: PagePlans) {
-    this.#reader = reader
-    this.#plans = plans
-  }
-
-  /** @throws Problem `invalid-cursor` for a cursor that is not a value of the key. */
-  async read(query: Query): Promise<KeysetPage> {
-    const { limit, order, parameters } = query
-    const cursor = parameters['cursor']
-    const key = cursor === undefined ? undefined : readKeysetCursor(order, cursor)
-    const page = { style: 'keyset', query, limit } as const
-    if (query.empty) return { ...page, rows: [], nextCursor: null }
-    const values = [...query.values, ...(key ?? [])]
-    const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values, query)
-    const rows = found.slice(0, limit)
-    const nextCursor =
-      found.length > limit ? showKeysetCursor(order, keyOf(query, order, rows.at(-1)!)) : null
-    return { ...page, rows, nextCursor }
-  }
-}
-
 /**
  * Begins the cursor of a key that is no plain text of a query string: nothing follows for `''`, since clients take an empty cursor
  * for none. For keys of another type than the field's, which SQLite may store, the JSON of a signed cursor's value follows.
@@ -129,7 +103,7 @@ export class KeysetPager {
 const escape = '\u0000'
 
 /** Reads a key from an unsigned cursor. @throws Problem `invalid-cursor` for a text that is not a key. */
-function readKeysetCursor(order: readonly SortKey[], cursor: string): KeyValue[] {
+export function readKeysetCursor(order: readonly SortKey[], cursor: string): KeyValue[] {
   const parts = order.length === 1 ? [cursor] : splitKey(cursor)
   const key = order.map(({ field }, index) => readPart(field, parts[index] ?? ''))
   if (parts.length === key.length && areKnown(key)) return key
@@ -166,7 +140,7 @@ function readEscaped({ type, mixed }: Field, json: string): KeyValue | undefined
   }
 }
 
-function showKeysetCursor(order: readonly SortKey[], key: readonly KeyValue[]): string | number {
+export function showKeysetCursor(order: readonly SortKey[], key: readonly KeyValue[]): string | number {
   if (order.length === 1) return showPart(order[0]!.field, key[0]!)
   return joinKey(order.map(({ field }, index) => String(showPart(field, key[index]!))))
 }

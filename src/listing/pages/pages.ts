@@ -4,7 +4,16 @@ import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts, RowLocation } from '../counts/counts.ts'
 import type { CursorScopes, Query } from '../query.ts'
 import type { ListReader, Row, Total } from '../standby-reader.ts'
-import { KeysetPager, PagePlans, type CursorPage, keyOf, type OffsetPage, type Page } from './page.ts'
+import {
+  type CursorPage,
+  keyOf,
+  type KeysetPage,
+  type OffsetPage,
+  type Page,
+  PagePlans,
+  readKeysetCursor,
+  showKeysetCursor,
+} from './page.ts'
 import type { PageStyle } from '../config.ts'
 import { effectiveWords } from '../filters.ts'
 import { type Plan, Statement } from '../plan.ts'
@@ -12,14 +21,46 @@ import { readPage } from '../../paging/parameters.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
 import { type AppliedFilter, countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
 
-/** Reads pages of lists, from a query to the rows. */
+/** The page that a cursor leads to. */
+interface Target {
+  to: keyof CursorScopes
+  /** The row that the page follows or precedes; `undefined` at an end of the list. */
+  key: readonly KeyValue[] | undefined
+}
+
+const start: Target = { to: 'first', key: undefined }
+
+/** The statement that a cursor selects. */
+interface CursorRead extends Pick<Target, 'key'> {
+  plan: Plan
+  values: readonly KeyValue[]
+  backward: boolean
+}
+
+type PageCursors = Pick<CursorPage, 'nextCursor' | 'previousCursor'>
+
+const noCursors: PageCursors = { nextCursor: null, previousCursor: null }
+
+/** Offsets below this are skipped, which costs no more than finding the bucket. */
+const deepOffset = 1_000
+
+interface OffsetRequest {
+  query: Query
+  page: number
+  limit: number
+  offset: number
+  mode: CountMode
+}
+
+/** Reads pages of lists, from a query to the rows: by signed cursor, by the key of the last item, or by number. */
 export class Pages {
-  readonly byCursor: CursorPager
-  readonly byKeyset: KeysetPager
-  readonly byOffset: OffsetPager
   readonly #engine: Engine
   readonly #reader: ListReader
+  readonly #cursors: Cursors
+  readonly #counts: ReadonlyMap<string, MaintainedCounts>
   readonly #plans: PagePlans
+  /** Equal requests share their query (query.ts), and with it the statement of its cursor. */
+  readonly #cursorReads = new WeakMap<Query, CursorRead>()
 
   /** @param counts the maintained counts of lists, by the list's name. */
   constructor(
@@ -30,22 +71,21 @@ export class Pages {
   ) {
     this.#engine = engine
     this.#reader = reader
+    this.#cursors = cursors
+    this.#counts = counts
     this.#plans = new PagePlans(engine)
-    this.byCursor = new CursorPager(reader, this.#plans, cursors)
-    this.byKeyset = new KeysetPager(reader, this.#plans)
-    this.byOffset = new OffsetPager(reader, this.#plans, counts)
   }
 
   /** @throws Problem `invalid-cursor`, or `invalid-parameter` for parameters of two page styles. */
   async read(query: Query): Promise<Page> {
-    const page = await this.#pagerOf(query).read(query)
+    const style = styleOf(query)
+    const page = await (style === 'offset'
+      ? this.byOffset(query)
+      : style === 'keyset'
+        ? this.byKeyset(query)
+        : this.byCursor(query))
     if (page.rows.length === 0) await this.checkSearch(query)
     return page
-  }
-
-  #pagerOf(query: Query): CursorPager | KeysetPager | OffsetPager {
-    const style = styleOf(query)
-    return style === 'offset' ? this.byOffset : style === 'keyset' ? this.byKeyset : this.byCursor
   }
 
   /**
@@ -75,71 +115,11 @@ export class Pages {
     const { settings, values } = query
     return this.#reader.read(plan, [...values, ...(key ?? [])], { settings, signal })
   }
-}
-
-function ineffective({ filter, values }: AppliedFilter, engine: Engine): Problem {
-  const { parameter, configuration = 'simple' } = filter
-  const words = String(values[0]).replaceAll('"', '').replaceAll(' ', ', ')
-  const why =
-    engine === 'postgres'
-      ? `are not in the index of the text search configuration ${configuration}, such as stop words`
-      : 'have fewer than three characters, which the trigram index does not find'
-  const detail = `The parameter \`${parameter}\` has only words that ${why}: ${words.slice(0, 200)}. Search for another word.`
-  return new Problem('invalid-parameter', { parameter, detail })
-}
-
-/** The style whose parameter the request has, otherwise the first style of the list. */
-function styleOf({ list: { pages }, parameters }: Query): PageStyle {
-  if (pages.length === 1) return pages[0]!
-  const hasPage = parameters['page'] !== undefined
-  const hasCursor = parameters['cursor'] !== undefined
-  if (hasPage && hasCursor)
-    throw new Problem('invalid-parameter', {
-      parameter: 'page',
-      detail: 'The parameters `page` and `cursor` both select a page: send only one of them.',
-    })
-  if (hasPage) return 'offset'
-  return hasCursor ? pages.find((style) => style !== 'offset')! : pages[0]!
-}
-
-/** The page that a cursor leads to. */
-interface Target {
-  to: keyof CursorScopes
-  /** The row that the page follows or precedes; `undefined` at an end of the list. */
-  key: readonly KeyValue[] | undefined
-}
-
-const start: Target = { to: 'first', key: undefined }
-
-/** The statement that a cursor selects. */
-interface CursorRead extends Pick<Target, 'key'> {
-  plan: Plan
-  values: readonly KeyValue[]
-  backward: boolean
-}
-
-type PageCursors = Pick<CursorPage, 'nextCursor' | 'previousCursor'>
-
-const noCursors: PageCursors = { nextCursor: null, previousCursor: null }
-
-/** Pages by signed cursor. */
-class CursorPager {
-  readonly #reader: ListReader
-  readonly #plans: PagePlans
-  readonly #cursors: Cursors
-  /** Equal requests share their query (query.ts), and with it the statement of its cursor. */
-  readonly #reads = new WeakMap<Query, CursorRead>()
-
-  constructor(reader: ListReader, plans: PagePlans, cursors: Cursors) {
-    this.#reader = reader
-    this.#plans = plans
-    this.#cursors = cursors
-  }
 
   /** @throws Problem `invalid-cursor` for a cursor that was not issued for this list, these filters and this order. */
-  async read(query: Query): Promise<CursorPage> {
+  async byCursor(query: Query): Promise<CursorPage> {
     const { limit, scopes } = query
-    const read = this.#readOf(query)
+    const read = this.#cursorReadOf(query)
     const page = { style: 'cursor', query, limit } as const
     if (query.empty) return { ...page, rows: [], ...noCursors }
     const found = await this.#reader.read(read.plan, read.values, query)
@@ -174,13 +154,13 @@ class CursorPager {
     return scope === undefined ? null : this.#cursors.encode(scope, keyOf(query, query.order, row))
   }
 
-  #readOf(query: Query): CursorRead {
-    let read = this.#reads.get(query)
-    if (!read) this.#reads.set(query, (read = this.#decode(query)))
+  #cursorReadOf(query: Query): CursorRead {
+    let read = this.#cursorReads.get(query)
+    if (!read) this.#cursorReads.set(query, (read = this.#decodeCursor(query)))
     return read
   }
 
-  #decode(query: Query): CursorRead {
+  #decodeCursor(query: Query): CursorRead {
     const { parameters, scopes, limit, values } = query
     const cursor = parameters['cursor']
     const { to, key } = cursor === undefined ? start : this.#targetOf(cursor, scopes)
@@ -196,33 +176,23 @@ class CursorPager {
     const [to] = pages[which]!
     return { to, key: to === 'first' || to === 'last' ? undefined : values }
   }
-}
 
-/** Offsets below this are skipped, which costs no more than finding the bucket. */
-const deepOffset = 1_000
-
-interface OffsetRequest {
-  query: Query
-  page: number
-  limit: number
-  offset: number
-  mode: CountMode
-}
-
-/** Pages by number. */
-class OffsetPager {
-  readonly #reader: ListReader
-  readonly #plans: PagePlans
-  readonly #counts: ReadonlyMap<string, MaintainedCounts>
-
-  /** @param counts the maintained counts of lists, by the list's name. */
-  constructor(reader: ListReader, plans: PagePlans, counts: ReadonlyMap<string, MaintainedCounts>) {
-    this.#reader = reader
-    this.#plans = plans
-    this.#counts = counts
+  /** @throws Problem `invalid-cursor` for a cursor that is not a value of the key. */
+  async byKeyset(query: Query): Promise<KeysetPage> {
+    const { limit, order, parameters } = query
+    const cursor = parameters['cursor']
+    const key = cursor === undefined ? undefined : readKeysetCursor(order, cursor)
+    const page = { style: 'keyset', query, limit } as const
+    if (query.empty) return { ...page, rows: [], nextCursor: null }
+    const values = [...query.values, ...(key ?? [])]
+    const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values, query)
+    const rows = found.slice(0, limit)
+    const nextCursor =
+      found.length > limit ? showKeysetCursor(order, keyOf(query, order, rows.at(-1)!)) : null
+    return { ...page, rows, nextCursor }
   }
 
-  async read(query: Query): Promise<OffsetPage> {
+  async byOffset(query: Query): Promise<OffsetPage> {
     const { list, limit, parameters } = query
     const page = readPage(parameters['page'])
     const mode = readCountMode(list, parameters['count'])
@@ -272,6 +242,31 @@ class OffsetPager {
     const hasNext = total === undefined ? found.length > limit : page * limit < total
     return pageOf(request, withRows(counted, offset, found.length), found.slice(0, limit), hasNext)
   }
+}
+
+function ineffective({ filter, values }: AppliedFilter, engine: Engine): Problem {
+  const { parameter, configuration = 'simple' } = filter
+  const words = String(values[0]).replaceAll('"', '').replaceAll(' ', ', ')
+  const why =
+    engine === 'postgres'
+      ? `are not in the index of the text search configuration ${configuration}, such as stop words`
+      : 'have fewer than three characters, which the trigram index does not find'
+  const detail = `The parameter \`${parameter}\` has only words that ${why}: ${words.slice(0, 200)}. Search for another word.`
+  return new Problem('invalid-parameter', { parameter, detail })
+}
+
+/** The style whose parameter the request has, otherwise the first style of the list. */
+function styleOf({ list: { pages }, parameters }: Query): PageStyle {
+  if (pages.length === 1) return pages[0]!
+  const hasPage = parameters['page'] !== undefined
+  const hasCursor = parameters['cursor'] !== undefined
+  if (hasPage && hasCursor)
+    throw new Problem('invalid-parameter', {
+      parameter: 'page',
+      detail: 'The parameters `page` and `cursor` both select a page: send only one of them.',
+    })
+  if (hasPage) return 'offset'
+  return hasCursor ? pages.find((style) => style !== 'offset')! : pages[0]!
 }
 
 function pageOf(
