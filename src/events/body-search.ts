@@ -6,7 +6,7 @@ import { columns, type EventRow, readStoredHeaders } from './store.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import { type App, route } from '../http/app.ts'
-import { readLimit, limitParameter, readText } from '../paging/parameters.ts'
+import { invalidParameter, readLimit, limitParameter, readText } from '../paging/parameters.ts'
 import { isoTimeOrNull } from '../runtime/iso-time.ts'
 import { presentEvent, readEventCursor } from './present.ts'
 import type { EventLog } from './log.ts'
@@ -183,17 +183,10 @@ function readBodyQuery({ path, value, text }: Record<string, string | undefined>
   if (path) {
     const names = readText(path, 'path').split('.')
     if (names.length > mostNames || names.includes(''))
-      throw new Problem('invalid-parameter', {
-        parameter: 'path',
-        detail: `The parameter \`path\` has up to ${mostNames} names with dots between them.`,
-      })
+      throw invalidParameter('path', `has up to ${mostNames} names with dots between them`)
     query.path = names
     if (value !== undefined) query.value = readText(value, 'value')
-  } else if (value)
-    throw new Problem('invalid-parameter', {
-      parameter: 'value',
-      detail: 'The parameter `value` needs `path`.',
-    })
+  } else if (value) throw invalidParameter('value', 'needs `path`')
   if (text) query.text = readText(text, 'text')
   return query
 }

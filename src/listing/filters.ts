@@ -1,5 +1,5 @@
-import { Problem } from '../errors.ts'
 import type { KeyValue } from '../paging/cursor.ts'
+import { invalidParameter } from '../paging/parameters.ts'
 import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
 import { allowedIn, fieldTypes, words } from './field-types.ts'
 import { unreadable } from './parameters.ts'
@@ -244,10 +244,7 @@ function listedValues(text: string, parameter: string): string[] {
     if (quoted) values.push(quoted[1]!.replaceAll('""', '"'))
     else if (plain !== '') values.push(plain)
     if (values.length > maxFilterValues)
-      throw new Problem('invalid-parameter', {
-        parameter,
-        detail: `The parameter \`${parameter}\` has more than ${maxFilterValues} values. Send several requests.`,
-      })
+      throw invalidParameter(parameter, `has more than ${maxFilterValues} values. Send several requests`)
     at = quoted ? quotedValue.lastIndex : end + 1
   }
   return values

@@ -145,13 +145,13 @@ export class Cursors {
     const verified = this.#verified.get(cursor)
     if (verified) {
       const which = scopes.findIndex((scope) => verified.scopeHash === hashOf(scope))
-      if (which < 0) throw otherQuery()
+      if (which < 0) throw invalidCursor(otherQuery)
       return { values: [...verified.values], which }
     }
     const { keys, scopeHash } = this.#verify(cursor)
     const which = scopes.findIndex((scope) => scopeHash === hashOf(scope))
     const scope = scopes[which]
-    if (!scope) throw otherQuery()
+    if (!scope) throw invalidCursor(otherQuery)
     const values = readKeys(keys, scope)
     if (cursor.length <= maxCachedLength) this.#verified.set(cursor, { scopeHash, values })
     return { values, which }
@@ -159,12 +159,13 @@ export class Cursors {
 
   /** Returns the signed parts. @throws Problem `invalid-cursor` without a valid signature. */
   #verify(cursor: string): { keys: string; scopeHash: string } {
-    if (cursor.length > maxLength || cursor.length % 4 !== 0 || !alphabet.test(cursor)) throw notIssuedHere()
+    if (cursor.length > maxLength || cursor.length % 4 !== 0 || !alphabet.test(cursor))
+      throw invalidCursor(notIssuedHere)
     const parts = format.exec(Buffer.from(cursor, 'base64').toString('latin1'))
-    if (!parts) throw notIssuedHere()
+    if (!parts) throw invalidCursor(notIssuedHere)
     const [, keys = '', scopeHash = '', mac = ''] = parts
     if (!this.#keyring.verify(messageOf(scopeHash, keys), Buffer.from(mac, 'base64url'), purpose))
-      throw notIssuedHere()
+      throw invalidCursor(notIssuedHere)
     return { keys, scopeHash }
   }
 }
@@ -172,10 +173,10 @@ export class Cursors {
 /** Reads verified keys. An older version, whose list had other keys or types, may have signed them. */
 function readKeys(keys: string, scope: CursorScope): KeyValue[] {
   const values = JSON.parse(`${keys}}`) as Record<string, unknown>
-  if (Object.keys(values).length !== scope.keys.length) throw otherQuery()
+  if (Object.keys(values).length !== scope.keys.length) throw invalidCursor(otherQuery)
   return scope.keys.map((key) => {
     const value = readValue(values[key.name], key)
-    if (value === undefined) throw otherQuery()
+    if (value === undefined) throw invalidCursor(otherQuery)
     return value
   })
 }
@@ -224,18 +225,12 @@ function tooLong({ keys }: CursorScope, fields: readonly string[]): Problem {
   })
 }
 
-function notIssuedHere(): Problem {
-  return new Problem('invalid-cursor', {
-    parameter: 'cursor',
-    detail: 'The parameter `cursor` is not one that this service issued.',
-  })
-}
+const notIssuedHere = 'is not one that this service issued'
+const otherQuery = 'was issued for another list, or for other filters or another sort'
 
-function otherQuery(): Problem {
-  return new Problem('invalid-cursor', {
-    parameter: 'cursor',
-    detail: 'The parameter `cursor` was issued for another list, or for other filters or another sort.',
-  })
+/** @param why continues the sentence that begins with the parameter, without the full stop */
+export function invalidCursor(why: string): Problem {
+  return new Problem('invalid-cursor', { parameter: 'cursor', detail: `The parameter \`cursor\` ${why}.` })
 }
 
 /**

@@ -114,14 +114,16 @@ function readDecimal(text: string | undefined): number | undefined {
   return isDecimal(spaceless) && text.includes(spaceless) ? Number(text) : undefined
 }
 
+/** @param rule continues the sentence that begins with the parameter, without the full stop */
+export function invalidParameter(parameter: string, rule: string): Problem {
+  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
+}
+
 /** Reads a parameter with a fixed set of values. @throws Problem `invalid-parameter` with the parameter's name */
 export function readChoice<T extends string>(text: string, parameter: string, values: readonly T[]): T {
   const value = values.find((one) => one === text)
   if (value !== undefined) return value
-  throw new Problem('invalid-parameter', {
-    parameter,
-    detail: `The parameter \`${parameter}\` must be one of ${values.join(', ')}.`,
-  })
+  throw invalidParameter(parameter, `must be one of ${values.join(', ')}`)
 }
 
 /**
@@ -131,10 +133,7 @@ export function readChoice<T extends string>(text: string, parameter: string, va
  */
 export function readText(text: string, parameter: string, longest = 1_000): string {
   if (text.length <= longest && !text.includes('\0') && text.isWellFormed()) return text
-  throw new Problem('invalid-parameter', {
-    parameter,
-    detail: `The parameter \`${parameter}\` must be a text of up to ${longest} characters.`,
-  })
+  throw invalidParameter(parameter, `must be a text of up to ${longest} characters`)
 }
 
 /**
@@ -146,8 +145,7 @@ export function readTimeParameter(text: string, parameter: string): number {
     return Math.ceil(Date.parse(canonicalTime(restorePlus(text))))
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
-    const detail = `The parameter \`${parameter}\` ${error.message}.`
-    throw new Problem('invalid-parameter', { parameter, detail })
+    throw invalidParameter(parameter, error.message)
   }
 }
 

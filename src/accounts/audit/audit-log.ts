@@ -1,7 +1,11 @@
 import { type Selectable, sql } from 'kysely'
-import { Problem } from '../../errors.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
-import { type PageOfRows, type PageRequest, readTimeParameter } from '../../paging/parameters.ts'
+import {
+  invalidParameter,
+  type PageOfRows,
+  type PageRequest,
+  readTimeParameter,
+} from '../../paging/parameters.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import type { AuditLogTable } from '../../storage/tables.ts'
@@ -43,20 +47,20 @@ export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
   const { action, failed, since, until } = texts
   if (action) {
     if (!isAuditAction(action))
-      throw invalid('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
+      throw invalidParameter('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
     filter.action = action
   }
   for (const name of ['userId', 'actor', 'target', 'address', 'supportId', 'provider'] as const) {
     const text = texts[name]
     if (!text) continue
     if (text.length > longestText || !isStorableText(text))
-      throw invalid(name, `must be storable text of at most ${longestText} characters`)
+      throw invalidParameter(name, `must be storable text of at most ${longestText} characters`)
     filter[name] = text
   }
   // As people read it out or type it: the IDs are in lower case.
   if (filter.supportId) filter.supportId = filter.supportId.trim().toLowerCase()
   if (failed) {
-    if (failed !== 'true' && failed !== 'false') throw invalid('failed', 'takes true or false')
+    if (failed !== 'true' && failed !== 'false') throw invalidParameter('failed', 'takes true or false')
     filter.failed = failed === 'true'
   }
   if (since) filter.since = readTimeParameter(since, 'since')
@@ -122,10 +126,6 @@ function scopeOf(filter: AuditFilter): CursorScope {
       (value) => value ?? null,
     ),
   }
-}
-
-function invalid(parameter: string, rule: string): Problem {
-  return new Problem('invalid-parameter', { parameter, detail: `The parameter \`${parameter}\` ${rule}.` })
 }
 
 /** A subject of the audit log, as `kind:id`. */

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
 import {
+  invalidParameter,
   pageSchema,
   viewPage,
   pageParameters,
@@ -124,11 +125,7 @@ async function* linesOf(...of: Parameters<typeof auditPages>): AsyncGenerator<st
 /** @throws Problem `invalid-parameter` */
 function parseStart({ after = '', since = '' }: { after?: string; since?: string }): AuditStart {
   const number = after === '' ? 0 : /^\d{1,15}$/.test(after) ? Number(after) : undefined
-  if (number === undefined)
-    throw new Problem('invalid-parameter', {
-      parameter: 'after',
-      detail: 'The parameter `after` must be the `seq` of an entry.',
-    })
+  if (number === undefined) throw invalidParameter('after', 'must be the `seq` of an entry')
   return { after: number, since: since === '' ? undefined : readTimeParameter(since, 'since') }
 }
 

@@ -1,6 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Problem } from '../../errors.ts'
-import { readChoice, readTimeParameter } from '../../paging/parameters.ts'
+import { invalidParameter, readChoice, readTimeParameter } from '../../paging/parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { quantiles } from '../../telemetry/history/durations.ts'
 import {
@@ -184,16 +183,14 @@ function readNames({ series }: Query): Name[] {
 function readSource({ source }: Query): string | undefined {
   if (!source) return undefined
   if (sourceForm.test(source)) return source
-  const detail = 'The parameter `source` is the name of a source.'
-  throw new Problem('invalid-parameter', { parameter: 'source', detail })
+  throw invalidParameter('source', 'is the name of a source')
 }
 
 function readPeriod({ range, from, to }: Query, now: number): Period {
   if (from || to) {
     const until = to ? Math.min(now, readTimeParameter(to, 'to')) : now
     const begins = from ? readTimeParameter(from, 'from') : until - ranges['24h']
-    const detail = 'The parameter `from` must be a time before `to` and before now.'
-    if (begins >= until) throw new Problem('invalid-parameter', { parameter: 'from', detail })
+    if (begins >= until) throw invalidParameter('from', 'must be a time before `to` and before now')
     return { from: Math.max(begins, now - hourRetention), until: Math.max(until, now - hourRetention + 1) }
   }
   return { from: now - ranges[range ? readChoice(range, 'range', rangeNames) : '24h'], until: now }

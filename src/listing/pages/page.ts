@@ -1,5 +1,5 @@
 import { storedValue, fieldTypes, type FieldType } from '../field-types.ts'
-import { type KeyValue, readValue, writeValue } from '../../paging/cursor.ts'
+import { invalidCursor, type KeyValue, readValue, writeValue } from '../../paging/cursor.ts'
 import { joinKey, splitKey, type SortKey, type Field } from '../list.ts'
 import type { Query } from '../query.ts'
 import type { Row } from '../standby-reader.ts'
@@ -8,7 +8,6 @@ import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { reversed, writeOrder } from '../order.ts'
 import { planCount, planPage, type Plan, type QueryShape } from '../plan.ts'
-import { Problem } from '../../errors.ts'
 
 interface PageOf<Style extends PageStyle> {
   style: Style
@@ -107,10 +106,7 @@ export function readKeysetCursor(order: readonly SortKey[], cursor: string): Key
   const parts = order.length === 1 ? [cursor] : splitKey(cursor)
   const key = order.map(({ field }, index) => readPart(field, parts[index] ?? ''))
   if (parts.length === key.length && areKnown(key)) return key
-  throw new Problem('invalid-cursor', {
-    parameter: 'cursor',
-    detail: 'The parameter `cursor` is not the key of an item.',
-  })
+  throw invalidCursor('is not the key of an item')
 }
 
 function areKnown(key: readonly (KeyValue | undefined)[]): key is KeyValue[] {

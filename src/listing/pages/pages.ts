@@ -17,7 +17,7 @@ import {
 import type { PageStyle } from '../config.ts'
 import { effectiveWords } from '../filters.ts'
 import { type Plan, Statement } from '../plan.ts'
-import { readPage } from '../../paging/parameters.ts'
+import { invalidParameter, readPage } from '../../paging/parameters.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
 import { type AppliedFilter, countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
 
@@ -251,8 +251,10 @@ function ineffective({ filter, values }: AppliedFilter, engine: Engine): Problem
     engine === 'postgres'
       ? `are not in the index of the text search configuration ${configuration}, such as stop words`
       : 'have fewer than three characters, which the trigram index does not find'
-  const detail = `The parameter \`${parameter}\` has only words that ${why}: ${words.slice(0, 200)}. Search for another word.`
-  return new Problem('invalid-parameter', { parameter, detail })
+  return invalidParameter(
+    parameter,
+    `has only words that ${why}: ${words.slice(0, 200)}. Search for another word`,
+  )
 }
 
 /** The style whose parameter the request has, otherwise the first style of the list. */

@@ -6,7 +6,7 @@ import type { EventQueueStatus } from '../../storage/tables.ts'
 import { receivedStatus } from '../../events/store.ts'
 import { typeCondition } from '../../events/filter.ts'
 import { isPattern } from '../../events/type-pattern.ts'
-import { readChoice, readText, readTimeParameter } from '../../paging/parameters.ts'
+import { invalidParameter, readChoice, readText, readTimeParameter } from '../../paging/parameters.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 /** The events of a declared handler. */
@@ -69,11 +69,7 @@ export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler):
   if (texts.status) filter.status = readChoice(texts.status, 'status', statuses)
   if (texts.handler) {
     const handler = findHandler?.(texts.handler)
-    if (!handler)
-      throw new Problem('invalid-parameter', {
-        parameter: 'handler',
-        detail: 'The parameter `handler` does not name a handler of the configuration.',
-      })
+    if (!handler) throw invalidParameter('handler', 'does not name a handler of the configuration')
     filter.handler = handler
   }
   if (texts.type) filter.type = readText(texts.type, 'type')
