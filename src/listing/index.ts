@@ -16,7 +16,7 @@ import { Pages } from './pages/pages.ts'
 import { posts, products } from './resources/products-and-posts.ts'
 import { usersList, usersRevision } from './resources/users.ts'
 import { listRoute } from './routes.ts'
-import { openStandbyReader, createListReader } from './standby-reader.ts'
+import { StandbyReader, createListReader } from './standby-reader.ts'
 import { writeRoutes } from './writing/routes.ts'
 
 /**
@@ -36,7 +36,10 @@ export function createListing(
   const { config, configuration, database, keyring, clock, log, listedAdmins } = parts
   const declared = readLists(config)
   const users = usersList(parts.admins)
-  const standby = database.engine === 'postgres' ? openStandbyReader(database) : undefined
+  const standby =
+    database.engine === 'postgres' && database.replica
+      ? new StandbyReader(database, database.replica)
+      : undefined
   const reader = standby ?? createListReader(database)
   const counts = new Map<string, MaintainedCounts>()
   const writers: CountsWriter[] = []

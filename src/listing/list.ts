@@ -1,5 +1,6 @@
 import type { KeyValue } from '../paging/cursor.ts'
 import type { Engine } from '../storage/query-runner.ts'
+import { oncePer } from '../runtime/bounded-cache.ts'
 import { quote } from '../storage/sql-text.ts'
 import type { Scope } from '../http/access/principal.ts'
 import type { TimeForm } from './stored-times.ts'
@@ -266,13 +267,6 @@ export function keyText({ key }: Pick<ListDeclaration, 'key'>): string {
 }
 
 /** The fields that are not hidden. Returns the same array each time. */
-export function shownFields(fields: Readonly<Record<string, Field>>): readonly string[] {
-  let names = shownNames.get(fields)
-  if (!names) {
-    names = Object.keys(fields).filter((name) => !fields[name]!.hidden)
-    shownNames.set(fields, names)
-  }
-  return names
-}
-
-const shownNames = new WeakMap<object, readonly string[]>()
+export const shownFields: (fields: Readonly<Record<string, Field>>) => readonly string[] = oncePer((fields) =>
+  Object.keys(fields).filter((name) => !fields[name]!.hidden),
+)

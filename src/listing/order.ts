@@ -1,3 +1,4 @@
+import { oncePer } from '../runtime/bounded-cache.ts'
 import { collated, type Expansion, fieldOf, sortKeyOf, type ListDeclaration, type SortKey } from './list.ts'
 
 /**
@@ -12,19 +13,12 @@ export function readOrder(list: ListDeclaration, sort: string | undefined): read
 }
 
 /** The order of a request without `sort`. Returns the same array each time. */
-export function defaultOrder(list: ListDeclaration): readonly SortKey[] {
-  let order = defaultOrders.get(list)
-  if (!order) {
-    order = withUniqueKey(
-      list,
-      list.order.map((text) => sortKeyOf(list, text)),
-    )
-    defaultOrders.set(list, order)
-  }
-  return order
-}
-
-const defaultOrders = new WeakMap<ListDeclaration, readonly SortKey[]>()
+export const defaultOrder: (list: ListDeclaration) => readonly SortKey[] = oncePer((list) =>
+  withUniqueKey(
+    list,
+    list.order.map((text) => sortKeyOf(list, text)),
+  ),
+)
 
 function withUniqueKey(list: ListDeclaration, given: readonly SortKey[]): readonly SortKey[] {
   const keys = given[0]?.of ? withOtherKey(list, given[0], given[0].of) : given

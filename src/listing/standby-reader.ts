@@ -77,11 +77,6 @@ export class StandbyReader implements ListReader {
   }
 }
 
-/** Returns `undefined` if no standby is configured. */
-export function openStandbyReader(database: PostgresDatabase): StandbyReader | undefined {
-  return database.replica && new StandbyReader(database, database.replica)
-}
-
 /**
  * The values of a row, in the order of the plan's columns. Numbers that a double holds exactly are numbers. Any other value of
  * PostgreSQL is the text that the database writes, so that a timestamp keeps its microseconds.

@@ -7,9 +7,28 @@ export class BoundedCache<K, V> extends Map<K, V> {
     this.#limit = limit
   }
 
+  /** Returns the entry of a key; makes and stores it if there is none. */
+  obtain(key: K, make: () => V): V {
+    const known = this.get(key)
+    if (known !== undefined) return known
+    const made = make()
+    this.set(key, made)
+    return made
+  }
+
   override set(key: K, value: V): this {
     super.set(key, value)
     if (this.size > this.#limit) this.delete(this.keys().next().value!)
     return this
+  }
+}
+
+/** Returns a function that calls `make` once for each object. */
+export function oncePer<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, V>()
+  return (key) => {
+    let value = known.get(key)
+    if (value === undefined) known.set(key, (value = make(key)))
+    return value
   }
 }

@@ -68,7 +68,7 @@ export class PagePlans {
     const nulls = key?.map((value) => value === null)
     const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
     const name = `${from} ${rows} ${mask} ${total ?? ''} ${shape} ${writeOrder(order).join(',')}`
-    return this.#cached(name, () =>
+    return this.#cache.obtain(name, () =>
       planPage({ list, filters, columns, order, rows, from, total, ...(nulls && { nulls }) }, this.#engine),
     )
   }
@@ -80,15 +80,7 @@ export class PagePlans {
   }
 
   count({ list, filters, shape }: Query): Plan {
-    return this.#cached(`count ${shape}`, () => planCount(list, filters, this.#engine))
-  }
-
-  #cached(name: string, make: () => Plan): Plan {
-    const known = this.#cache.get(name)
-    if (known) return known
-    const plan = make()
-    this.#cache.set(name, plan)
-    return plan
+    return this.#cache.obtain(`count ${shape}`, () => planCount(list, filters, this.#engine))
   }
 }
 

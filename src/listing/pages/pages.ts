@@ -1,5 +1,6 @@
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
+import { oncePer } from '../../runtime/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts, RowLocation } from '../counts/counts.ts'
 import type { CursorScopes, Query } from '../query.ts'
@@ -60,7 +61,7 @@ export class Pages {
   readonly #counts: ReadonlyMap<string, MaintainedCounts>
   readonly #plans: PagePlans
   /** Equal requests share their query (query.ts), and with it the statement of its cursor. */
-  readonly #cursorReads = new WeakMap<Query, CursorRead>()
+  readonly #cursorReadOf = oncePer((query: Query) => this.#decodeCursor(query))
 
   /** @param counts the maintained counts of lists, by the list's name. */
   constructor(
@@ -152,12 +153,6 @@ export class Pages {
 
   #cursorAt(query: Query, row: Row, scope: CursorScope | undefined): string | null {
     return scope === undefined ? null : this.#cursors.encode(scope, keyOf(query, query.order, row))
-  }
-
-  #cursorReadOf(query: Query): CursorRead {
-    let read = this.#cursorReads.get(query)
-    if (!read) this.#cursorReads.set(query, (read = this.#decodeCursor(query)))
-    return read
   }
 
   #decodeCursor(query: Query): CursorRead {

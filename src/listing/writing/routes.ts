@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { Type, type TObject } from 'typebox'
 import { auditOrigin, createRecordAudit } from '../../accounts/audit/audit.ts'
-import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
@@ -28,8 +27,10 @@ const tableOf = ({ table }: ListDeclaration) => table as 'products'
 /** Declares `POST`, `PATCH` and `DELETE` of products and posts. Returns the bodies of these calls by the path of the list. */
 export function writeRoutes(app: App, parts: Parts): ReadonlyMap<string, ListWrites> {
   const writables = [writableProducts, writablePosts]
+  const record = createRecordAudit(parts.clock)
   for (const writable of writables) {
-    const audit = itemAudit(parts.clock, writable.noun)
+    const audit: ItemAudit = (tx, request, action, id, detail) =>
+      record(tx, { ...auditOrigin(request), action, target: `${writable.noun}:${id}`, detail })
     createRoute(app, parts, writable, audit)
     updateRoute(app, parts, writable, audit)
     deleteRoute(app, parts, writable, audit)
@@ -71,11 +72,11 @@ function updateRoute(app: App, { database }: Parts, writable: WritableList, audi
     const change = readColumns(list, request.body)
     if (!isStorableText(id)) throw notFound(noun, id)
     return database.transaction(async (tx) => {
-      const changes = Object.keys(change).length > 0
-      if (changes) await tx.updateTable(tableOf(list)).set(change).where('id', '=', id).execute()
+      const changed = Object.keys(change).join(',')
+      if (changed !== '') await tx.updateTable(tableOf(list)).set(change).where('id', '=', id).execute()
       const row = await tx.selectFrom(tableOf(list)).selectAll().where('id', '=', id).executeTakeFirst()
       if (!row) throw notFound(noun, id)
-      if (changes) await audit(tx, request, 'item.changed', id, change)
+      if (changed !== '') await audit(tx, request, 'item.changed', id, { changed })
       return show(row)
     })
   })
@@ -111,17 +112,8 @@ type ItemAudit = (
   request: FastifyRequest,
   action: 'item.created' | 'item.changed' | 'item.deleted',
   id: string,
-  change?: object,
+  detail?: { changed: string },
 ) => Promise<void>
-
-function itemAudit(clock: Clock, noun: string): ItemAudit {
-  const record = createRecordAudit(clock)
-  return (tx, request, action, id, change = {}) => {
-    const fields = Object.keys(change).join(',')
-    const detail = fields === '' ? undefined : { changed: fields }
-    return record(tx, { ...auditOrigin(request), action, target: `${noun}:${id}`, detail })
-  }
-}
 
 function itemOf(list: ListDeclaration): (row: object) => Item {
   const present = presenter(list.fields)
