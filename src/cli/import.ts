@@ -22,12 +22,9 @@ import { interruptible, recordCommand, withDatabase } from './database.ts'
 /** Faults that are told line by line; the rest is only counted. */
 const mostTold = 100
 
-interface ImportCommandOptions {
+interface ImportCommandOptions extends ListImportOptions {
   format?: ImportFormat
   dryRun?: boolean
-  upsert?: boolean
-  ignoreUnknown?: boolean
-  null?: string
 }
 
 /**
@@ -52,7 +49,7 @@ export async function importCommand(
   await interruptible(({ signal }) =>
     withDatabase(readSettings(), async (database) => {
       const target = list
-        ? await openListTarget(database, list, listOptions(options))
+        ? await openListTarget(database, list, options)
         : targetOf(name as Parameters<typeof targetOf>[0], database)
       // An import is many transactions. One that was killed has a beginning without an end.
       if (!dryRun) await recordCommand(database, { action: 'import.started', detail: about })
@@ -94,11 +91,6 @@ function formatOf(file: string, { format }: ImportCommandOptions): ImportFormat 
   if (format) return format
   if (file === '-') throw new UsageFailure('standard input has no file extension: add --format csv or ndjson')
   return /\.csv$/i.test(file) ? 'csv' : 'ndjson'
-}
-
-function listOptions(options: ImportCommandOptions): ListImportOptions {
-  const { upsert = false, ignoreUnknown = false, null: nulls = '' } = options
-  return { upsert, ignoreUnknown, nulls }
 }
 
 async function declaredList(name: string): Promise<ListDeclaration> {

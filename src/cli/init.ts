@@ -160,7 +160,7 @@ ADMIN_API_KEY=pk_${secret(24)}
     '.env.example': environmentExample,
     '.gitignore': 'node_modules/\ndata/\n.env\n',
     'compose.yaml': compose,
-    'README.md': empty ? emptyReadme(name) : readme(name),
+    'README.md': readme(name, empty),
   }
 }
 
@@ -310,44 +310,40 @@ volumes:
   database:
 `
 
-function emptyReadme(name: string): string {
+function readme(name: string, empty: boolean): string {
+  const { usage, files, end } = empty ? emptyTexts : sampleTexts
   return `# ${name}
 
     npm install
     npm run dev     # the service, restarted when a file changes
-
+${usage}
 | file | content |
 | --- | --- |
 | \`postern.config.ts\` | webhook sources, handlers, lists and applications |
-| \`.env\` | this machine's settings; \`.env.example\` lists them |
-${ofPackages}
-Create your tables in \`migrations/0001-NAME.sql\`. http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API.
+${files}| \`.env\` | this machine's settings; \`.env.example\` lists them |
+| \`vendor/\` | the packages \`postern\` and \`postern-client\`; commit them |
+
+${end}
 `
 }
 
-function readme(name: string): string {
-  return `# ${name}
+const emptyTexts = {
+  usage: '',
+  files: '',
+  end: 'Create your tables in `migrations/0001-NAME.sql`. http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API.',
+}
 
-    npm install
-    npm run dev     # the service, restarted when a file changes
-    npm test        # the handlers, without a network
+const sampleTexts = {
+  usage: `    npm test        # the handlers, without a network
 
 Then, in another terminal:
 
     npx postern trigger stripe invoice.paid --data '{"id":"in_1","amount_paid":4200}'
     curl http://127.0.0.1:3000/invoices -H "authorization: Bearer $(grep ^ADMIN_API_KEY .env | cut -d= -f2-)"
-
-| file | content |
-| --- | --- |
-| \`postern.config.ts\` | webhook sources, handlers, lists and applications |
-| \`migrations/\` | your tables |
+`,
+  files: `| \`migrations/\` | your tables |
 | \`postern.test.ts\` | tests of the handlers |
-| \`.env\` | this machine's settings; \`.env.example\` lists them |
-${ofPackages}
-http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API. For production, see the settings at the end of
-\`.env.example\`, and run \`npm run doctor\`.
-`
+`,
+  end: `http://127.0.0.1:3000/dashboard shows incoming events, http://127.0.0.1:3000/docs the API. For production, see the settings at the end of
+\`.env.example\`, and run \`npm run doctor\`.`,
 }
-
-const ofPackages = `| \`vendor/\` | the packages \`postern\` and \`postern-client\`; commit them |
-`

@@ -87,24 +87,17 @@ async function checkDeclared(
   const checked: CheckedList[] = []
   const paths = new Set(declared.map(({ path }) => path))
   for (const declaration of declared) checked.push(await checkList(database, declaration))
-  const faults = checked.flatMap(({ list, faults }) => [
-    ...(isTaken(list.path)
-      ? [`listing.lists: ${list.path}: the service has an endpoint with this path`]
-      : []),
-    ...(list.one && isTaken(`${list.path}/:key`)
-      ? [
-          `listing.lists: ${list.path}: \`one\` is not possible: the service has an endpoint with the path ${list.path}/{…}`,
-        ]
-      : []),
-    ...(list.summaries && (isTaken(`${list.path}/summary`) || paths.has(`${list.path}/summary`))
-      ? [`listing.lists: ${list.path}: \`summaries\` is not possible, because ${list.path}/summary is taken`]
-      : []),
+  const faults = checked.flatMap(({ list: { name, path, one, summaries }, faults }) => {
+    const all: string[] = []
+    if (isTaken(path)) all.push('the service has an endpoint with this path')
+    if (one && isTaken(`${path}/:key`))
+      all.push(`\`one\` is not possible: the service has an endpoint with the path ${path}/{…}`)
+    if (summaries && (isTaken(`${path}/summary`) || paths.has(`${path}/summary`)))
+      all.push(`\`summaries\` is not possible, because ${path}/summary is taken`)
     // The counts and the statements of a list are kept by its name.
-    ...(isNamed(list.name)
-      ? [`listing.lists: ${list.path}: the service has a list with the name ${list.name}; choose another`]
-      : []),
-    ...faults.map((fault) => `listing.lists: ${list.path}: ${fault}`),
-  ])
+    if (isNamed(name)) all.push(`the service has a list with the name ${name}; choose another`)
+    return [...all, ...faults].map((fault) => `listing.lists: ${path}: ${fault}`)
+  })
   for (const one of checked) logAdvice(one, log)
   if (faults.length > 0) throw new ConfigurationError(faults)
   return checked.map(({ list }) => list)

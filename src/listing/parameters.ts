@@ -39,7 +39,11 @@ export function parametersOf(
       const parameter = whole ? name.slice(0, -2) : name
       const text = whole ? `"${value.replaceAll('"', '""')}"` : value
       const before = parameters[parameter]
-      if (list.strict && !names.has(parameter)) throw unknown(name, known)
+      if (list.strict && !names.has(parameter))
+        throw invalid(
+          name,
+          `There is no parameter \`${shown(name)}\` here. The parameters are ${known.join(', ')}.`,
+        )
       if (before === undefined) parameters[parameter] = text
       else if (listed.has(parameter)) parameters[parameter] = `${before},${text}`
       else if (list.strict) throw invalid(name, `The parameter \`${shown(name)}\` came twice.`)
@@ -101,13 +105,6 @@ function checkNames(
   if (wrong !== undefined) throw unreadable(parameter, wrong, `one of ${allowed.join(', ')}`)
 }
 
-function unknown(name: string, known: readonly string[]): Problem {
-  return invalid(
-    name,
-    `There is no parameter \`${shown(name)}\` here. The parameters are ${known.join(', ')}.`,
-  )
-}
-
 /** @param allowed what the value must be, such as `an integer` */
 export function unreadable(parameter: string, value: string, allowed: string): Problem {
   return invalid(
@@ -120,6 +117,7 @@ function invalid(parameter: string, detail: string): Problem {
   return new Problem('invalid-parameter', { parameter: shown(parameter), detail })
 }
 
-function shown(text: string): string {
+/** The beginning of a text, for an error. */
+export function shown(text: string): string {
   return text.length > longestShown ? `${text.slice(0, longestShown).toWellFormed()}…` : text
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
-import { BoundedCache } from '../runtime/bounded-cache.ts'
+import { BoundedCache, oncePer } from '../runtime/bounded-cache.ts'
 import type { PageOfRows, PageRequest } from './parameters.ts'
 import { canonicalTime, InvalidTime, showTime } from './time.ts'
 
@@ -186,23 +186,16 @@ function messageOf(scopeHash: string, keys: string): string {
 }
 
 /** Requests of one query share its scope object, and equal queries share its text. */
-const scopeHashes = new WeakMap<CursorScope, string>()
 const textHashes = new BoundedCache<string, string>(cacheSize)
-
-function hashOf(scope: CursorScope): string {
-  const known = scopeHashes.get(scope)
-  if (known !== undefined) return known
-  const { list, keys, query } = scope
+const hashOf = oncePer(({ list, keys, query }: CursorScope): string => {
   const types = keys.map(({ name, type, nullable = false }) => [name, type, nullable])
   const text = JSON.stringify([list, types, query])
-  let scopeHash = textHashes.get(text)
-  if (scopeHash === undefined) {
-    scopeHash = hash('sha256', text, 'buffer').subarray(0, hashLength).toString('base64url')
-    if (text.length <= maxCachedLength) textHashes.set(text, scopeHash)
-  }
-  scopeHashes.set(scope, scopeHash)
+  const known = textHashes.get(text)
+  if (known !== undefined) return known
+  const scopeHash = hash('sha256', text, 'buffer').subarray(0, hashLength).toString('base64url')
+  if (text.length <= maxCachedLength) textHashes.set(text, scopeHash)
   return scopeHash
-}
+})
 
 /**
  * Escapes characters so that the base64 of the text needs no escaping in a URL. `>`, `?`, `~` and DEL are the only ASCII

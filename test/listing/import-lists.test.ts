@@ -157,7 +157,7 @@ onEachEngine('postern import LIST', (engine) => {
   }
   beforeEach(() => execute('delete from things', 'delete from orders', 'delete from items'))
 
-  const usual = { upsert: false, ignoreUnknown: false, nulls: '' }
+  const usual = { upsert: false, ignoreUnknown: false, null: '' }
   async function load(
     path: string,
     name: string,
@@ -240,7 +240,7 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
       const before = await download(query)
       await execute('delete from things')
       const name = query.includes('csv') ? 'a.csv' : 'a.ndjson'
-      const done = await load('/things', name, before, nulls === undefined ? {} : { nulls })
+      const done = await load('/things', name, before, nulls === undefined ? {} : { null: nulls })
       assert.deepEqual(done, { counts: [40, 0, 0, 0], told: [] })
       assert.equal(await download(query), before, query)
     }

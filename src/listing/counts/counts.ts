@@ -86,7 +86,12 @@ interface Buckets {
 /** Caches the buckets until something is written to the database. */
 function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): MaintainedCounts {
   const { readConnection: connection } = database
-  const statements = bucketStatements(list)
+  const order = countedOrderOf(list)
+  const { buckets, keys, descending } = order
+  const statements = {
+    buckets: `select ${readKeys(list, 'sqlite').join(', ')}, size, id from ${buckets} order by ${orderTerms(keys, descending)}`,
+    changes: changesByBucketSql(order),
+  }
   const selectTotal = totalSql(list)
   let cached: Buckets | undefined
   let cachedTotal: Pick<Buckets, 'version' | 'total'> | undefined
@@ -114,15 +119,6 @@ function sqliteCounts(list: ListDeclaration, database: SqliteDatabase): Maintain
       const bucket = buckets[index]
       return bucket && { total, key: index === 0 ? undefined : bucket.key, skip: offset - bucket.start }
     },
-  }
-}
-
-function bucketStatements(list: ListDeclaration): { buckets: string; changes: string } {
-  const order = countedOrderOf(list)
-  const { buckets, keys, descending } = order
-  return {
-    buckets: `select ${readKeys(list, 'sqlite').join(', ')}, size, id from ${buckets} order by ${orderTerms(keys, descending)}`,
-    changes: changesByBucketSql(order),
   }
 }
 

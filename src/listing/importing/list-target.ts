@@ -9,16 +9,17 @@ import { checkList } from '../checking/check.ts'
 import { inspectTable } from '../checking/table.ts'
 import { allowedIn, fieldTypes, type FieldType } from '../field-types.ts'
 import type { Field, ListDeclaration } from '../list.ts'
+import { shown } from '../parameters.ts'
 import { type ColumnValues, saveRows } from './rows.ts'
 import { type ImportTarget, InvalidRecord } from './target.ts'
 
 export interface ListImportOptions {
   /** Whether existing rows are updated from the file. */
-  upsert: boolean
+  upsert?: boolean
   /** Whether to skip columns of the file that cannot be imported. */
-  ignoreUnknown: boolean
+  ignoreUnknown?: boolean
   /** The text of null in CSV. */
-  nulls: string
+  null?: string
 }
 
 interface ListRow {
@@ -43,7 +44,7 @@ interface Importable {
 export async function openListTarget(
   database: Database,
   declaration: ListDeclaration,
-  { upsert, ignoreUnknown, nulls }: ListImportOptions,
+  { upsert = false, ignoreUnknown = false, null: nulls = '' }: ListImportOptions,
 ): Promise<ImportTarget<ListRow>> {
   const { engine } = database
   const { list, faults } = await checkList(database, declaration)
@@ -96,7 +97,7 @@ function withoutForms(database: Database, { table, fields }: ListDeclaration): L
 /** @throws InvalidRecord for columns that cannot be imported, or if a key column is missing */
 function checkHeader(importable: Importable, names: readonly string[]): void {
   const twice = names.find((name, index) => names.indexOf(name) !== index)
-  if (twice !== undefined) throw new InvalidRecord(`has the column ${shown(twice)} twice`)
+  if (twice !== undefined) throw new InvalidRecord(`has the column ${shown(JSON.stringify(twice))} twice`)
   checkNames(importable, names)
 }
 
@@ -107,7 +108,7 @@ function checkNames({ fields, computed, key, ignoreUnknown }: Importable, names:
   for (const name of names) {
     if (!Object.hasOwn(fields, name))
       throw new InvalidRecord(
-        `has ${shown(name)}, which is not a field of the list; its fields are ${Object.keys(fields).join(', ')}`,
+        `has ${shown(JSON.stringify(name))}, which is not a field of the list; its fields are ${Object.keys(fields).join(', ')}`,
       )
     if (computed.has(name)) throw new InvalidRecord(`has ${name}, which the table computes`)
   }
@@ -170,7 +171,7 @@ function readValue(
     return type === 'numeric' && engine === 'postgres' ? text.trim() : position.at
   const isDay = type === 'timestamp' || type === 'date'
   if (takes && isDay && engine === 'postgres' && rareTime.test(text)) return text
-  throw new InvalidRecord(`${name} is ${shown(given)}, which is not ${allowedIn(field)}`)
+  throw new InvalidRecord(`${name} is ${shown(JSON.stringify(given))}, which is not ${allowedIn(field)}`)
 }
 
 function readJson(
@@ -195,14 +196,6 @@ function parseOrText(text: string): unknown {
   } catch {
     return text
   }
-}
-
-/** Characters of a value in a message. */
-const longestShown = 60
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value)
-  return text.length > longestShown ? `${text.slice(0, longestShown).toWellFormed()}…` : text
 }
 
 /** SQLSTATE: a key twice in one statement; a trigger's exception; a view's check; JSON with more levels than the server's stack. */
