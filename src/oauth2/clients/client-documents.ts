@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { JWK } from 'jose'
+import type { Static } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { clientNetwork } from '../../http/limits/client-address.ts'
 import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
@@ -7,10 +7,15 @@ import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
-import { isIdentityScope, signingAlgorithms, type Client } from './client.ts'
+import type { Client } from './client.ts'
 import { withDefaults } from './client-config.ts'
-import { nameFaults, settingsFaults } from './client-faults.ts'
-import { redirectFault, registeredScopes, withoutEmpty } from './registration-request.ts'
+import {
+  describedApp,
+  redirectFault,
+  registeredScopes,
+  type RegistrationBody,
+  withoutEmpty,
+} from './registration-request.ts'
 
 /** Bytes of a document at most, as the specification recommends, and milliseconds for the whole exchange. */
 const [longestDocument, usualTimeout] = [5 * 1024, 5_000]
@@ -157,38 +162,34 @@ function unloaded(id: string): Client {
   }
 }
 
+/** The members that are read. `jwks` is checked with its keys. */
+const texts = ['client_name', 'token_endpoint_auth_method', 'scope', 'id_token_signed_response_alg']
+const lists = ['redirect_uris', 'post_logout_redirect_uris', 'grant_types', 'response_types']
+
 /** @throws ClientDocumentFault `invalid` */
 function clientOfDocument(id: string, document: Record<string, unknown>): Client {
   if (document['client_id'] !== id) throw invalid('its client_id is not its own address')
   if ('client_secret' in document || 'client_secret_expires_at' in document)
     throw invalid('it has a client_secret, which a public document must not have')
-  const method = text(document, 'token_endpoint_auth_method') ?? 'none'
+  for (const member of texts)
+    if (document[member] !== undefined && typeof document[member] !== 'string')
+      throw invalid(`its ${member} is not a text`)
+  for (const member of lists) {
+    const value = document[member] ?? []
+    if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
+      throw invalid(`its ${member} is not a list of texts`)
+  }
+  const metadata = document as Static<typeof RegistrationBody>
+  const { client_name: name = new URL(id).host, token_endpoint_auth_method: method = 'none' } = metadata
   if (method !== 'none' && method !== 'private_key_jwt')
     throw invalid('its token_endpoint_auth_method must be none or private_key_jwt')
-  if (method === 'private_key_jwt' && document['jwks'] === undefined)
+  if (method === 'private_key_jwt' && metadata.jwks === undefined)
     throw invalid('private_key_jwt needs jwks; jwks_uri is not supported')
-  if (!(texts(document, 'grant_types') ?? ['authorization_code']).includes('authorization_code'))
-    throw invalid('its grant_types do not have authorization_code')
-  if (!(texts(document, 'response_types') ?? ['code']).includes('code'))
-    throw invalid('its response_types do not have code')
-  const redirectUris = texts(document, 'redirect_uris') ?? []
-  const name = text(document, 'client_name') ?? new URL(id).host
-  const wanted = text(document, 'id_token_signed_response_alg')
-  const settings = {
-    redirectUris,
-    postLogoutRedirectUris: texts(document, 'post_logout_redirect_uris'),
-    scopes: registeredScopes(text(document, 'scope'), []).filter(isIdentityScope),
-    jwks: method === 'none' ? undefined : (document['jwks'] as { keys: JWK[] }),
-    idTokenAlgorithm: signingAlgorithms.find((one) => one === wanted) ?? ('RS256' as const),
-  }
-  const confidential = method !== 'none'
-  const [fault] = [
-    ...nameFaults(name, 'the app'),
-    ...redirectUris.flatMap((uri) => redirectFault(uri) ?? []),
-    ...settingsFaults(settings, { named: 'the app', confidential }).map(({ message }) => message),
-  ]
+  const fault = metadata.redirect_uris?.map(redirectFault).find((one) => one !== undefined)
   if (fault !== undefined) throw invalid(fault)
-  return { ...withDefaults(settings), ...introduced(id), name, confidential }
+  const scopes = registeredScopes(metadata.scope, [])
+  const { settings, ...app } = describedApp(metadata, { name, method, scopes }, invalid)
+  return { ...withDefaults(settings), ...introduced(id), ...app }
 }
 
 function parse(body: string): Record<string, unknown> {
@@ -201,19 +202,6 @@ function parse(body: string): Record<string, unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw invalid('it is not a JSON object')
   return value as Record<string, unknown>
-}
-
-function text(document: Record<string, unknown>, member: string): string | undefined {
-  const value = document[member]
-  if (value === undefined || typeof value === 'string') return value
-  throw invalid(`its ${member} is not a text`)
-}
-
-function texts(document: Record<string, unknown>, member: string): string[] | undefined {
-  const value = document[member]
-  if (value === undefined) return undefined
-  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value
-  throw invalid(`its ${member} is not a list of texts`)
 }
 
 /** Seconds that a document may be used without being fetched again. */

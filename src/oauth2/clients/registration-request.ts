@@ -3,7 +3,6 @@ import type { JWK } from 'jose'
 import { OAuthError } from '../oauth-error.ts'
 import { authenticationMethods, identityScopes, isIdentityScope, signingAlgorithms } from './client.ts'
 import { nameFaults, settingsFaults, uriFaults } from './client-faults.ts'
-import type { NewClient } from './client-management.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 const Text = Type.Optional(Type.String())
@@ -40,48 +39,62 @@ export function withoutEmpty(metadata: unknown): unknown {
 const unsupported = ['jwks_uri', 'sector_identifier_uri', 'request_uris', 'software_statement'] as const
 export const grantTypes = ['authorization_code', 'refresh_token']
 
+type Metadata = Static<typeof RegistrationBody>
+
 /**
- * What an app that registers itself gets: never first-party, no scope of this API, and no token without a user. What it may not have is
- * left out, and the answer says what is registered (RFC 7591, section 2): clients ask for all that the metadata of the service lists.
- * Addresses in the request are stored or rejected, and never called.
- * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri` (RFC 7591, section 3.2.2)
+ * What an app gets that describes itself, in a registration or in a document: never first-party, no scope of this API, and no token without
+ * a user. What it may not have is left out, and the answer to a registration says what is registered (RFC 7591, section 2): clients ask for
+ * all that the metadata of the service lists. Addresses in the metadata are stored or rejected, and never called.
+ * @param about.method checked
+ * @param about.scopes see registeredScopes
+ * @param invalid makes the error about a fault
  */
-export function readRegistration(
-  body: Static<typeof RegistrationBody>,
-  sharedScopes: readonly string[],
-): NewClient {
-  const refused = unsupported.find((name) => body[name] !== undefined)
-  if (refused !== undefined) throw invalid(`${refused} is not supported`)
-  const { client_name: name = 'Unnamed app', redirect_uris: redirectUris = [] } = body
-  const [wrongName] = nameFaults(name, 'the app')
-  if (wrongName !== undefined) throw invalid(wrongName)
-  const fault = redirectUris.map(redirectFault).find((one) => one !== undefined)
-  if (redirectUris.length === 0 || fault !== undefined)
-    throw new OAuthError('invalid_redirect_uri', fault ?? 'redirect_uris is missing')
-  if (!(body.grant_types ?? grantTypes).includes('authorization_code'))
-    throw invalid(`grant_types must have authorization_code, besides which only refresh_token is registered`)
-  if (!(body.response_types ?? ['code']).includes('code')) throw invalid('response_types must have code')
-  const method = methodOf(body)
+export function describedApp(
+  metadata: Metadata,
+  { name, method, scopes }: { name: string; method: string; scopes: readonly string[] },
+  invalid: (reason: string) => Error,
+) {
+  const { grant_types: grants = grantTypes, response_types: responses = ['code'] } = metadata
+  if (!grants.includes('authorization_code'))
+    throw invalid('grant_types must have authorization_code, besides which only refresh_token is registered')
+  if (!responses.includes('code')) throw invalid('response_types must have code')
+  const algorithm = metadata.id_token_signed_response_alg
   const settings = {
-    redirectUris,
-    postLogoutRedirectUris: body.post_logout_redirect_uris,
+    redirectUris: metadata.redirect_uris ?? [],
+    postLogoutRedirectUris: metadata.post_logout_redirect_uris,
     // Those of APIs are not stored; see withReach.
-    scopes: registeredScopes(body.scope, sharedScopes).filter(isIdentityScope),
-    idTokenAlgorithm: algorithmOf(body.id_token_signed_response_alg),
-    jwks: method === 'private_key_jwt' ? (body.jwks as { keys: JWK[] }) : undefined,
+    scopes: scopes.filter(isIdentityScope),
+    // RS256 without a wish (OpenID Connect Registration, section 2), and instead of an algorithm that is not supported: stock clients
+    // expect it.
+    idTokenAlgorithm: signingAlgorithms.find((one) => one === algorithm) ?? ('RS256' as const),
+    jwks: method === 'private_key_jwt' ? (metadata.jwks as { keys: JWK[] }) : undefined,
     firstParty: false,
   }
   const confidential = method !== 'none'
-  const [wrong] = settingsFaults(settings, { named: 'the app', confidential })
-  if (wrong !== undefined) throw invalid(wrong.message)
-  return { name, confidential, settings, origin: 'registration' }
+  const [fault] = [
+    ...nameFaults(name, 'the app'),
+    ...settingsFaults(settings, { named: 'the app', confidential }).map(({ message }) => message),
+  ]
+  if (fault !== undefined) throw invalid(fault)
+  return { name, confidential, settings }
 }
 
-/** The method that the app is answered with. */
-export function methodOf({
-  token_endpoint_auth_method: method = 'client_secret_basic',
-  jwks,
-}: Static<typeof RegistrationBody>): (typeof authenticationMethods)[number] {
+/**
+ * The app of a registration, and what the answer says about it.
+ * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri` (RFC 7591, section 3.2.2)
+ */
+export function readRegistration(body: Metadata, sharedScopes: readonly string[]) {
+  const refused = unsupported.find((name) => body[name] !== undefined)
+  if (refused !== undefined) throw invalid(`${refused} is not supported`)
+  const { client_name: name = 'Unnamed app', redirect_uris: redirectUris = [] } = body
+  const fault = redirectUris.map(redirectFault).find((one) => one !== undefined)
+  if (redirectUris.length === 0 || fault !== undefined)
+    throw new OAuthError('invalid_redirect_uri', fault ?? 'redirect_uris is missing')
+  const [method, scopes] = [methodOf(body), registeredScopes(body.scope, sharedScopes)]
+  return { app: describedApp(body, { name, method, scopes }, invalid), method, scopes }
+}
+
+function methodOf({ token_endpoint_auth_method: method = 'client_secret_basic', jwks }: Metadata): string {
   const known = authenticationMethods.find((one) => one === method)
   if (known === undefined)
     throw invalid(`token_endpoint_auth_method must be one of ${authenticationMethods.join(', ')}`)
@@ -137,14 +150,6 @@ export function registeredScopes(scope: string | undefined, shared: readonly str
   const all = [...new Set([...identityScopes, ...shared])]
   const granted = all.filter((one) => wanted.includes(one))
   return granted.length === 0 ? all : granted
-}
-
-/**
- * RS256 without a wish (OpenID Connect Registration, section 2), and instead of an algorithm that is not supported: stock clients
- * expect it.
- */
-function algorithmOf(name: string | undefined): (typeof signingAlgorithms)[number] {
-  return signingAlgorithms.find((one) => one === name) ?? 'RS256'
 }
 
 function invalid(description: string): OAuthError {

@@ -8,14 +8,7 @@ import { clientNetwork } from '../../http/limits/client-address.ts'
 import { preflightRoute } from '../../http/responses/cross-origin.ts'
 import { answerOAuthError, OAuthError, oauthErrors } from '../oauth-error.ts'
 import type { StoredClient } from './clients.ts'
-import {
-  grantTypes,
-  methodOf,
-  readRegistration,
-  registeredScopes,
-  RegistrationBody,
-  withoutEmpty,
-} from './registration-request.ts'
+import { grantTypes, readRegistration, RegistrationBody, withoutEmpty } from './registration-request.ts'
 import { optionalText } from '../../http/schemas/schemas.ts'
 
 const Texts = Type.Array(Type.String())
@@ -86,15 +79,13 @@ export async function registrationRoute(app: App, parts: OAuth2Services): Promis
     request: FastifyRequest<{ Body: Static<typeof RegistrationBody> }>,
     reply: FastifyReply,
   ) {
-    const { body } = request
     try {
-      const given = readRegistration(body, reach.scopes)
+      const { app, ...registered } = readRegistration(request.body, reach.scopes)
       // Callers with a key may register the apps of many people from one address.
       const network = isOpen ? clientNetwork(request) : undefined
       const caller = { origin: auditOrigin(request), requireAdmin: refuseRights }
-      const { client, secret } = await management.create({ ...given, network }, caller)
-      const scopes = registeredScopes(body.scope, reach.scopes)
-      return await reply.code(201).send(answerOf(client, secret, { method: methodOf(body), scopes }))
+      const { client, secret } = await management.create({ ...app, network, origin: 'registration' }, caller)
+      return await reply.code(201).send(answerOf(client, secret, registered))
     } catch (error) {
       if (error instanceof OAuthError)
         await noteRefusal(request, { action: 'client.refused', code: error.error }, request.principal)
