@@ -88,7 +88,7 @@ export class ClientManagement {
       await tx.insertInto('clients').values(row).execute()
       await writeOrigins(tx, client)
       const action = kind === 'api' ? 'client.created' : 'client.registered'
-      await record(tx, { ...entryOf(action, client), ...caller.origin })
+      await record(tx, { action, target: clientTarget(id), detail: { name, confidential }, ...caller.origin })
       if (!confidential || settings.jwks !== undefined) return undefined
       return (await addSecret(tx, id, { now, overlap: 0 })).secret
     })
@@ -102,9 +102,8 @@ export class ClientManagement {
     { name, ...given }: GivenSettings & { name?: string | undefined },
     caller: ClientCaller,
   ): Promise<StoredClient> {
-    const { database, clock, publishKeys } = this.#parts
-    const changed = await database.transaction(async (tx) => {
-      const before = await this.#lock(tx, id, caller)
+    const { clock, publishKeys } = this.#parts
+    const changed = await this.#change(id, caller, async (tx, before) => {
       if (!before.confidential && given.jwks)
         throw new Problem('invalid-body', { detail: 'A public app has no keys.', pointer: '/jwks' })
       const settings = settingsToStore(name ?? before.name, given, before.confidential, before.settings)
@@ -123,9 +122,7 @@ export class ClientManagement {
       await tx.deleteFrom('client_origins').where('client_id', '=', id).execute()
       await writeOrigins(tx, after)
       const fields = Object.keys({ ...given, ...(name !== undefined && { name }) }).join(' ')
-      const target = clientTarget(id)
-      await this.#announce(tx, { action: 'client.changed', target, detail: { fields } }, caller)
-      return after
+      return [after, { action: 'client.changed', detail: { fields } }]
     })
     publishKeys?.(changed.idTokenAlgorithm)
     return changed
@@ -138,12 +135,11 @@ export class ClientManagement {
    */
   async remove(id: string, caller: ClientCaller): Promise<void> {
     const { database, clock } = this.#parts
-    const removed = await database.transaction(async (tx) => {
-      const client = await this.#lock(tx, id, caller)
+    const removed = await this.#change(id, caller, async (tx, client) => {
       await tx.deleteFrom('clients').where('id', '=', id).execute()
       await keepLogouts(tx, client)
-      await this.#announce(tx, entryOf('client.deleted', client), caller)
-      return client
+      const { name, confidential } = client
+      return [client, { action: 'client.deleted', detail: { name, confidential } }]
     })
     await forgetClient(database, removed, clock.now())
   }
@@ -157,47 +153,48 @@ export class ClientManagement {
     overlap: number,
     caller: ClientCaller,
   ): Promise<{ listed: ListedSecret; secret: string }> {
-    const { database, clock } = this.#parts
-    return database.transaction(async (tx) => {
-      const client = await this.#lock(tx, id, caller)
+    return this.#change(id, caller, async (tx, client) => {
       if (!client.confidential)
         throw new Problem('conflict', { detail: 'A public app has no secret. Create a confidential one.' })
-      const added = await addSecret(tx, id, { now: clock.now(), overlap })
+      const added = await addSecret(tx, id, { now: this.#parts.clock.now(), overlap })
       const detail = { secret: added.listed.id, overlapSeconds: overlap / 1000 }
-      await this.#announce(tx, { action: 'client.secret_created', target: clientTarget(id), detail }, caller)
-      return added
+      return [added, { action: 'client.secret_created', detail }]
     })
   }
 
   /** @throws Problem `not-found`; `conflict` for a declared client */
   async removeSecret(id: string, secretId: string, caller: ClientCaller): Promise<void> {
-    await this.#parts.database.transaction(async (tx) => {
-      await this.#lock(tx, id, caller)
+    await this.#change(id, caller, async (tx) => {
       if (!(await removeSecret(tx, id, secretId)))
         throw new Problem('not-found', { detail: 'There is no such secret.' })
-      const detail = { secret: secretId }
-      await this.#announce(tx, { action: 'client.secret_removed', target: clientTarget(id), detail }, caller)
+      return [undefined, { action: 'client.secret_removed', detail: { secret: secretId } }]
     })
   }
 
-  /** Records a change of a client, and lets all processes read the clients again. */
-  async #announce(tx: Tx, entry: AuditEntry, { origin }: ClientCaller): Promise<void> {
-    const { database, record } = this.#parts
-    await record(tx, { ...entry, ...origin })
-    await announceClients(database, tx)
-  }
-
-  /** The client, locked against other changes. Only admins may change a privileged one, or who authenticates as it. */
-  async #lock(tx: Tx, id: string, caller: ClientCaller): Promise<StoredClient> {
-    if (this.#parts.declared.some((client) => client.id === id))
+  /**
+   * Changes a client, which is locked against other changes, records the change, and lets all processes read the clients again. Only admins
+   * may change a privileged one, or who authenticates as it.
+   */
+  async #change<T>(
+    id: string,
+    caller: ClientCaller,
+    change: (tx: Tx, client: StoredClient) => Promise<[T, Pick<AuditEntry, 'action' | 'detail'>]>,
+  ): Promise<T> {
+    const { database, declared, record } = this.#parts
+    if (declared.some((client) => client.id === id))
       throw new Problem('conflict', {
         detail: 'This app is declared in the configuration module: change it there.',
       })
-    if (this.#parts.database.engine === 'postgres')
-      await tx.selectFrom('clients').select('id').where('id', '=', id).forUpdate().execute()
-    const client = await this.#read(tx, id)
-    if (isPrivileged(client)) caller.requireAdmin()
-    return client
+    return database.transaction(async (tx) => {
+      if (database.engine === 'postgres')
+        await tx.selectFrom('clients').select('id').where('id', '=', id).forUpdate().execute()
+      const client = await this.#read(tx, id)
+      if (isPrivileged(client)) caller.requireAdmin()
+      const [result, entry] = await change(tx, client)
+      await record(tx, { ...entry, target: clientTarget(id), ...caller.origin })
+      await announceClients(database, tx)
+      return result
+    })
   }
 
   async #read(db: Queryable, id: string): Promise<StoredClient> {
@@ -212,10 +209,6 @@ export class ClientManagement {
 async function writeOrigins(tx: Tx, client: StoredClient): Promise<void> {
   const rows = originsOf(client).map((origin) => ({ origin, client_id: client.id }))
   if (rows.length > 0) await tx.insertInto('client_origins').values(rows).execute()
-}
-
-function entryOf(action: AuditEntry['action'], { id, name, confidential }: StoredClient): AuditEntry {
-  return { action, target: clientTarget(id), detail: { name, confidential } }
 }
 
 /** Settings that a caller gives; `null` selects the default. */
