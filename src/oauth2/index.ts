@@ -114,8 +114,9 @@ function appSignIns({ clients, baseUrl, codes }: OAuth2Services): AppSignIns {
       if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined
       return (await clients.find(parseQueryString(rawQuery(search))['client_id'] ?? ''))?.name
     },
-    async issueCode(tx, { code, ...app }, user) {
-      const grant = { ...app, sessionId: null, scope: null, resource: null, nonce: null }
+    async issueCode(tx, { code, clientId, redirectUri, challenge }, user) {
+      const app = { client_id: clientId, redirect_uri: redirectUri, challenge }
+      const grant = { ...app, session_id: null, scope: null, resource: null, nonce: null, claims: null }
       await tx.executeQuery(codes.issue(grant, user, code).statement)
     },
     isOpen: (code) => codes.isOpen(code),

@@ -99,7 +99,8 @@ export class Decision {
     const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
     const { redirectUri, challenge, scope, resource, nonce } = wanted
     const claims = claimsToStore(wanted.claims, wanted.acrValues, session)
-    const grant = { clientId: client.id, redirectUri, challenge, sessionId, scope, resource, nonce, claims }
+    const ids = { client_id: client.id, session_id: sessionId }
+    const grant = { ...ids, redirect_uri: redirectUri, challenge, scope, resource, nonce, claims }
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
     const userAgent = request.headers['user-agent']
     const user = { userId, provider, address: clientIp(request), userAgent, authentication }

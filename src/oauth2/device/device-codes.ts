@@ -17,12 +17,8 @@ export const pollInterval = 5
 const tolerance = 500
 const purpose = 'device-user-code'
 
-interface DeviceRequest {
-  clientId: string
-  /** Separated by spaces. */
-  scope: string
-  resource: string | null
-  /** The device. */
+/** What a device asks for, and from where. */
+interface DeviceRequest extends Pick<DeviceCodesTable, 'client_id' | 'scope' | 'resource'> {
   origin: AuditOrigin
 }
 
@@ -41,7 +37,7 @@ export class DeviceCodes {
   }
 
   /** Stores a request. Returns the codes for the device and for the person. */
-  async start({ clientId, scope, resource, origin }: DeviceRequest): Promise<{
+  async start({ origin, ...wanted }: DeviceRequest): Promise<{
     deviceCode: string
     userCode: string
   }> {
@@ -55,13 +51,11 @@ export class DeviceCodes {
       tx
         .insertInto('device_codes')
         .values({
+          ...wanted,
           ...nobody,
           ...never,
           device_code_hash: hashToken(deviceCode),
           user_code_hash: userCodeHash,
-          client_id: clientId,
-          scope,
-          resource,
           address: origin.address ?? null,
           user_agent: storableUserAgent(origin.userAgent),
           status: 'pending',

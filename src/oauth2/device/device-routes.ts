@@ -74,7 +74,8 @@ function showRoute(routes: App, parts: OAuth2Services): void {
       if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
       if (typed === undefined) return sendPage(reply, codePage(pageView(reply)))
       const found = await look(parts, request, reply, { session, typed })
-      if (typeof found === 'object') return sendPage(reply, await ask(parts, reply, { session, found }))
+      if (typeof found === 'object')
+        return sendPage(reply, await devicePage(parts, reply, { session, found }))
       return sendPage(reply, endPage(reply, found))
     },
   )
@@ -100,14 +101,16 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
       const found = await look(parts, request, reply, { session, typed })
       if (typeof found !== 'object') return sendPage(reply, endPage(reply, found))
       if (decision === 'allow' && compared === undefined)
-        return sendPage(reply.code(400), await ask(parts, reply, { session, found, notCompared: true }))
+        return sendPage(
+          reply.code(400),
+          await devicePage(parts, reply, { session, found, notCompared: true }),
+        )
       const wanted = decision === 'allow' ? 'approved' : 'denied'
-      const isDecided = await decide(parts, request, { session, found, allowed: decision === 'allow' })
+      if (await decide(parts, request, { session, found, wanted }))
+        return sendPage(reply, endPage(reply, wanted))
       // A form that is sent twice gets the decision of the first one.
-      const outcome = isDecided
-        ? wanted
-        : decisionOf(await parts.deviceCodes.find(found.userCode), session.userId)
-      return sendPage(reply, endPage(reply, outcome))
+      const decided = decisionOf(await parts.deviceCodes.find(found.userCode), session.userId)
+      return sendPage(reply, endPage(reply, decided))
     },
   )
 }
@@ -136,33 +139,21 @@ async function look(
   return undefined
 }
 
-async function ask(
-  parts: OAuth2Services,
-  reply: FastifyReply,
-  { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
-): Promise<string> {
-  return devicePage({
-    ...found,
-    view: pageView(reply),
-    signedInAs: await personOf(parts, session),
-    address: clientIp(reply.request),
-    notCompared,
-  })
-}
-
 /** False when the request was decided before. */
 function decide(
   { database, deviceCodes, consents, audit }: OAuth2Services,
   request: FastifyRequest,
-  { session, found: { device, client }, allowed }: { session: Session; found: Found; allowed: boolean },
+  { session, found, wanted }: { session: Session; found: Found; wanted: 'approved' | 'denied' },
 ): Promise<boolean> {
   const { userId } = session
+  const { device, client } = found
   return database.transaction(async (tx) => {
-    if (!(await deviceCodes.decide(tx, device, session, allowed ? 'approved' : 'denied'))) return false
-    if (allowed && !client.firstParty) await consents.grant(tx, { userId, clientId: client.id }, device)
+    if (!(await deviceCodes.decide(tx, device, session, wanted))) return false
+    if (wanted === 'approved' && !client.firstParty)
+      await consents.grant(tx, { userId, clientId: client.id }, device)
     await audit.record(tx, {
       ...auditOrigin(request),
-      action: allowed ? 'device.approved' : 'device.denied',
+      action: wanted === 'approved' ? 'device.approved' : 'device.denied',
       userId,
       target: `app:${client.id}`,
       detail: { deviceAddress: device.address },
@@ -197,38 +188,33 @@ function codePage(view: PageView, isUnknown = false): string {
   )
 }
 
-interface DevicePage {
-  view: PageView
-  client: Pick<Client, 'name'>
-  device: DeviceCodesTable
-  userCode: string
-  signedInAs: string
-  /** The address of this browser. */
-  address: string
-  /** Whether the person pressed "Allow" without having compared the code. */
-  notCompared?: boolean
-}
-
 /**
  * Asks whether a device may sign in. Somebody may have sent the link or the code in order to sign in as the person, so the page
  * says who asks and from where, and the person has to compare the code first (RFC 8628, sections 3.3.1 and 5.4).
+ * @param asked.notCompared whether the person pressed "Allow" without having compared the code
  */
-function devicePage(page: DevicePage): string {
-  const { view, client, device, userCode, signedInAs, address, notCompared = false } = page
+async function devicePage(
+  parts: OAuth2Services,
+  reply: FastifyReply,
+  { session, found, notCompared = false }: { session: Session; found: Found; notCompared?: boolean },
+): Promise<string> {
+  const { client, device, userCode } = found
+  const view = pageView(reply)
   const { words, site } = view
   const { common } = words
   const texts = words.device
   const shown = code(displayUserCode(userCode))
   const from = escapeHtml(device.address ?? texts.unknownAddress)
+  const isHere = device.address === clientIp(reply.request)
   return narrowPage(
     view,
     texts.confirmTitle,
-    `<p>${fill(common.signedInAs, { name: strong(signedInAs) })}</p>
+    `<p>${fill(common.signedInAs, { name: strong(await personOf(parts, session)) })}</p>
 <div class="card"><p>${fill(texts.wants, { app: strong(client.name) })}</p>
 ${rightsList(words, device)}
 <dl><dt>${texts.code}</dt><dd>${shown}</dd>
 <dt>${texts.device}</dt><dd>${escapeHtml(deviceText(texts, device.user_agent))}</dd>
-<dt>${texts.address}</dt><dd>${device.address === address ? from : fill(texts.otherAddress, { address: from })}</dd></dl>
+<dt>${texts.address}</dt><dd>${isHere ? from : fill(texts.otherAddress, { address: from })}</dd></dl>
 </div>
 <p class="soft">${texts.stays}</p>
 <p class="message">${sentences(view.language, `<strong>${texts.cautionTitle}</strong>`, texts.caution)}</p>
@@ -294,7 +280,7 @@ export async function deviceAuthorizationRoute(
         if (!client.deviceGrant)
           throw new OAuthError('unauthorized_client', 'this app may not use the device grant')
         const { deviceCode, userCode } = await deviceCodes.start({
-          clientId: client.id,
+          client_id: client.id,
           scope: scopeOf(client, body.scope),
           resource: resourceOf(client, body.resource?.split(' ') ?? []),
           origin: auditOrigin(request),

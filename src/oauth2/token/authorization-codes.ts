@@ -8,6 +8,7 @@ import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
+import type { AuthorizationCodesTable } from '../../storage/tables.ts'
 import { type Client, refreshLifetime } from '../clients/client.ts'
 import type { OAuth2Basis } from '../services.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
@@ -16,21 +17,10 @@ import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
 const lifetime = 60_000
 
 /** What a code is issued for. */
-interface CodeGrant {
-  clientId: string
-  redirectUri: string
-  /** The PKCE challenge; null for a confidential client that sent none. */
-  challenge: string | null
-  /** The browser's session; null for a sign-in at GET /auth/{provider}, which has none. */
-  sessionId: string | null
-  /** Separated by spaces; null for a sign-in at GET /auth/{provider}, which has none. */
-  scope: string | null
-  /** The APIs of the access token, separated by spaces; null for those of the client's configuration. */
-  resource: string | null
-  nonce: string | null
-  /** As in token_families. */
-  claims?: string | null
-}
+type CodeGrant = Pick<
+  AuthorizationCodesTable,
+  'client_id' | 'redirect_uri' | 'challenge' | 'session_id' | 'scope' | 'resource' | 'nonce' | 'claims'
+>
 
 interface AppCodeExchange {
   code: string
@@ -88,14 +78,7 @@ export class AuthorizationCodes {
   issue(grant: CodeGrant, user: SignedInUser, code = newToken()): { code: string; statement: CompiledQuery } {
     const statement = insertOf(this.#parts.database.reader, 'authorization_codes', {
       code_hash: hashToken(code),
-      client_id: grant.clientId,
-      redirect_uri: grant.redirectUri,
-      challenge: grant.challenge,
-      session_id: grant.sessionId,
-      scope: grant.scope,
-      resource: grant.resource,
-      nonce: grant.nonce,
-      claims: grant.claims ?? null,
+      ...grant,
       user_id: user.userId,
       provider: user.provider,
       address: user.address,
