@@ -77,6 +77,9 @@ describe('the portal in the language of its reader', () => {
       const [start] = words.problems['invalid-body'].split('{') as [string]
       await page.getByRole('alert').filter({ hasText: start }).waitFor()
       await look('form')
+      await page.getByText(portal.moreSettings).click()
+      await page.getByLabel(words.settings.body, { exact: true }).scrollIntoViewIfNeeded()
+      await look('settings')
       assert.deepEqual([...new Set(tables)], [tag])
       await context.close()
     })

@@ -106,12 +106,12 @@ describe('the portal in a browser', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     assert.equal(await dialog.locator('input:invalid').count(), 1)
     await limit.fill('0.5')
-    await dialog.getByLabel('Headers').fill('X-Team billing')
+    await dialog.getByLabel('Headers (optional)').fill('X-Team billing')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('The header “X-Team billing” must have the form Name: value.').waitFor()
-    assert.equal(await dialog.getByLabel('Headers').getAttribute('aria-invalid'), 'true')
+    assert.equal(await dialog.getByLabel('Headers (optional)').getAttribute('aria-invalid'), 'true')
     assert.deepEqual(await settings(), stored)
-    await dialog.getByLabel('Headers').fill('x-team: shipping')
+    await dialog.getByLabel('Headers (optional)').fill('x-team: shipping')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'detached' })
     assert.deepEqual(await settings(), { rateLimit: 0.5, headers: { 'x-team': 'shipping' } })
@@ -174,6 +174,33 @@ describe('the portal in a browser', () => {
     await pictures(page, 'portal-verification')
   })
 
+  test('a customer narrows the events, and chooses body and signature headers', async () => {
+    await page.getByRole('button', { name: 'Edit', exact: true }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('More settings').click()
+    await dialog.getByLabel('Payload conditions').fill('/order')
+    await dialog.getByLabel('Channels').fill('north, south')
+    await dialog.getByLabel('Signature headers').selectOption('svix')
+    await dialog.getByLabel('HTTP message signatures').check()
+    await dialog.getByLabel('Body', { exact: true }).selectOption('data')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('The condition “/order” must have a path, an operator and a value.').waitFor()
+    await assertAccessible(page)
+    await pictures(page, 'portal-filters')
+    await dialog.getByLabel('Payload conditions').fill('/order gte 42')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByText('svix-id').first().waitFor()
+    const { data } = await expectJson<{ data: object[] }>(service, 200, '/subscribers?owner=acme')
+    assert.partialDeepStrictEqual(data[0], {
+      conditions: [{ path: '/order', op: 'gte', value: 42 }],
+      channels: ['north', 'south'],
+      signatureHeaders: 'svix',
+      httpSignature: true,
+      body: 'data',
+    })
+  })
+
   test('a new secret is made after a question', async () => {
     await page.getByRole('tab', { name: 'Secrets' }).click()
     await page.getByRole('button', { name: 'Rotate secret' }).click()
@@ -192,6 +219,7 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: 'Resume' }).waitFor()
     await page.getByRole('tab', { name: 'Overview' }).click()
     await page.getByText('Delivered', { exact: true }).waitFor()
+    await page.getByText('/order gte 42').waitFor()
     await assertAccessible(page)
     await pictures(page, 'portal-overview')
     await page.getByRole('button', { name: 'All endpoints' }).click()

@@ -65,10 +65,21 @@ export const english = {
     hint: 'Separated by commas. * stands for any text, as in order.*, *.created, order.*.paid.',
   },
   settings: {
+    conditions: 'Payload conditions',
+    conditionsHint:
+      'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.',
+    conditionWrong: 'The condition “{line}” must have a path, an operator and a value.',
+    channels: 'Channels',
+    channelsHint:
+      'Separated by commas. The endpoint receives only events with one of these channels. Leave empty for all events.',
     headersHint: 'One per line, as in X-Team: billing. [redacted] keeps the stored value.',
+    signatures: 'Signatures',
     secret: 'Secret, HMAC-SHA256 (v1)',
     keyPair: 'Key pair, ed25519 (v1a)',
     both: 'Both',
+    signatureHeaders: 'Signature headers',
+    httpSignature: 'HTTP message signatures',
+    httpSignatureHint: 'Also sign with RFC 9421, using the same keys.',
     authentication: 'Authentication',
     noAuthentication: 'None',
     basic: 'User and password',
@@ -95,6 +106,9 @@ export const english = {
     settings: 'Settings',
     settingsWrong: 'The settings must be a JSON object.',
     gzip: 'Compress the body (gzip)',
+    body: 'Body',
+    wholeEvent: 'Event: id, type, timestamp and data',
+    dataOnly: 'Data only',
   },
   transformation: {
     title: 'Transformation',

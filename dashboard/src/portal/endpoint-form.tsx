@@ -4,13 +4,18 @@ import { words } from '../language/words.ts'
 import { bindFields } from '../ui/bind-fields.ts'
 import { Button } from '../ui/button.tsx'
 import { Dialog, DialogActions } from '../ui/dialog.tsx'
-import { CheckField, SelectField, TextArea, TextField } from '../ui/fields.tsx'
+import { CheckField, TextArea, TextField } from '../ui/fields.tsx'
 import { Form, type Faults } from '../ui/form.tsx'
 import { useRefresh } from '../webhooks/calls.ts'
 import { TargetFields } from '../webhooks/destination-fields.tsx'
 import { EventTypesField } from '../webhooks/event-types-field.tsx'
-import { changeOf, formOf, newForm, signings } from '../webhooks/settings-form.ts'
-import { CredentialFields, RequestFields } from '../webhooks/request-fields.tsx'
+import { changeOf, formOf, newForm } from '../webhooks/settings-form.ts'
+import {
+  CredentialFields,
+  FilterFields,
+  RequestFields,
+  SignatureFields,
+} from '../webhooks/request-fields.tsx'
 import { api, type SubscriberDetail } from './client.ts'
 import { portalWords } from './language/load.ts'
 
@@ -67,7 +72,8 @@ export function EndpointForm({
         <details className="rounded-md border border-line px-3 py-2">
           <summary className="min-h-6 cursor-pointer">{portalWords.moreSettings}</summary>
           <div className="mt-3 flex flex-col gap-4">
-            <SelectField label={portalWords.signatures} options={signings()} {...text('signing')} />
+            <FilterFields form={form} set={set} />
+            <SignatureFields form={form} set={set} />
             <CheckField label={portalWords.inOrder} hint={portalWords.inOrderHint} {...check('ordered')} />
             <TextField
               label={portalWords.rateLimitOptional}

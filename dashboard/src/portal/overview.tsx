@@ -4,11 +4,23 @@ import { asLabel, formatDuration, formatNumber, formatPercent } from '../ui/form
 import { statusWord } from '../ui/badge.tsx'
 import { Time } from '../ui/time.tsx'
 import type { SubscriberDetail } from './client.ts'
+import { writeCondition } from '../webhooks/settings-form.ts'
 import { portalWords } from './language/load.ts'
 
-/** How an endpoint does, and all its settings. */
+/** How an endpoint does, and its main settings. */
 export function Overview({ endpoint }: { endpoint: SubscriberDetail }) {
-  const { lastDay, eventTypes, signing, ordered, rateLimit, headers, createdAt, updatedAt } = endpoint
+  const {
+    lastDay,
+    eventTypes,
+    conditions,
+    channels,
+    signing,
+    ordered,
+    rateLimit,
+    headers,
+    createdAt,
+    updatedAt,
+  } = endpoint
   return (
     <>
       <Section title={portalWords.lastDay}>
@@ -28,6 +40,10 @@ export function Overview({ endpoint }: { endpoint: SubscriberDetail }) {
           <Fact name={words.eventTypes.label}>
             {eventTypes.includes('*') ? portalWords.allTypes : eventTypes.join(', ')}
           </Fact>
+          {conditions.length > 0 && (
+            <Fact name={words.settings.conditions}>{conditions.map(writeCondition).join(', ')}</Fact>
+          )}
+          {channels.length > 0 && <Fact name={words.settings.channels}>{channels.join(', ')}</Fact>}
           <Fact name={portalWords.signature}>{portalWords.signedBy[signing]}</Fact>
           <Fact name={portalWords.order}>{ordered ? portalWords.ordered : portalWords.parallel}</Fact>
           <Fact name={portalWords.rateLimit}>{rateLimit ?? words.replays.noLimit}</Fact>

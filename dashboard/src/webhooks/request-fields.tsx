@@ -8,6 +8,49 @@ interface Part {
   set: (change: Partial<SettingsForm>) => void
 }
 
+/** Which of the events that have its types an endpoint gets. */
+export function FilterFields({ form, set }: Part) {
+  const { settings } = words
+  const { text } = bindFields(form, set)
+  return (
+    <>
+      <TextArea label={settings.conditions} rows={3} hint={settings.conditionsHint} {...text('conditions')} />
+      <TextField label={settings.channels} hint={settings.channelsHint} {...text('channels')} />
+    </>
+  )
+}
+
+/** How requests are signed. */
+export function SignatureFields({ form, set }: Part) {
+  const { settings } = words
+  const { text, check } = bindFields(form, set)
+  const signings = [
+    { value: 'v1', label: settings.secret },
+    { value: 'v1a', label: settings.keyPair },
+    { value: 'both', label: settings.both },
+  ]
+  const headers = [
+    { value: 'webhook', label: 'webhook-id, webhook-timestamp, webhook-signature' },
+    { value: 'svix', label: 'svix-id, svix-timestamp, svix-signature' },
+    { value: 'both', label: settings.both },
+  ]
+  return (
+    <>
+      <SelectField label={settings.signatures} options={signings} {...text('signing')} />
+      {form.destination === '' && (
+        <>
+          <SelectField label={settings.signatureHeaders} options={headers} {...text('signatureHeaders')} />
+          <CheckField
+            label={settings.httpSignature}
+            hint={settings.httpSignatureHint}
+            {...check('httpSignature')}
+          />
+        </>
+      )}
+    </>
+  )
+}
+
 /** How requests authenticate, and their certificates. */
 export function CredentialFields({ form, set }: Part) {
   const { settings } = words
@@ -73,7 +116,11 @@ function Secret(props: Parameters<typeof TextField>[0]) {
 export function RequestFields({ form, set }: Part) {
   const { settings } = words
   const { text, check } = bindFields(form, set)
-  const methods = ['POST', 'PUT', 'PATCH'].map((value) => ({ value, label: value }))
+  const methods = ['POST', 'PUT', 'PATCH']
+  const bodies = [
+    { value: 'event', label: settings.wholeEvent },
+    { value: 'data', label: settings.dataOnly },
+  ]
   return (
     <>
       <SelectField label={settings.method} options={methods} {...text('method')} />
@@ -90,6 +137,7 @@ export function RequestFields({ form, set }: Part) {
         {...text('noRetryStatuses')}
       />
       <CheckField label={settings.gzip} {...check('gzip')} />
+      <SelectField label={settings.body} options={bodies} {...text('body')} />
     </>
   )
 }

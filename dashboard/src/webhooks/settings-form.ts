@@ -1,4 +1,4 @@
-import { words } from '../language/words.ts'
+import { fill, words } from '../language/words.ts'
 import { readHeaders, writeHeaders } from '../ui/header-lines.ts'
 import { linesOf } from '../ui/lines.ts'
 import type { Condition, Subscriber, SubscriberChange } from './types.ts'
@@ -74,15 +74,6 @@ const httpOnly = [
   'httpSignature',
   'signatureHeaders',
   'body',
-]
-
-export const conditionsHint =
-  'One per line. All must match. Each is a path, an operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) and a JSON value, as in /total gte 100.'
-
-export const signings = () => [
-  { value: 'v1', label: words.settings.secret },
-  { value: 'v1a', label: words.settings.keyPair },
-  { value: 'both', label: words.settings.both },
 ]
 
 /** A new endpoint, before anything is entered. */
@@ -241,13 +232,13 @@ function readObject(text: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function writeCondition({ path, op, value }: Condition): string {
+export function writeCondition({ path, op, value }: Condition): string {
   return [path, op, ...(value === undefined ? [] : [JSON.stringify(value)])].join(' ')
 }
 
 function readCondition(line: string): Condition {
   const [, path = '', op = '', value] = /^(\S*)\s+(\w+)(?:\s+(\S.*))?$/.exec(line) ?? []
-  if (op === '') throw new Error(`The condition “${line}” must have a path, an operator and a value.`)
+  if (op === '') throw new Error(fill(words.settings.conditionWrong, { line }))
   const condition: Condition = { path, op: op as Condition['op'] }
   if (value !== undefined) condition.value = readJson(value)
   return condition

@@ -10,11 +10,15 @@ import { useCalls } from './calls.ts'
 import type { Subscriber } from './types.ts'
 
 /** Complete receivers for an endpoint. */
-export function VerificationCode({ subscriber: { id, url } }: { subscriber: Subscriber }) {
+export function VerificationCode({
+  subscriber: { id, url, signing, signatureHeaders },
+}: {
+  subscriber: Subscriber
+}) {
   const [language, setLanguage] = useState('typescript')
   const calls = useCalls()
   const query = useQuery({
-    queryKey: ['verification', id, url],
+    queryKey: ['verification', id, url, signing, signatureHeaders],
     queryFn: ({ signal }) => calls.verification(id, signal),
     ...seldomChanges,
   })

@@ -1,10 +1,15 @@
 import type { ReactNode } from 'react'
 import { words } from '../../language/words.ts'
-import { CheckField, Section, SelectField, TextArea, TextField, bindFields } from '../../ui/index.ts'
+import { CheckField, Section, TextArea, TextField, bindFields } from '../../ui/index.ts'
 import { TargetFields } from '../../webhooks/destination-fields.tsx'
 import { EventTypesField } from '../../webhooks/event-types-field.tsx'
-import { CredentialFields, RequestFields } from '../../webhooks/request-fields.tsx'
-import { conditionsHint, signings, type SettingsForm } from '../../webhooks/settings-form.ts'
+import {
+  CredentialFields,
+  FilterFields,
+  RequestFields,
+  SignatureFields,
+} from '../../webhooks/request-fields.tsx'
+import type { SettingsForm } from '../../webhooks/settings-form.ts'
 import { useDefaultSchedule } from './default-schedule.ts'
 
 interface Part {
@@ -33,7 +38,11 @@ export function EndpointFields({
           </div>
         </Section>
       )}
-      <HowItIsSigned form={form} set={set} />
+      <Section title="Signing">
+        <div className="grid max-w-3xl gap-4">
+          <SignatureFields form={form} set={set} />
+        </div>
+      </Section>
     </>
   )
   return (
@@ -75,12 +84,7 @@ function WhatItGets({
         </TargetFields>
         <TextField label="Description" {...text('description')} />
         <EventTypesField chosen={form.eventTypes} onChange={(eventTypes) => set({ eventTypes })} />
-        <TextArea label="Payload conditions" rows={3} hint={conditionsHint} {...text('conditions')} />
-        <TextField
-          label="Channels"
-          hint="Separated by commas. The endpoint receives only events with one of these channels. Leave empty for all events."
-          {...text('channels')}
-        />
+        <FilterFields form={form} set={set} />
         {customer}
         <TextField
           label="Your ID (optional)"
@@ -128,12 +132,7 @@ function HowItIsSent({ form, set }: Part) {
           placeholder={schedule === undefined ? undefined : `Default: ${schedule}`}
           {...text('retrySchedule')}
         />
-        {form.destination === '' && (
-          <>
-            <RequestFields form={form} set={set} />
-            <SelectField label="Body" options={bodies} {...text('body')} />
-          </>
-        )}
+        {form.destination === '' && <RequestFields form={form} set={set} />}
         <div className="sm:col-span-2">
           <TextArea
             label="Additional headers"
@@ -149,37 +148,6 @@ function HowItIsSent({ form, set }: Part) {
             {...check('ordered')}
           />
         </div>
-      </div>
-    </Section>
-  )
-}
-
-const headerSets = [
-  { value: 'webhook', label: 'webhook-id, webhook-timestamp, webhook-signature' },
-  { value: 'svix', label: 'svix-id, svix-timestamp, svix-signature' },
-  { value: 'both', label: 'Both' },
-]
-const bodies = [
-  { value: 'event', label: 'Event: id, type, timestamp and data' },
-  { value: 'data', label: 'Data only' },
-]
-
-function HowItIsSigned({ form, set }: Part) {
-  const { text, check } = bindFields(form, set)
-  return (
-    <Section title="Signing">
-      <div className="grid max-w-3xl gap-4">
-        <SelectField label="Signatures" options={signings()} {...text('signing')} />
-        {form.destination === '' && (
-          <SelectField label="Signature headers" options={headerSets} {...text('signatureHeaders')} />
-        )}
-        {form.destination === '' && (
-          <CheckField
-            label="HTTP message signatures"
-            hint="Also sign with RFC 9421, using the same keys."
-            {...check('httpSignature')}
-          />
-        )}
       </div>
     </Section>
   )

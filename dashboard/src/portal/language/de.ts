@@ -63,11 +63,22 @@ export const de: Words = {
     hint: 'Durch Kommas getrennt. * steht für beliebigen Text, zum Beispiel order.*, *.created, order.*.paid.',
   },
   settings: {
+    conditions: 'Bedingungen an die Nutzdaten',
+    conditionsHint:
+      'Eine pro Zeile. Alle müssen zutreffen. Jede besteht aus einem Pfad, einem Operator (eq, ne, lt, lte, gt, gte, in, prefix, exists) und einem JSON-Wert, zum Beispiel /total gte 100.',
+    conditionWrong: 'Die Bedingung „{line}“ muss aus einem Pfad, einem Operator und einem Wert bestehen.',
+    channels: 'Kanäle',
+    channelsHint:
+      'Durch Kommas getrennt. Der Endpunkt empfängt nur Ereignisse mit einem dieser Kanäle. Leer lassen für alle Ereignisse.',
     headersHint:
       'Einer pro Zeile, zum Beispiel X-Team: billing. [redacted] behält den gespeicherten Wert bei.',
+    signatures: 'Signaturen',
     secret: 'Secret, HMAC-SHA256 (v1)',
     keyPair: 'Schlüsselpaar, ed25519 (v1a)',
     both: 'Beides',
+    signatureHeaders: 'Header der Signatur',
+    httpSignature: 'HTTP Message Signatures',
+    httpSignatureHint: 'Zusätzlich nach RFC 9421 signieren, mit denselben Schlüsseln.',
     authentication: 'Authentifizierung',
     noAuthentication: 'Keine',
     basic: 'Benutzer und Passwort',
@@ -94,6 +105,9 @@ export const de: Words = {
     settings: 'Einstellungen',
     settingsWrong: 'Die Einstellungen müssen ein JSON-Objekt sein.',
     gzip: 'Inhalt komprimieren (gzip)',
+    body: 'Inhalt der Anfrage',
+    wholeEvent: 'Ereignis: id, type, timestamp und data',
+    dataOnly: 'Nur die Daten (data)',
   },
   transformation: {
     title: 'Transformation',
@@ -307,7 +321,6 @@ export const de: Words = {
     success24: 'Erfolg, 24 h',
     description: 'Beschreibung (optional)',
     moreSettings: 'Weitere Einstellungen',
-    signatures: 'Signaturen',
     inOrder: 'In Reihenfolge',
     inOrderHint: 'Eine Zustellung nach der anderen. Eine fehlgeschlagene verzögert die folgenden.',
     rateLimit: 'Versuche pro Sekunde',

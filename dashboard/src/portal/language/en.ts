@@ -32,7 +32,6 @@ const portal = {
   success24: 'Success (24 h)',
   description: 'Description (optional)',
   moreSettings: 'More settings',
-  signatures: 'Signatures',
   inOrder: 'In order',
   inOrderHint: 'One delivery at a time. A failing delivery delays later ones.',
   rateLimit: 'Attempts per second',

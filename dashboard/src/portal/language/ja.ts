@@ -62,11 +62,22 @@ export const ja: Words = {
     hint: 'カンマで区切って入力します。* は任意の文字列を表します。例：order.*、*.created、order.*.paid',
   },
   settings: {
+    conditions: 'ペイロードの条件',
+    conditionsHint:
+      '1 行に 1 つずつ入力します。すべてを満たす必要があります。/total gte 100 のように、パス、演算子 (eq, ne, lt, lte, gt, gte, in, prefix, exists)、JSON の値を指定します。',
+    conditionWrong: '条件「{line}」には、パス、演算子、値が必要です。',
+    channels: 'チャンネル',
+    channelsHint:
+      'カンマで区切って入力します。エンドポイントは、いずれかのチャンネルのイベントだけを受信します。空欄の場合はすべてのイベントを受信します。',
     headersHint:
       '1 行に 1 つずつ、X-Team: billing のように入力します。[redacted] は保存済みの値を維持します。',
+    signatures: '署名',
     secret: 'シークレット、HMAC-SHA256 (v1)',
     keyPair: '鍵ペア、ed25519 (v1a)',
     both: '両方',
+    signatureHeaders: '署名のヘッダー',
+    httpSignature: 'HTTP メッセージ署名',
+    httpSignatureHint: '同じ鍵で RFC 9421 による署名も行います。',
     authentication: '認証',
     noAuthentication: 'なし',
     basic: 'ユーザーとパスワード',
@@ -93,6 +104,9 @@ export const ja: Words = {
     settings: '設定',
     settingsWrong: '設定は JSON オブジェクトで入力してください。',
     gzip: '本文を圧縮する (gzip)',
+    body: 'リクエスト本文',
+    wholeEvent: 'イベント：id、type、timestamp、data',
+    dataOnly: 'データ (data) のみ',
   },
   transformation: {
     title: '変換',
@@ -297,7 +311,6 @@ export const ja: Words = {
     success24: '成功率 (24 時間)',
     description: '説明 (任意)',
     moreSettings: 'その他の設定',
-    signatures: '署名',
     inOrder: '順番に配信',
     inOrderHint: '1 件ずつ配信します。失敗すると、後の配信が遅れます。',
     rateLimit: '1 秒あたりの試行回数',
