@@ -3,6 +3,7 @@ import './use-react-model.ts'
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
 import { eventually } from '../receiving/harness.ts'
+import { errorOf } from '../../packages/client/src/errors.ts'
 import type { PageUser, SessionSource } from '../../packages/client/src/react/sources.ts'
 import { createElement, render, unmount } from './react-model.ts'
 
@@ -17,7 +18,7 @@ class Source implements SessionSource {
   down = false
   listener: (() => void) | undefined
   async load(): Promise<PageUser | null> {
-    if (this.down) throw new Error('down')
+    if (this.down) throw errorOf('unreachable', 503, { detail: 'The service cannot be reached.' })
     return this.user
   }
   async signIn(): Promise<void> {
@@ -25,7 +26,7 @@ class Source implements SessionSource {
     this.listener?.()
   }
   async signOut(): Promise<void> {
-    if (this.down) throw new Error('down')
+    if (this.down) throw errorOf('foreign-origin', 403, { detail: 'Not from this page.', requestId: 'r1' })
     this.user = null
   }
   onChange(listener: () => void): () => void {
@@ -44,7 +45,8 @@ const app = (source: Source) =>
   ) as unknown as Parameters<typeof render>[0]
 
 describe('components', () => {
-  test('show what belongs to those who are signed in, and follow sign-in and sign-out', async () => {
+  test('show what belongs to those who are signed in, and follow sign-in and sign-out', async (t) => {
+    const { mock } = t.mock.method(console, 'error', () => undefined)
     const source = new Source()
     const page = app(source)
     assert.equal(render(page).text, '')
@@ -56,18 +58,28 @@ describe('components', () => {
     source.down = true
     render(page).press.get('Sign out')!()
     await shows('ada@example.com [Sign out]That did not work. Try again. welcome')
+    assert.equal(
+      mock.calls[0]?.arguments[0],
+      'postern-client: “Sign out” failed (foreign-origin, request r1): Not from this page.',
+    )
     source.down = false
     render(page).press.get('Sign out')!()
     await shows('[Sign in] strangers')
   })
 
-  test('without an answer of the service nobody is taken for signed out', async () => {
+  test('without an answer of the service nobody is taken for signed out', async (t) => {
+    const { mock } = t.mock.method(console, 'error', () => undefined)
     const source = new Source()
     source.down = true
     const page = app(source)
     render(page)
     await new Promise((done) => setImmediate(done))
     assert.equal(render(page).text, '')
+    assert.equal(mock.calls.length, 1)
+    assert.match(
+      String(mock.calls[0]!.arguments[0]),
+      /reading the session failed \(unreachable\): .* CORS_ORIGINS/,
+    )
   })
 })
 
@@ -95,10 +107,16 @@ describe('WebhookPortal', () => {
     await eventually(() => tab.went === 'https://gate.example.com/portal#token', tab.went)
   })
 
-  test('closes the tab and says so when there is no link', async () => {
-    const tab = openWindow()
-    const page = portal(() => Promise.reject(new Error('403')))
-    render(page).press.get('Manage webhooks')!()
-    await eventually(() => tab.closed && render(page).text.includes('could not be opened'), 'the message')
-  })
+  for (const [what, createLink] of [
+    ['there is no link', () => Promise.reject(new Error('403'))],
+    ['a server answers with a page', async () => '<!doctype html>'],
+  ] as const)
+    test(`closes the tab and says so when ${what}`, async (t) => {
+      const { mock } = t.mock.method(console, 'error', () => undefined)
+      const tab = openWindow()
+      const page = portal(createLink)
+      render(page).press.get('Manage webhooks')!()
+      await eventually(() => tab.closed && render(page).text.includes('could not be opened'), 'the message')
+      assert.match(String(mock.calls[0]?.arguments[0]), /\(no-link\)\. createLink must resolve to the url/)
+    })
 })

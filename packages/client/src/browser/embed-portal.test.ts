@@ -45,18 +45,24 @@ for (const [what, createLink] of [
   ['is a page of a sign-in instead of an address', async () => '<!doctype html>'],
   ['is empty', async () => ''],
 ] as const)
-  test(`a link that ${what} removes the frame and is told`, async () => {
+  test(`a link that ${what} removes the frame and is told`, async (t) => {
+    const { mock } = t.mock.method(console, 'error', () => undefined)
     const failures: string[] = []
     embedPortal(container, { createLink, onFailed: (reason) => failures.push(reason) })
     await turn()
     assert.deepEqual(failures, ['no-link'])
     assert.ok(frame.removed)
+    assert.equal(mock.calls.length, 1)
+    const [text, cause] = mock.calls[0]!.arguments as unknown[]
+    assert.match(String(text), /\(no-link\)\. createLink must resolve to the url/)
+    assert.ok(cause instanceof Error)
   })
 
-test('a frame that was removed before its link came tells no failure', async () => {
+test('a frame that was removed before its link came tells no failure', async (t) => {
+  const { mock } = t.mock.method(console, 'error', () => undefined)
   const failures: string[] = []
   const link = Promise.reject(new Error('late'))
   embedPortal(container, { createLink: () => link, onFailed: (reason) => failures.push(reason) })()
   await turn()
-  assert.deepEqual(failures, [])
+  assert.deepEqual([failures, mock.calls.length], [[], 0])
 })

@@ -27,7 +27,10 @@ export interface EmbedOptions {
   title?: string | undefined
   /** Pixels that the frame has at least. Default 480. */
   minHeight?: number | undefined
-  /** Called when there is no link, or when the service does not allow this page to show the portal. The frame is gone then. */
+  /**
+   * Called when there is no link, or when the service does not allow this page to show the portal. The frame is gone then, and the
+   * console says what to do.
+   */
   onFailed?: ((reason: 'no-link' | 'refused') => void) | undefined
 }
 
@@ -63,11 +66,16 @@ export function embedPortal(
     window.removeEventListener('message', onMessage)
     frame.remove()
   }
-  const fail = (reason: 'no-link' | 'refused'): void => {
+  const fail = (reason: 'no-link' | 'refused', report: (reason: string) => void): void => {
     if (removed) return
     remove()
+    report(reason)
     onFailed?.(reason)
   }
+  const reportRefusal = (reason: string): void =>
+    console.error(
+      `postern-client: the portal did not answer from its frame (${reason}). Add ${window.location.origin} to PORTAL_FRAME_ORIGINS, and check that the page of ${origin} loads in a tab.`,
+    )
   const open = (): void => {
     createLink()
       .then((link) => {
@@ -78,7 +86,7 @@ export function embedPortal(
         url.searchParams.set('embedder', window.location.origin)
         frame.src = url.href
       })
-      .catch(() => fail('no-link'))
+      .catch((cause: unknown) => fail('no-link', () => reportNoLink(cause)))
   }
   const onMessage = (event: Message): void => {
     // Other frames, and other pages in this frame, may send messages too.
@@ -92,12 +100,20 @@ export function embedPortal(
   frame.addEventListener('load', () => {
     // A refused frame loads a page of the browser, and only the missing message shows it.
     if (origin !== undefined && !answered)
-      waiting = setTimeout(() => answered || fail('refused'), answersWithin)
+      waiting = setTimeout(() => answered || fail('refused', reportRefusal), answersWithin)
   })
   window.addEventListener('message', onMessage)
   container.appendChild(frame as never)
   open()
   return remove
+}
+
+/** Says to the developer why `createLink` gave no link: the person at the page cannot mend it. */
+export function reportNoLink(cause: unknown): void {
+  console.error(
+    'postern-client: the portal was not opened (no-link). createLink must resolve to the url that POST /portal-links returned to your server:',
+    cause,
+  )
 }
 
 /** What the portal says: its height, or that the person asks for another link. `undefined` for anything else. */

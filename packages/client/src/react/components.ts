@@ -1,6 +1,6 @@
 import { createElement, useEffect, useState, type ReactElement, type ReactNode } from 'react'
-import { embedPortal } from '../browser/embed-portal.ts'
-import { useSession } from './provider.ts'
+import { embedPortal, reportNoLink } from '../browser/embed-portal.ts'
+import { reportFailure, useSession } from './provider.ts'
 
 export interface ChildrenProps {
   children?: ReactNode
@@ -30,15 +30,18 @@ export function UserButton(props: UserButtonProps): ReactElement | null {
   const { status, user, signIn, signOut } = useSession()
   const [busy, setBusy] = useState(false)
   const [failed, setFailed] = useState(false)
-  const run = (action: () => Promise<void>) => () => {
+  const run = (label: string, action: () => Promise<void>) => () => {
     setBusy(true)
     setFailed(false)
     action()
-      .catch(() => setFailed(true))
+      .catch((error: unknown) => {
+        setFailed(true)
+        reportFailure(`“${label}”`, error)
+      })
       .finally(() => setBusy(false))
   }
   const button = (label: string, action: () => Promise<void>): ReactElement =>
-    createElement('button', { type: 'button', disabled: busy, onClick: run(action) }, label)
+    createElement('button', { type: 'button', disabled: busy, onClick: run(label, action) }, label)
   const alert = failed ? createElement('span', { role: 'alert' }, 'That did not work. Try again.') : null
   if (status === 'signed-in')
     return createElement(
@@ -112,9 +115,11 @@ function PortalButton({ createLink, className, children }: WebhookPortalProps): 
     // Opened within the click: browsers block a window that is opened after an answer.
     const tab = openTab()
     createLink()
-      .then((url) => tab.go(url))
-      .catch(() => {
+      // An address, and not the page of a sign-in that a server answered instead.
+      .then((link) => tab.go(new URL(link).href))
+      .catch((cause: unknown) => {
         tab.close()
+        reportNoLink(cause)
         setFailed(true)
       })
   }

@@ -8,6 +8,7 @@ import {
   type ReactElement,
   type ReactNode,
 } from 'react'
+import type { PosternError } from '../errors.ts'
 import type { PageUser, SessionSource } from './sources.ts'
 
 interface Known {
@@ -59,8 +60,20 @@ async function load(source: SessionSource): Promise<Known> {
     const user = await source.load()
     return { status: user ? 'signed-in' : 'signed-out', user }
   } catch (error) {
+    reportFailure('reading the session', error)
     return { status: 'failed', user: null, error }
   }
+}
+
+/** Says to the developer why something failed, of which the page shows little or nothing. */
+export function reportFailure(what: string, error: unknown): void {
+  const { code = 'error', message = String(error), requestId } = Object(error) as Partial<PosternError>
+  const request = requestId === undefined ? '' : `, request ${requestId}`
+  const advice =
+    code === 'unreachable'
+      ? ' Check the url of the source, and CORS_ORIGINS if the page has another origin than the service.'
+      : ''
+  console.error(`postern-client: ${what} failed (${code}${request}): ${message}${advice}`, error)
 }
 
 /** The session of the nearest PosternProvider. @throws Error without one. */
