@@ -26,7 +26,8 @@ class Source implements SessionSource {
     this.listener?.()
   }
   async signOut(): Promise<void> {
-    if (this.down) throw errorOf('foreign-origin', 403, { detail: 'Not from this page.', requestId: 'r1' })
+    if (this.down)
+      throw errorOf('internal', 500, { detail: 'An unexpected error occurred.', requestId: 'r1' })
     this.user = null
   }
   onChange(listener: () => void): () => void {
@@ -60,7 +61,7 @@ describe('components', () => {
     await shows('ada@example.com [Sign out]That did not work. Try again. welcome')
     assert.equal(
       mock.calls[0]?.arguments[0],
-      'postern-client: “Sign out” failed (foreign-origin, request r1): Not from this page.',
+      'postern-client: “Sign out” failed (internal, request r1). An unexpected error occurred.',
     )
     source.down = false
     render(page).press.get('Sign out')!()
@@ -78,7 +79,7 @@ describe('components', () => {
     assert.equal(mock.calls.length, 1)
     assert.match(
       String(mock.calls[0]!.arguments[0]),
-      /reading the session failed \(unreachable\): .* CORS_ORIGINS/,
+      /reading the session failed \(unreachable\)\. .* CORS_ORIGINS/,
     )
   })
 })

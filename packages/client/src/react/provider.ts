@@ -65,15 +65,20 @@ async function load(source: SessionSource): Promise<Known> {
   }
 }
 
+/** By the code of an error whose own message does not say what to do. */
+const adviceOf: Readonly<Partial<Record<string, string>>> = {
+  unreachable:
+    'Check the url of the source, and CORS_ORIGINS if the page has another origin than the service.',
+  'foreign-origin':
+    'With cookieSource, only pages of the service’s own host can sign out. Other pages can use tokenSource.',
+}
+
 /** Says to the developer why something failed, of which the page shows little or nothing. */
 export function reportFailure(what: string, error: unknown): void {
   const { code = 'error', message = String(error), requestId } = Object(error) as Partial<PosternError>
   const request = requestId === undefined ? '' : `, request ${requestId}`
-  const advice =
-    code === 'unreachable'
-      ? ' Check the url of the source, and CORS_ORIGINS if the page has another origin than the service.'
-      : ''
-  console.error(`postern-client: ${what} failed (${code}${request}): ${message}${advice}`, error)
+  const advice = adviceOf[code] ?? message
+  console.error(`postern-client: ${what} failed (${code}${request}). ${advice}`, error)
 }
 
 /** The session of the nearest PosternProvider. @throws Error without one. */
