@@ -154,7 +154,7 @@ function pendingAfter(
 /** Comments and layout may change in a released migration. */
 function checksumOf(statements: string): string {
   return createHash('sha256')
-    .update(statements.replaceAll(/(?:--.*|\s)+/g, ' '))
+    .update(statements.replaceAll(/(?:--.*|\s)+/g, ' ').trim())
     .digest('hex')
 }
 

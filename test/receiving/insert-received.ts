@@ -1,10 +1,10 @@
 import type { Insertable } from 'kysely'
 import type { Tx } from '../../src/storage/database.ts'
-import type { EventQueueTable } from '../../src/storage/tables.ts'
+import type { Tables } from '../../src/storage/tables.ts'
 
 /** The columns of a row of the event queue that a test chooses. */
-export type ReceivedRow = Pick<EventQueueTable, 'event_id' | 'source' | 'type'> &
-  Partial<Omit<Insertable<EventQueueTable>, 'event'>>
+export type ReceivedRow = Pick<Tables['event_queue'], 'event_id' | 'source' | 'type'> &
+  Partial<Omit<Insertable<Tables['event_queue']>, 'event'>>
 
 /** Inserts a received event past the service, by default one that is due. Returns its number. */
 export async function insertReceived(tx: Tx, row: ReceivedRow): Promise<number> {

@@ -1,4 +1,4 @@
-import { CompiledQuery, type Insertable, type Selectable, sql } from 'kysely'
+import { CompiledQuery, type Insertable, sql } from 'kysely'
 import type { RunLast, Tx } from '../../storage/database.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -6,7 +6,7 @@ import { everybody, isFor, matchesType, type PreparedEvent, storedChannels } fro
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import type { DeliveriesTable, SubscribersTable } from '../../storage/tables.ts'
+import type { DeliveriesTable, SubscribersTable, Tables } from '../../storage/tables.ts'
 
 interface FanOutParts {
   engine: Engine
@@ -182,10 +182,7 @@ const maxReturned = 1_000
 /** Rows of one statement, which has one parameter for each column. */
 const rowsPerInsert = 20_000
 
-export type InsertedDelivery = Pick<
-  Selectable<DeliveriesTable>,
-  'id' | 'event' | 'subscriber_id' | 'due_at' | 'nonce'
->
+export type InsertedDelivery = Pick<DeliveriesTable, 'id' | 'event' | 'subscriber_id' | 'due_at' | 'nonce'>
 
 const returning = 'returning id, event, subscriber_id, due_at, nonce'
 
@@ -235,7 +232,7 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))
 }
 
-type NewDelivery = Insertable<DeliveriesTable>
+type NewDelivery = Insertable<Tables['deliveries']>
 
 /** Inserts a delivery, unless its subscriber was removed. */
 export async function insertDelivery(engine: Engine, tx: Tx, row: NewDelivery): Promise<void> {

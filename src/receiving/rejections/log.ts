@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { Sums } from '../../runtime/delayed-writes.ts'
 import type { RawCall } from '../../http/raw/call.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { RejectedWebhooksTable } from '../../storage/tables.ts'
+import type { Tables } from '../../storage/tables.ts'
 import type { Reason } from './reasons.ts'
 import { type Activity, type Companion, laterOf } from '../activity.ts'
 import { isUtf8 } from 'node:buffer'
@@ -153,7 +153,7 @@ async function insertSamples(tx: Tx, waiting: readonly Waiting[]): Promise<void>
   }
 }
 
-function rowOf({ headers, signatureHeader, body, ...row }: Waiting): Insertable<RejectedWebhooksTable> {
+function rowOf({ headers, signatureHeader, body, ...row }: Waiting): Insertable<Tables['rejected_webhooks']> {
   return {
     ...row,
     headers: redactHeaders(headers, signatureHeader),

@@ -1,17 +1,63 @@
-import type { SchemaPart } from './dialect.ts'
+import type { Generated } from 'kysely'
+import { type EngineSql, table, tableByKey, typed } from './table.ts'
 import { publishFloor } from './servers.ts'
 
+export type Role = 'user' | 'admin'
+
+/**
+ * `verified`: `auth_time` of the id_token. `asserted`: the provider gave no time, so it is that of the sign-in. `unproven`: the
+ * provider gave a time that cannot be true.
+ */
+export type AuthenticationProof = 'verified' | 'asserted' | 'unproven'
+
+/** What sessions of browsers and sign-ins of apps have in common. */
+export const signIn = {
+  provider: 'text not null',
+  /** Of the browser in which the user signed in. */
+  address: 'text',
+  user_agent: 'text',
+  created_at: 'time not null',
+  /** Of a session, written at most once a minute; of an app, when it last refreshed its tokens. */
+  last_seen_at: 'time not null',
+  /** The absolute end; the idle end is last_seen_at plus the idle time. */
+  expires_at: 'time not null',
+  revoked_at: 'time',
+  /** When the provider last authenticated the user: `auth_time` of the id_token if it has one, else the time of the sign-in. */
+  authenticated_at: 'time not null',
+  /** How `authenticated_at` is known. */
+  authentication_proof: typed<AuthenticationProof | null>('sortedText'),
+  /** `acr` of the id_token, and `amr` with spaces between its values. */
+  acr: 'sortedText',
+  amr: 'sortedText',
+} as const
+
+export const impersonation = {
+  /** The admin who acts for the user, and why; null for the user's own sign-in. */
+  impersonator_id: 'sortedText',
+  impersonation_reason: 'text',
+} as const
+
 /** Users, how they are recognised, and what they and programs authenticate with. */
-export const accounts: SchemaPart = {
-  tables: ({ engine, time, bytes, sortedText, strict, strictByKey }) => `
-    -- One row for each person or account. The first sign-in of an identity inserts it; admins change role and block.
-    -- Sign-ins and requests update last_seen_at; it is 0 for an imported user who has not signed in.
-    -- provider and provider_id name one of its identities. No foreign key: identities refer to users already.
-    -- groups are those that an invitation or an admin gave, beside those of providers.
-    create table users (
-      id ${sortedText} primary key, email text, name text, provider text not null, provider_id text not null,
-      role text not null, blocked_at ${time}, created_at ${time} not null, last_seen_at ${time} not null default 0, groups text
-    ) ${strictByKey};
+export const accounts = {
+  /**
+   * One row for each person or account. The first sign-in of an identity inserts it; admins change role and block.
+   * provider and provider_id name one of its identities. No foreign key: identities refer to users already.
+   */
+  users: tableByKey({
+    id: 'sortedText primary key',
+    email: 'text',
+    name: 'text',
+    /** The identity that the user first signed in with, or another one after that was unlinked. */
+    provider: 'text not null',
+    provider_id: 'text not null',
+    role: typed<Role>('text not null'),
+    blocked_at: 'time',
+    created_at: 'time not null',
+    /** The last sign-in or request, to a minute; 0 for an imported user who has not signed in. */
+    last_seen_at: 'time not null default 0',
+    /** JSON: the groups that an invitation or an admin gave, beside those of providers; null for none. */
+    groups: 'text',
+  }).followedBy(`
     -- The last admin cannot be removed. This finds the admins without reading all users.
     create index users_admins on users (id) where role = 'admin';
     -- For the filters, the search and the orders of GET /users.
@@ -19,64 +65,118 @@ export const accounts: SchemaPart = {
     create index users_of_provider on users (provider, id);
     create index users_by_last_seen on users (last_seen_at, id);
     create index users_of_provider_by_last_seen on users (provider, last_seen_at, id);
-    create index users_by_email on users (${engine === 'postgres' ? '(lower(email) collate "C")' : 'lower(email)'});
-    create index users_by_name on users (${engine === 'postgres' ? '(lower(name) collate "C")' : 'lower(name)'});
+  `),
 
-    -- One row for each account at a provider that belongs to a user. A sign-in inserts it and updates it.
-    create table identities (
-      provider text not null, provider_id text not null, issuer ${sortedText},
-      user_id ${sortedText} not null references users (id) on delete cascade,
-      email text, email_verified integer not null, name text, picture text, claims text, groups text, admin_group text,
-      created_at ${time} not null, last_used_at ${time} not null, updated_at ${time},
-      primary key (provider, provider_id)
-    ) ${strictByKey};
+  /** One row for each account at a provider that belongs to a user. Its key is never an e-mail. A sign-in inserts it and updates it. */
+  identities: tableByKey({
+    provider: 'text not null',
+    provider_id: 'text not null',
+    /** The issuer of its id_token; null until a sign-in has recorded it. */
+    issuer: 'sortedText',
+    user_id: 'sortedText not null references users (id) on delete cascade',
+    email: 'text',
+    email_verified: 'integer not null',
+    name: 'text',
+    /** An https or http address. */
+    picture: 'text',
+    /** The `profileClaims` of the last sign-in as a JSON object, 4 KiB at most; null for none. */
+    claims: 'text',
+    /** The groups of the last sign-in as a JSON array; null for none. */
+    groups: 'text',
+    /** The group of these that made its members admins at the last sign-in; null for none. */
+    admin_group: 'text',
+    created_at: 'time not null',
+    last_used_at: 'time not null',
+    /** When a sign-in last changed one of these values here or in the user's row; null: not since `created_at`. */
+    updated_at: 'time',
+    'primary key': '(provider, provider_id)',
+  }).followedBy(`
     -- For the list of a user's identities, and for the cascade when the user is deleted.
     create index identities_of_user on identities (user_id);
     -- For the first sign-in of an identity, which looks for users with the same verified address.
     create index identities_of_address on identities (lower(email)) where email_verified = 1;
     -- For the users that are admins by a group.
     create index identities_of_admin_groups on identities (provider, admin_group) where admin_group is not null;
+  `),
 
-    -- One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at.
-    -- The columns of an impersonator are set while an admin acts for the user: the admin, the admin's own session, and why.
-    create table sessions (
-      id ${sortedText} primary key, token_hash ${bytes} not null unique,
-      user_id ${sortedText} not null references users (id) on delete cascade,
-      provider text not null, address text, user_agent text,
-      created_at ${time} not null, last_seen_at ${time} not null, expires_at ${time} not null, revoked_at ${time},
-      authenticated_at ${time} not null, authentication_proof ${sortedText}, acr ${sortedText}, amr ${sortedText},
-      impersonator_id ${sortedText}, impersonation_reason text,
-      impersonator_session_id ${sortedText} references sessions (id) on delete cascade
-    ) ${strict};
+  /** One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at. */
+  sessions: table({
+    id: 'sortedText primary key',
+    /** SHA-256 of the cookie's token. */
+    token_hash: 'bytes not null unique',
+    user_id: 'sortedText not null references users (id) on delete cascade',
+    ...signIn,
+    ...impersonation,
+    /** The session of the admin who acts for the user. This session ends with it. */
+    impersonator_session_id: 'sortedText references sessions (id) on delete cascade',
+  }).followedBy(`
     -- For the end of an admin's session, which ends those that the admin opened from it, and for the cascade.
     create index sessions_of_impersonator on sessions (impersonator_session_id) where impersonator_session_id is not null;
     -- For the list of a user's sessions, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
     create index sessions_of_user on sessions (user_id, revoked_at);
     -- For the sweeper, which deletes expired sessions.
     create index sessions_by_end on sessions (expires_at);
+  `),
 
-    -- One row for each API key. Admins insert it; a revoked key stays, so that the list can show it.
-    create table api_keys (
-      id ${sortedText} primary key, name text not null, role text not null, scopes text not null default '',
-      prefix text not null, key_hash ${bytes} not null unique,
-      created_at ${time} not null, created_by text, expires_at ${time}, revoked_at ${time}, last_used_at ${time}
-    ) ${strict};
+  /** One row for each API key. Admins insert it; a revoked key stays, so that the list can show it. */
+  api_keys: table({
+    id: 'sortedText primary key',
+    name: 'text not null',
+    /** `admin` for a key with the scope `admin`, else `user`. */
+    role: typed<Role>('text not null'),
+    /** Separated by spaces (RFC 6749, section 3.3). */
+    scopes: "text not null default ''",
+    /** The first characters, which identify a key in a list. */
+    prefix: 'text not null',
+    key_hash: 'bytes not null unique',
+    created_at: 'time not null',
+    /** The actor of the audit log; null if unknown. */
+    created_by: 'text',
+    expires_at: 'time',
+    revoked_at: 'time',
+    last_used_at: 'time',
+  }).followedBy(`
     -- For keys that expire soon.
     create index api_keys_by_end on api_keys (expires_at) where expires_at is not null and revoked_at is null;
+  `),
 
-    -- One row for each invitation. An admin or a key inserts it, and the first sign-in of a new user uses it once. It goes with the
-    -- user that it brought.
-    create table invitations (
-      id ${sortedText} primary key, token_hash ${bytes} not null unique, email text, role text not null, groups text,
-      created_at ${time} not null, created_by text not null, expires_at ${time} not null, revoked_at ${time},
-      used_at ${time}, used_by ${sortedText} references users (id) on delete cascade
-    ) ${strict};
+  /**
+   * One row for each invitation. An admin or a key inserts it, and the first sign-in of a new user uses it once. It goes with the
+   * user that it brought.
+   */
+  invitations: table({
+    id: 'sortedText primary key',
+    token_hash: 'bytes not null unique',
+    /** In lower case. Only an identity with this verified address can use it; null for anybody who has the link. */
+    email: 'text',
+    role: typed<Role>('text not null'),
+    /** JSON; null for none. */
+    groups: 'text',
+    created_at: 'time not null',
+    /** The actor of the audit log. */
+    created_by: 'text not null',
+    expires_at: 'time not null',
+    revoked_at: 'time',
+    used_at: 'time',
+    /** The user who used it. */
+    used_by: 'sortedText references users (id) on delete cascade',
+  }).followedBy(`
     -- For the cascade.
     create index invitations_used_by on invitations (used_by) where used_by is not null;
     -- For the sweeper.
     create index invitations_by_end on invitations (expires_at);
+  `),
+}
+
+export const accountsOn: EngineSql = {
+  sqlite: `
+    create index users_by_email on users (lower(email));
+    create index users_by_name on users (lower(name));
   `,
   postgres: `
+    create index users_by_email on users ((lower(email) collate "C"));
+    create index users_by_name on users ((lower(name) collate "C"));
+
     -- Every process caches sessions in memory (storage/postgres/session/revocations.ts). These triggers tell all processes which cached
     -- sessions are void, also when an operator changes the rows in SQL. The payload is '-' and the id of a user.
     create function revocations_announce() returns trigger language plpgsql as $$
@@ -95,27 +195,43 @@ export const accounts: SchemaPart = {
   `,
 }
 
-/** SQLite counts up nothing but a primary key. On PostgreSQL the primary key is the id, which callers know. */
-const keys = {
-  sqlite: 'seq integer primary key autoincrement, id text not null unique',
-  postgres: `seq bigint not null default nextval('audit_log_seq'), id text collate "C" primary key`,
-}
-
 /**
  * The audit log and the state of its forwarding. A reader that follows `seq` must not miss a late commit. On SQLite one
  * transaction writes at a time, so numbers become visible in order. On PostgreSQL the log has a horizon, as events have.
  */
-export const audit: SchemaPart = {
-  tables: ({ engine, time, bigint, sortedText, strict, strictByKey }) => `
-    ${engine === 'postgres' ? 'create sequence audit_log_seq;' : ''}
-    -- One row for each action on an account, a key or a subscriber, and for each failed sign-in. The transaction of the action
-    -- inserts it. Rows are never updated; they are deleted after AUDIT_RETENTION.
-    -- No foreign keys: an entry outlives the user, session or subscriber that it is about.
-    create table audit_log (
-      ${keys[engine]}, created_at ${time} not null, action text not null,
-      user_id ${sortedText}, actor text, session_id text, provider text, provider_id text, target text,
-      code text, support_id text, address text, user_agent text, detail text
-    ) ${strict};
+export const audit = {
+  /**
+   * One row for each action on an account, a key or a subscriber, and for each failed sign-in. The transaction of the action
+   * inserts it. Rows are never updated; they are deleted after AUDIT_RETENTION.
+   * No foreign keys: an entry outlives the user, session or subscriber that it is about.
+   */
+  audit_log: table({
+    /** Grows with each entry: the position of a reader that follows the log. */
+    seq: typed<Generated<number>>({
+      sqlite: 'integer primary key autoincrement',
+      postgres: 'bigint not null',
+    }),
+    id: typed<string>({ sqlite: 'text not null unique', postgres: 'sortedText primary key' }),
+    created_at: 'time not null',
+    /** A name of accounts/audit/audit.ts. */
+    action: 'text not null',
+    /** The user whose account it is about. */
+    user_id: 'sortedText',
+    /** See AuditOrigin.actor in accounts/audit/audit.ts; null if unknown. */
+    actor: 'text',
+    session_id: 'text',
+    provider: 'text',
+    provider_id: 'text',
+    /** The other object that it is about, as `kind:id`, such as `session:<id>` or `subscriber:<id>`. */
+    target: 'text',
+    /** Why it failed; null if it succeeded. */
+    code: 'text',
+    support_id: 'text',
+    address: 'text',
+    user_agent: 'text',
+    /** JSON: details for people. */
+    detail: 'text',
+  }).followedBy(`
     -- For the pages of the log, of a user and of an action, and for the deletion of old entries. The last columns of the second one
     -- find the actions and failures of a user without reading the other entries.
     create index audit_by_time on audit_log (created_at, id);
@@ -132,15 +248,28 @@ export const audit: SchemaPart = {
       where action in ('user.signed_in', 'sign_in.failed', 'provider.checked');
     -- Failures without a user are deleted earlier, because strangers can cause any number of them.
     create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
+  `),
 
-    -- One row for each destination that the log is forwarded to. The process that holds the claim forwards and updates it.
-    create table audit_exports (
-      destination ${sortedText} primary key, position ${bigint} not null, claim text, claimed_until ${time},
-      failing_since ${time}, last_error text, updated_at ${time} not null
-    ) ${strictByKey};
-  `,
+  /** One row for each destination that the log is forwarded to. The process that holds the claim forwards and updates it. */
+  audit_exports: tableByKey({
+    /** SHA-256 (hex) of the destination's address, so that a new destination starts with the first entry. */
+    destination: 'sortedText primary key',
+    /** The `seq` of the last entry that the destination accepted. */
+    position: 'bigint not null',
+    /** The process that forwards now, and until when no other process does. */
+    claim: 'text',
+    claimed_until: 'time',
+    /** Since when the destination has failed, and why; null while it accepts entries. */
+    failing_since: 'time',
+    last_error: 'text',
+    updated_at: 'time not null',
+  }),
+}
+
+export const auditOn: EngineSql = {
   postgres: `
-    alter sequence audit_log_seq owned by audit_log.seq;
+    create sequence audit_log_seq owned by audit_log.seq;
+    alter table audit_log alter seq set default nextval('audit_log_seq');
     -- For readers that follow the log.
     create unique index audit_in_order on audit_log (seq);
     ${publishFloor({

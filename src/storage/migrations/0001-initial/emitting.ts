@@ -1,52 +1,131 @@
-import type { SchemaPart } from './dialect.ts'
+import { type EngineSql, postgresTable, table, tableByKey, typed } from './table.ts'
+
+export type SubscriberStatus = 'active' | 'paused' | 'disabled'
+
+export type SigningScheme = 'v1' | 'v1a' | 'both'
+
+export type DeliveryStatus = 'pending' | 'delivered' | 'dead'
 
 /** Emitted events, the subscribers that get them, and their deliveries. */
-export const emitting: SchemaPart = {
-  tables: ({ time, bigint, double, bytes, countedKey, sortedText, strict, strictByKey }) => `
-    -- One row for each emitted event, which makes a repeated call with the same event id the same event. The transaction that
-    -- emits inserts it. No foreign keys: the row outlives its event and the event that caused it (MARKER_RETENTION_DAYS).
-    create table idempotency_keys (
-      event ${bigint} primary key, event_id text not null unique, digest ${bytes} not null, audience ${sortedText},
-      created_at ${time} not null default 0, caused_by ${bigint}
-    ) ${strict};
+export const emitting = {
+  /**
+   * One row for each emitted event, which makes a repeated call with the same event id the same event. The transaction that
+   * emits inserts it. No foreign keys: the row outlives its event and the event that caused it (MARKER_RETENTION_DAYS).
+   */
+  idempotency_keys: table({
+    event: 'bigint primary key',
+    event_id: 'text not null unique',
+    /** SHA-256 of type and data. */
+    digest: 'bytes not null',
+    /** The owner whose subscribers get it; null for subscribers without an owner, `*` for all. */
+    audience: 'sortedText',
+    created_at: 'time not null default 0',
+    /** The received event whose handler emitted it, in the transaction of its work. */
+    caused_by: 'bigint',
+  }).followedBy(`
     -- For the page of a received event, which lists the events that its handler emitted.
     create index idempotency_keys_caused on idempotency_keys (caused_by) where caused_by is not null;
     -- For the events of a customer.
     create index idempotency_keys_of_audience on idempotency_keys (audience, event) where audience is not null;
+  `),
 
-    -- One row for each emitted event with a uid, channels, tags or a retention period of its own, and for each whose payload was
-    -- removed. The transaction that emits the event, or the removal, inserts it. Deleted with its event.
-    create table event_options (
-      event ${bigint} primary key, uid text, channels text, tags text, expires_at ${time}, expunged_at ${time}
-    ) ${strictByKey};
+  /**
+   * One row for each emitted event with a uid, channels, tags or a retention period of its own, and for each whose payload was
+   * removed. The transaction that emits the event, or the removal, inserts it. Deleted with its event.
+   */
+  event_options: tableByKey({
+    event: 'bigint primary key',
+    /** The id that the caller chose. */
+    uid: 'text',
+    /** JSON: only subscribers without channels, or with one of these, get it. */
+    channels: 'text',
+    /** JSON: labels by which it can be found. */
+    tags: 'text',
+    /** When its payload is removed; null: with the event. */
+    expires_at: 'time',
+    /** When its payload was removed. */
+    expunged_at: 'time',
+  }).followedBy(`
     -- For the payloads to remove.
     create index event_options_by_end on event_options (expires_at) where expires_at is not null and expunged_at is null;
+  `),
 
-    -- One row for each event type that was created through the API. The configuration module declares others.
-    create table event_types (
-      type ${sortedText} primary key, description text not null, schemas text, group_name text, feature_flags text,
-      archived integer not null default 0, deprecated integer not null default 0,
-      created_at ${time} not null, updated_at ${time} not null
-    ) ${strict};
+  /** One row for each event type that was created through the API. The configuration module declares others. */
+  event_types: table({
+    type: 'sortedText primary key',
+    description: 'text not null',
+    /** JSON: JSON Schemas of the data by version. */
+    schemas: 'text',
+    group_name: 'text',
+    /** JSON: names. */
+    feature_flags: 'text',
+    archived: 'integer not null default 0',
+    deprecated: 'integer not null default 0',
+    created_at: 'time not null',
+    updated_at: 'time not null',
+  }),
 
-    -- One row for each emitted event with a time of its own. The transaction that emits inserts it; the worker that inserts its
-    -- deliveries at that time, or the request that cancels it, updates it. Deleted with its event.
-    create table scheduled_events (
-      event ${bigint} primary key, deliver_at ${time} not null, released_at ${time}, canceled_at ${time}
-    ) ${strictByKey};
+  /**
+   * One row for each emitted event with a time of its own. The transaction that emits inserts it; the worker that inserts its
+   * deliveries at that time, or the request that cancels it, updates it. Deleted with its event.
+   */
+  scheduled_events: tableByKey({
+    event: 'bigint primary key',
+    deliver_at: 'time not null',
+    /** When its deliveries were inserted. */
+    released_at: 'time',
+    canceled_at: 'time',
+  }).followedBy(`
     -- For the next events, and for the scheduled events of the log.
     create index scheduled_events_next on scheduled_events (deliver_at) where released_at is null and canceled_at is null;
+  `),
 
-    -- One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing.
-    create table subscribers (
-      id ${sortedText} primary key, owner ${sortedText}, url text not null, description text,
-      event_types text not null, conditions text, channels text, uid ${sortedText}, metadata text,
-      operational integer not null default 0,
-      status text not null, disabled_reason text, failing_since ${time}, warned_at ${time},
-      retry_schedule text, timeout_ms integer, rate_limit ${double}, concurrency integer, ordered integer not null,
-      headers ${bytes}, credentials ${bytes}, request text, transformation text, signing text not null, http_signature integer not null default 0,
-      created_at ${time} not null, updated_at ${time} not null
-    ) ${strict};
+  /** One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing. */
+  subscribers: table({
+    id: 'sortedText primary key',
+    /** The tenant or user that it belongs to. */
+    owner: 'sortedText',
+    url: 'text not null',
+    description: 'text',
+    /** JSON: patterns of event types, `*` and `order.*` included. */
+    event_types: 'text not null',
+    /** JSON: conditions on an event's data. */
+    conditions: 'text',
+    /** JSON: the channels whose events it gets; null for all events. */
+    channels: 'text',
+    /** The id that the caller chose, unique among the subscribers of an owner. */
+    uid: 'sortedText',
+    /** JSON: texts of the caller by name. */
+    metadata: 'text',
+    /** Whether it gets operational events, which are about deliveries and subscribers, and no others. */
+    operational: 'integer not null default 0',
+    status: typed<SubscriberStatus>('text not null'),
+    disabled_reason: 'text',
+    /** When the operational event that its deliveries fail was emitted; null after a success. */
+    failing_since: 'time',
+    /** When the operational event that it will be disabled was emitted. */
+    warned_at: 'time',
+    /** JSON: milliseconds before each attempt; null for the schedule of the service. */
+    retry_schedule: 'text',
+    timeout_ms: 'integer',
+    /** Deliveries per second; null for no limit. */
+    rate_limit: 'double',
+    concurrency: 'integer',
+    ordered: 'integer not null',
+    /** Sealed JSON: additional request headers, which may contain credentials. */
+    headers: 'bytes',
+    /** Sealed JSON: how requests authenticate, and certificates. */
+    credentials: 'bytes',
+    /** JSON: method, statuses and compression, if they are not the defaults. */
+    request: 'text',
+    /** JavaScript that changes its requests. */
+    transformation: 'text',
+    signing: typed<SigningScheme>('text not null'),
+    /** Whether requests are signed by RFC 9421 as well. */
+    http_signature: 'integer not null default 0',
+    created_at: 'time not null',
+    updated_at: 'time not null',
+  }).followedBy(`
     -- For the subscribers of an event's audience, and for the portal's list.
     create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
     -- The ids that callers choose, unique among the subscribers of an owner.
@@ -59,27 +138,51 @@ export const emitting: SchemaPart = {
     -- For values that a start cannot open, as in provider_tokens.
     create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
     create index subscribers_credentials_master_key on subscribers (substr(credentials, 2, 4));
+  `),
 
-    -- One row for each signing secret of a subscriber: the newest, and older ones that are still valid after a rotation.
-    create table subscriber_secrets (
-      id ${sortedText} primary key, subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
-      scheme text not null, secret ${bytes} not null, created_at ${time} not null, expires_at ${time}
-    ) ${strict};
+  /** One row for each signing secret of a subscriber: the newest, and older ones that are still valid after a rotation. */
+  subscriber_secrets: table({
+    id: 'sortedText primary key',
+    subscriber_id: 'sortedText not null references subscribers (id) on delete cascade',
+    /** v1: a symmetric key (whsec_). v1a: an ed25519 pair (whsk_). */
+    scheme: typed<'v1' | 'v1a'>('text not null'),
+    /** Sealed. */
+    secret: 'bytes not null',
+    created_at: 'time not null',
+    /** Set by a rotation; null for the newest one. */
+    expires_at: 'time',
+  }).followedBy(`
     -- For signing, and for the cascade.
     create index secrets_of_subscriber on subscriber_secrets (subscriber_id);
     -- For the older secrets that end soon.
     create index subscriber_secrets_by_end on subscriber_secrets (expires_at) where expires_at is not null;
     create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
+  `),
 
-    -- One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
-    -- owns the subscriber's deliveries updates it. No foreign key to events: see receiving.ts. None to subscribers: a job deletes
-    -- the deliveries of a removed one in steps. An insert locks the subscriber, so none comes after the removal.
-    create table deliveries (
-      id ${countedKey}, event ${bigint} not null, nonce ${bigint},
-      subscriber_id ${sortedText} not null, owner ${sortedText},
-      status text not null, attempts integer not null default 0, attempts_before integer not null default 0,
-      due_at ${time} not null, created_at ${time} not null, finished_at ${time}, planned_at ${time}
-    ) ${strict};
+  /**
+   * One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
+   * owns the subscriber's deliveries updates it. No foreign key to events: see receiving.ts. None to subscribers: a job deletes
+   * the deliveries of a removed one in steps. An insert locks the subscriber, so none comes after the removal.
+   */
+  deliveries: table({
+    id: 'countedKey',
+    event: 'bigint not null',
+    /** The nonce of its event. */
+    nonce: 'bigint',
+    subscriber_id: 'sortedText not null',
+    /** The owner of its subscriber. */
+    owner: 'sortedText',
+    status: typed<DeliveryStatus>('text not null'),
+    /** Recorded attempts. */
+    attempts: 'integer not null default 0',
+    /** Attempts before the last replay; the retry schedule counts from here. */
+    attempts_before: 'integer not null default 0',
+    due_at: 'time not null',
+    created_at: 'time not null',
+    finished_at: 'time',
+    /** When the schedule's next attempt is due, if somebody asked for one before that. */
+    planned_at: 'time',
+  }).followedBy(`
     -- For the dispatcher, which reads first attempts and retries separately, each from its last position on.
     create index deliveries_due on deliveries
       (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
@@ -102,65 +205,147 @@ export const emitting: SchemaPart = {
       where status = 'pending' and attempts > attempts_before;
     -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
     create index deliveries_dead on deliveries (finished_at) where status = 'dead';
+  `),
 
-    -- One row for each recorded attempt of a delivery. The dispatcher inserts it. Deleted with its delivery.
-    -- The bodies come last, for the same reason as the payload of an event. No foreign key to deliveries: see receiving.ts.
-    create table attempts (
-      delivery ${bigint} not null, number integer not null, at ${time} not null, duration_ms integer not null,
-      status integer, error text, failure text, phases text,
-      request_headers text not null, response_headers text, request_body ${bytes}, response_body ${bytes},
-      primary key (delivery, number)
-    ) ${strictByKey};
+  /**
+   * One row for each recorded attempt of a delivery. The dispatcher inserts it; it is never updated. Deleted with its delivery.
+   * The bodies come last, for the same reason as the payload of an event. No foreign key to deliveries: see receiving.ts.
+   */
+  attempts: tableByKey({
+    delivery: 'bigint not null',
+    number: 'integer not null',
+    at: 'time not null',
+    duration_ms: 'integer not null',
+    /** The status of the response; null without a response. */
+    status: 'integer',
+    error: 'text',
+    /** The kind of failure; null for a success. */
+    failure: 'text',
+    /** JSON: the duration of each phase. */
+    phases: 'text',
+    /** JSON: the headers, and the address under `:url`. */
+    request_headers: 'text not null',
+    response_headers: 'text',
+    /** The beginning of what was sent, if a transformation changed the body. */
+    request_body: 'bytes',
+    response_body: 'bytes',
+    'primary key': '(delivery, number)',
+  }),
 
-    -- One row for each subscriber, hour and class of duration: the number of attempts. The recorder of attempts adds to it.
-    create table subscriber_hours (
-      subscriber_id ${sortedText} not null references subscribers (id) on delete cascade,
-      hour ${time} not null, duration_class integer not null, delivered integer not null, failed integer not null,
-      primary key (subscriber_id, hour, duration_class)
-    ) ${strictByKey};
+  /** One row for each subscriber, hour and class of duration: the number of attempts. The recorder of attempts adds to it. */
+  subscriber_hours: tableByKey({
+    subscriber_id: 'sortedText not null references subscribers (id) on delete cascade',
+    /** Its first millisecond. */
+    hour: 'time not null',
+    /** The longest duration of the class in milliseconds; 0 is the class of all longer ones. */
+    duration_class: 'integer not null',
+    delivered: 'integer not null',
+    failed: 'integer not null',
+    'primary key': '(subscriber_id, hour, duration_class)',
+  }).followedBy(`
     -- For the deletion of old hours.
     create index subscriber_hours_by_hour on subscriber_hours (hour);
+  `),
 
-    -- One row for each link to the portal that was not opened yet. Opening it deletes the row and inserts a session.
-    -- No foreign keys in these two: an owner is a name that the operator chooses, and no row.
-    create table portal_links (
-      token_hash ${bytes} primary key, owner ${sortedText} not null, session_ms ${bigint} not null,
-      created_at ${time} not null, expires_at ${time} not null
-    ) ${strictByKey};
+  /**
+   * One row for each link to the portal that was not opened yet. Opening it deletes the row and inserts a session.
+   * No foreign keys in these two: an owner is a name that the operator chooses, and no row.
+   */
+  portal_links: tableByKey({
+    token_hash: 'bytes primary key',
+    owner: 'sortedText not null',
+    /** The duration of the session that it opens, in milliseconds. */
+    session_ms: 'bigint not null',
+    created_at: 'time not null',
+    expires_at: 'time not null',
+  }).followedBy(`
     -- For the end of all access of an owner, and for the deletion of expired links.
     create index portal_links_of_owner on portal_links (owner);
     create index portal_links_by_end on portal_links (expires_at);
+  `),
 
-    -- One row for each open session of the portal, and for each owner's token of the Svix-compatible API.
-    create table portal_sessions (
-      id ${sortedText} primary key, token_hash ${bytes} not null unique, owner ${sortedText} not null, feature_flags text,
-      created_at ${time} not null, expires_at ${time} not null
-    ) ${strict};
+  /** One row for each open session of the portal, and for each owner's token of the Svix-compatible API. */
+  portal_sessions: table({
+    id: 'sortedText primary key',
+    /** SHA-256 of the token, which a cookie, a frame or a client of the Svix-compatible API has. */
+    token_hash: 'bytes not null unique',
+    owner: 'sortedText not null',
+    /** JSON: names. The holder also sees event types with one of these feature flags. */
+    feature_flags: 'text',
+    created_at: 'time not null',
+    expires_at: 'time not null',
+  }).followedBy(`
     -- As for links.
     create index portal_sessions_of_owner on portal_sessions (owner);
     create index portal_sessions_by_end on portal_sessions (expires_at);
+  `),
 
-    -- One row for each owner whose portal has a brand of its own. What is null is as in the settings.
-    create table owner_brands (
-      owner ${sortedText} primary key, name text, color text, logo text, updated_at ${time} not null
-    ) ${strictByKey};
+  /** One row for each owner whose portal has a brand of its own. What is null is as in the settings. */
+  owner_brands: tableByKey({
+    owner: 'sortedText primary key',
+    name: 'text',
+    /** `#rrggbb`. */
+    color: 'text',
+    /** A `data:` URI. */
+    logo: 'text',
+    updated_at: 'time not null',
+  }),
 
-    -- One row for each customer. Admins and programs create it; so does the transaction that registers an owner's first
-    -- subscriber.
-    create table owners (
-      owner ${sortedText} primary key, name text, uid ${sortedText} unique, metadata text, rate_limit integer,
-      created_at ${time} not null, updated_at ${time} not null
-    ) ${strictByKey};
+  /**
+   * One row for each customer. Admins and programs create it; so does the transaction that registers an owner's first
+   * subscriber.
+   */
+  owners: tableByKey({
+    owner: 'sortedText primary key',
+    /** The display name. */
+    name: 'text',
+    /** The id that a caller chose. Null: the owner is the uid, unless its id was generated. The application's id: no uid. */
+    uid: 'sortedText unique',
+    /** JSON: texts of the caller by name. */
+    metadata: 'text',
+    /** Events per second, as a caller of the Svix-compatible API set it. Not enforced. */
+    rate_limit: 'integer',
+    created_at: 'time not null',
+    updated_at: 'time not null',
+  }).followedBy(`
     -- For the list of customers by creation time.
     create index owners_by_time on owners (created_at, owner);
+  `),
 
-    -- One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress.
-    create table idempotent_responses (
-      key_hash ${bytes} primary key, status integer, body ${bytes}, created_at ${time} not null
-    ) ${strictByKey};
+  /** One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress. */
+  idempotent_responses: tableByKey({
+    /** SHA-256 of the caller, the route and the key. */
+    key_hash: 'bytes primary key',
+    /** Null while the request is in progress. */
+    status: 'integer',
+    /** Sealed, because some responses contain secrets. Null for a response without a body. */
+    body: 'bytes',
+    created_at: 'time not null',
+  }).followedBy(`
     -- For the deletion of old ones.
     create index idempotent_responses_by_time on idempotent_responses (created_at);
-  `,
+  `),
+
+  /**
+   * One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
+   * lock has been free for five seconds.
+   */
+  dispatchers: postgresTable({
+    /** The process holds an advisory lock on it. */
+    id: 'serial primary key',
+  }),
+
+  /** One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-subscriber-queues.md). */
+  queue_owners: postgresTable({
+    subscriber_id: 'sortedText primary key references subscribers (id) on delete cascade',
+    dispatcher: 'integer not null references dispatchers (id) on delete cascade',
+  }).followedBy(`
+    -- For the cascade.
+    create index queue_owners_of_dispatcher on queue_owners (dispatcher);
+  `),
+}
+
+export const emittingOn: EngineSql = {
   sqlite: `
     -- For the first pending delivery of an ordered subscriber. The queries name the index that they need.
     create index deliveries_in_order on deliveries (subscriber_id, id) where status = 'pending';
@@ -172,16 +357,5 @@ export const emitting: SchemaPart = {
     -- the planner would otherwise take the delivery log or the primary key, and read past finished deliveries.
     create index deliveries_in_order on deliveries (subscriber_id, (id + 0)) where status = 'pending';
     create index subscribers_by_status on subscribers ((status || ':' || id));
-
-    -- One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
-    -- lock has been free for five seconds.
-    create table dispatchers (id serial primary key);
-    -- One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-subscriber-queues.md).
-    create table queue_owners (
-      subscriber_id text collate "C" primary key references subscribers (id) on delete cascade,
-      dispatcher integer not null references dispatchers (id) on delete cascade
-    );
-    -- For the cascade.
-    create index queue_owners_of_dispatcher on queue_owners (dispatcher);
   `,
 }

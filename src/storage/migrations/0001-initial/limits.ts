@@ -1,23 +1,64 @@
-import type { SchemaPart } from './dialect.ts'
+import { type EngineSql, postgresTable, tableByKey } from './table.ts'
 
 /**
  * Limits that hold for all processes together (docs/adr/0034-shared-limits.md). On SQLite one process has the file, and counts
  * slots, rates and calls in memory. On PostgreSQL each is taken by a function: it locks, then reads what the process before it
  * wrote, and a caller that stops halfway holds no lock.
  */
-export const limits: SchemaPart = {
-  tables: ({ time, sortedText, strictByKey }) => `
-    -- One row for each holder and kind of limited action (test events, replays). The action's transaction writes it.
-    -- No foreign key: a holder is an owner or a subscriber, by name.
-    create table allowances (key ${sortedText} primary key, until ${time} not null) ${strictByKey};
-  `,
+export const limits = {
+  /**
+   * One row for each holder and kind of limited action (test events, replays). The action's transaction writes it.
+   * No foreign key: a holder is an owner or a subscriber, by name. See emitting/deliveries/allowances.ts.
+   */
+  allowances: tableByKey({
+    /** The kind of limit and its holder. */
+    key: 'sortedText primary key',
+    /** When the full allowance is available again. */
+    until: 'time not null',
+  }),
+
+  /**
+   * One row for each handler with a declared concurrency and each process: the slots that the process holds and wants.
+   * claimer has no foreign key to event_queue_claimers: share_handler_slots() deletes the rows of processes that are gone.
+   */
+  handler_slots: postgresTable({
+    /** The type or pattern that the handler was declared for. */
+    handler: 'sortedText not null',
+    /** The process: its id in `event_queue_claimers`. */
+    claimer: 'integer not null',
+    held: 'integer not null',
+    wanted: 'integer not null',
+    /** When other processes may take the slots, unless the process renews them before. */
+    until: 'bigint not null',
+    'primary key': '(handler, claimer)',
+  }),
+
+  /** One row for each source with a declared rate. take_source_rate() writes it. */
+  source_rates: postgresTable({
+    source: 'sortedText primary key',
+    /** The time of the last change, in milliseconds and fractions. */
+    at: 'double not null',
+    /** When the full rate is available again, in milliseconds and fractions. */
+    until: 'double not null',
+  }),
+
+  /** One row for each network or credential with calls in the last two minutes. count_calls() writes it. */
+  call_counts: postgresTable({
+    /** A hash of the kind of limit and its holder. */
+    key: 'sortedText primary key',
+    /** Minutes since 1970. */
+    minute: 'bigint not null',
+    calls: 'integer not null',
+    /** Calls in the minute before. */
+    before: 'integer not null',
+  }).followedBy(`
+    -- For the deletion of old minutes.
+    create index call_counts_by_minute on call_counts (minute);
+  `),
+}
+
+export const limitsOn: EngineSql = {
   postgres: `
-    -- One row for each handler with a declared concurrency and each process: the slots that the process holds and wants.
-    -- claimer has no foreign key to event_queue_claimers: share_handler_slots() deletes the rows of processes that are gone.
-    create table handler_slots (
-      handler text collate "C" not null, claimer integer not null, held integer not null, wanted integer not null,
-      until bigint not null, primary key (handler, claimer)
-    );
     -- For each handler, the process 'me' keeps 'keeps' of the slots that it holds, and wants 'wants'. All processes may hold
     -- 'most'. Slots that have ended are not kept, such as those of a process that was suspended. Returns the slots that it now
     -- holds, and 'share': what it may use from now on, which is less while another process waits for slots.
@@ -62,8 +103,6 @@ export const limits: SchemaPart = {
       end loop;
     end $$;
 
-    -- One row for each source with a declared rate. take_source_rate() writes it.
-    create table source_rates (source text collate "C" primary key, at double precision not null, until double precision not null);
     -- Takes up to 'wanted' events of a source's rate. Each costs 'cost' milliseconds, and at most 'credit' milliseconds may be owed.
     -- The time is that of the process whose clock is ahead. A clock that was ahead by more than ten seconds has been set back.
     create function take_source_rate(
@@ -92,12 +131,6 @@ export const limits: SchemaPart = {
       return next;
     end $$;
 
-    -- One row for each network or credential with calls in the last two minutes. count_calls() writes it.
-    create table call_counts (
-      key text collate "C" primary key, minute bigint not null, calls integer not null, before integer not null
-    );
-    -- For the deletion of old minutes.
-    create index call_counts_by_minute on call_counts (minute);
     -- Counts up to 'wanted' calls of each key, as many as 'most' in a minute allow. The minute is that of the process whose clock
     -- is ahead. A clock that was ahead by more than five minutes has been set back. Keys are locked in their order, so that callers
     -- do not deadlock.

@@ -1,18 +1,26 @@
-import type { SchemaPart } from './dialect.ts'
+import { type EngineSql, postgresTable } from './table.ts'
 
 /**
  * What relates a database to the server that it runs on: numbers that stay unique after a fail-over or a restore
  * (docs/adr/0029-continuity.md). SQLite has no servers.
  */
-export const servers: SchemaPart = {
-  tables: () => '',
-  postgres: `
-    -- One row: the server and database that last gave out numbers, and the name of this life of the database.
-    -- postern_continue() writes it.
-    create table continuity (
-      one integer primary key check (one = 1), life text not null, server text not null, since bigint not null
-    );
+export const servers = {
+  /**
+   * One row: the server and database that last gave out numbers, and the name of this life of the database.
+   * postern_continue() writes it.
+   */
+  continuity: postgresTable({
+    one: 'integer primary key check (one = 1)',
+    /** A random name, new each time that the database was taken back to an earlier state. */
+    life: 'text not null',
+    /** What `postern_server()` returned then. */
+    server: 'text not null',
+    since: 'bigint not null',
+  }),
+}
 
+export const serversOn: EngineSql = {
+  postgres: `
     -- The system, its timeline, its start, the database, and the sequence of events. A provider may withhold some of these.
     create function postern_server() returns text language plpgsql as $$
     declare
