@@ -275,30 +275,27 @@ export async function claimSendings(database: Database, now: number, most: numbe
     .execute()
   // Usually nothing is due, so the first read needs no transaction.
   if (due.length === 0) return []
-  return database.transaction(
-    async (tx) => {
-      const ids = tx
-        .selectFrom('alert_sendings')
-        .select('id')
-        .where('status', '=', 'pending')
-        .where('due_at', '<=', now)
-        .orderBy('due_at')
-        .limit(most)
-      const locked = await (database.engine === 'postgres' ? ids.forUpdate().skipLocked() : ids).execute()
-      if (locked.length === 0) return []
-      return tx
-        .updateTable('alert_sendings')
-        .set((eb) => ({ attempts: eb('attempts', '+', 1), due_at: now + claimTime }))
-        .where(
-          'id',
-          'in',
-          locked.map(({ id }) => id),
-        )
-        .returningAll()
-        .execute()
-    },
-    { priority: 'work' },
-  )
+  return database.inBackground(async (tx) => {
+    const ids = tx
+      .selectFrom('alert_sendings')
+      .select('id')
+      .where('status', '=', 'pending')
+      .where('due_at', '<=', now)
+      .orderBy('due_at')
+      .limit(most)
+    const locked = await (database.engine === 'postgres' ? ids.forUpdate().skipLocked() : ids).execute()
+    if (locked.length === 0) return []
+    return tx
+      .updateTable('alert_sendings')
+      .set((eb) => ({ attempts: eb('attempts', '+', 1), due_at: now + claimTime }))
+      .where(
+        'id',
+        'in',
+        locked.map(({ id }) => id),
+      )
+      .returningAll()
+      .execute()
+  })
 }
 
 /** Records the result of an attempt. @param error undefined after a success; `final` if no other attempt follows */

@@ -111,25 +111,20 @@ async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Prom
   const anyone = await database.reader.selectFrom('alert_destinations').select('id').limit(1).execute()
   if (anyone.length === 0) return
   const now = clock.now()
-  if (!(await database.transaction((tx) => claimRound(tx, now), { priority: 'work' }))) return
+  if (!(await database.inBackground((tx) => claimRound(tx, now)))) return
   const found = await conditions()
-  await database.transaction(
-    async (tx) => {
-      await lockRound(tx)
-      await evaluate(tx, found, now)
-      await sweepSendings(tx, now)
-    },
-    { priority: 'work' },
-  )
+  await database.inBackground(async (tx) => {
+    await lockRound(tx)
+    await evaluate(tx, found, now)
+    await sweepSendings(tx, now)
+  })
 }
 
 /** Sends a claimed message, and records the result. Returns undefined if its destination was deleted meanwhile. */
 async function attempt(parts: AlertRounds, sending: SendingRow): Promise<SendingRow | undefined> {
   const { database, clock, log } = parts
   const result = await tryToSend(parts, sending)
-  const row = await database.transaction((tx) => finishSending(tx, sending, result, clock.now()), {
-    priority: 'work',
-  })
+  const row = await database.inBackground((tx) => finishSending(tx, sending, result, clock.now()))
   const about = { destination: sending.destination_id, sending: sending.id, attempts: sending.attempts }
   if (row?.status === 'sent') log.info({ ...about, what: sending.what }, 'alert sent')
   else log.warn({ ...about, error: result.error, status: row?.status }, 'alert could not be sent')

@@ -71,7 +71,7 @@ export class JobWorker implements Worker {
   /** Performs one step of the job that has waited longest; returns false if none is due. Any process may do it at any time. */
   async step(): Promise<boolean> {
     const { database, signal } = this.#parts
-    const count = await database.transaction((tx) => this.#step(tx), { priority: 'work' })
+    const count = await database.inBackground((tx) => this.#step(tx))
     if (count && signal) database.signal(signal)
     return count !== undefined
   }

@@ -138,6 +138,6 @@ function sweeper({ database, clock, log, accounts, assertions }: OAuth2Services)
     ...tables.map((table) => (now: number) => deleteExpired(database, table, now - expiring[table])),
     (now) => assertions.sweep(now),
     (now) => deleteUnusedRegistrations(database, accounts.audit.record, now),
-    (now) => database.transaction((tx) => deleteEndedSecrets(tx, now), { priority: 'work' }),
+    (now) => database.inBackground((tx) => deleteEndedSecrets(tx, now)),
   ])
 }

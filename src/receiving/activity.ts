@@ -106,20 +106,17 @@ export class Activity {
     const written: Companion[] = []
     const purges = Math.abs(now - this.#purgeAt) >= purgeEvery
     try {
-      await database.transaction(
-        async (tx) => {
-          for (const companion of this.#companions.filter(({ pending }) => pending)) {
-            written.push(companion)
-            await companion.write(tx, now)
-          }
-          for (let from = 0; from < taken.length; from += perStatement)
-            await addCounts(tx, taken.slice(from, from + perStatement))
-          if (!purges) return
-          await deleteOld(tx, now)
-          for (const companion of this.#companions) await companion.purge(tx, now)
-        },
-        { priority: 'work' },
-      )
+      await database.inBackground(async (tx) => {
+        for (const companion of this.#companions.filter(({ pending }) => pending)) {
+          written.push(companion)
+          await companion.write(tx, now)
+        }
+        for (let from = 0; from < taken.length; from += perStatement)
+          await addCounts(tx, taken.slice(from, from + perStatement))
+        if (!purges) return
+        await deleteOld(tx, now)
+        for (const companion of this.#companions) await companion.purge(tx, now)
+      })
       if (purges) this.#purgeAt = now
     } catch (error) {
       for (const companion of written) companion.undo()

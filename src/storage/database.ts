@@ -82,6 +82,8 @@ interface CommonDatabase {
    * Callers make a repetition harmless by unique keys and claims.
    */
   transaction<T>(work: (tx: Tx, last: RunLast) => Promise<T>, options?: TransactionOptions): Promise<T>
+  /** As `transaction`, with the priority `work`. */
+  inBackground<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /** Runs a single writing statement as a transaction: on PostgreSQL one round trip instead of three. */
   single<T>(statement: (db: Queryable) => Promise<T>): Promise<T>
   /** Runs inserts in one transaction: on PostgreSQL as one statement in one round trip. None may need the effect of another. */

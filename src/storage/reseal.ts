@@ -69,9 +69,7 @@ async function resealGroup(run: Run, group: SealedGroup): Promise<void> {
   const { database, clock, onProgress, signal } = run
   while (!signal?.aborted) {
     const started = clock.now()
-    const count = await database.transaction((tx) => resealBatch(tx, run, group), {
-      priority: 'work',
-    })
+    const count = await database.inBackground((tx) => resealBatch(tx, run, group))
     run.done.set(column, (run.done.get(column) ?? 0) + count)
     onProgress?.(doneBy(run), Math.max(run.total, doneBy(run)))
     if (count === 0) return

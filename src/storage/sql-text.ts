@@ -76,9 +76,8 @@ export async function deleteExpired(
     | 'used_assertions',
   until: number,
 ): Promise<void> {
-  await database.transaction(
-    (tx) => sql`delete from ${sql.table(table)} where expires_at <= ${until}`.execute(tx),
-    { priority: 'work' },
+  await database.inBackground((tx) =>
+    sql`delete from ${sql.table(table)} where expires_at <= ${until}`.execute(tx),
   )
 }
 

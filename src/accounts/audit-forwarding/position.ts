@@ -45,28 +45,25 @@ export class ExportPosition {
 
   /** Claims the destination or renews the claim. Returns the position; `undefined` while another process has the claim. */
   async claim(claim: string, now: number): Promise<number | undefined> {
-    return this.#database.transaction(
-      async (tx) => {
-        const first = { destination: this.#destination, position: 0, updated_at: now }
-        const empty = { claim: null, claimed_until: null, failing_since: null, last_error: null }
-        await tx
-          .insertInto('audit_exports')
-          .values({ ...first, ...empty })
-          .onConflict((conflict) => conflict.doNothing())
-          .execute()
-        const row = await tx
-          .updateTable('audit_exports')
-          .set({ claim, claimed_until: now + claimTime })
-          .where('destination', '=', this.#destination)
-          .where((eb) =>
-            eb.or([eb('claim', 'is', null), eb('claim', '=', claim), eb('claimed_until', '<=', now)]),
-          )
-          .returning('position')
-          .executeTakeFirst()
-        return row?.position
-      },
-      { priority: 'work' },
-    )
+    return this.#database.inBackground(async (tx) => {
+      const first = { destination: this.#destination, position: 0, updated_at: now }
+      const empty = { claim: null, claimed_until: null, failing_since: null, last_error: null }
+      await tx
+        .insertInto('audit_exports')
+        .values({ ...first, ...empty })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute()
+      const row = await tx
+        .updateTable('audit_exports')
+        .set({ claim, claimed_until: now + claimTime })
+        .where('destination', '=', this.#destination)
+        .where((eb) =>
+          eb.or([eb('claim', 'is', null), eb('claim', '=', claim), eb('claimed_until', '<=', now)]),
+        )
+        .returning('position')
+        .executeTakeFirst()
+      return row?.position
+    })
   }
 
   /** Stores the position after a batch was accepted and renews the claim. False when another process has claimed it. */
@@ -92,15 +89,13 @@ export class ExportPosition {
   }
 
   async #update(claim: string, change: Partial<AuditExportsTable>): Promise<boolean> {
-    const { numUpdatedRows } = await this.#database.transaction(
-      (tx) =>
-        tx
-          .updateTable('audit_exports')
-          .set(change)
-          .where('destination', '=', this.#destination)
-          .where('claim', '=', claim)
-          .executeTakeFirst(),
-      { priority: 'work' },
+    const { numUpdatedRows } = await this.#database.inBackground((tx) =>
+      tx
+        .updateTable('audit_exports')
+        .set(change)
+        .where('destination', '=', this.#destination)
+        .where('claim', '=', claim)
+        .executeTakeFirst(),
     )
     return numUpdatedRows > 0n
   }

@@ -86,15 +86,12 @@ export class Audit {
 
   async #deleteUntil(time: number, which: 'all' | 'anonymous failures'): Promise<void> {
     for (let deleted = sweepBatch; deleted === sweepBatch;) {
-      const result = await this.#parts.database.transaction(
-        (tx) => {
-          let old = tx.selectFrom('audit_log').select('id').where('created_at', '<=', time)
-          if (which !== 'all') old = old.where('code', 'is not', null).where('user_id', 'is', null)
-          const some = old.orderBy('created_at').limit(sweepBatch)
-          return tx.deleteFrom('audit_log').where('id', 'in', some).executeTakeFirst()
-        },
-        { priority: 'work' },
-      )
+      const result = await this.#parts.database.inBackground((tx) => {
+        let old = tx.selectFrom('audit_log').select('id').where('created_at', '<=', time)
+        if (which !== 'all') old = old.where('code', 'is not', null).where('user_id', 'is', null)
+        const some = old.orderBy('created_at').limit(sweepBatch)
+        return tx.deleteFrom('audit_log').where('id', 'in', some).executeTakeFirst()
+      })
       deleted = Number(result.numDeletedRows)
     }
   }

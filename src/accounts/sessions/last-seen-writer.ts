@@ -66,17 +66,15 @@ export class LastSeenWriter {
     // In one order, so that two processes do not wait for each other's rows in turn.
     const ids = [...pending.keys()].toSorted()
     for (let from = 0; from < ids.length; from += batchSize) {
-      await this.#database.transaction(
-        (tx) =>
-          tx
-            // The columns that are used are the same in both tables.
-            .updateTable(table as 'users')
-            .set({ last_seen_at: now })
-            .where('id', 'in', ids.slice(from, from + batchSize))
-            // Another process may have written it already.
-            .where('last_seen_at', '<=', now - this.#resolution)
-            .execute(),
-        { priority: 'work' },
+      await this.#database.inBackground((tx) =>
+        tx
+          // The columns that are used are the same in both tables.
+          .updateTable(table as 'users')
+          .set({ last_seen_at: now })
+          .where('id', 'in', ids.slice(from, from + batchSize))
+          // Another process may have written it already.
+          .where('last_seen_at', '<=', now - this.#resolution)
+          .execute(),
       )
     }
   }

@@ -198,9 +198,7 @@ export class Sessions extends SessionLookup {
 
   async sweep(now: number): Promise<void> {
     const { database, limits } = this.parts
-    await database.transaction((tx) => credentials.deleteEnded(tx, { now, idle: limits.idle }), {
-      priority: 'work',
-    })
+    await database.inBackground((tx) => credentials.deleteEnded(tx, { now, idle: limits.idle }))
   }
 }
 

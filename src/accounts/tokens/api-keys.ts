@@ -179,9 +179,8 @@ export class ApiKeys extends AuditedStore {
   /** Runs in the background: no request depends on it, and the next use writes it again. */
   #updateLastUse(id: string, now: number): void {
     this.database
-      .transaction(
-        (tx) => tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
-        { priority: 'work' },
+      .inBackground((tx) =>
+        tx.updateTable('api_keys').set({ last_used_at: now }).where('id', '=', id).execute(),
       )
       .catch((error: unknown) =>
         this.#log?.warn({ err: error, keyId: id }, 'the last use of an API key could not be recorded'),

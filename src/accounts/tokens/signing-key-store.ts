@@ -70,9 +70,7 @@ export async function insertSuccessor(tx: Tx, row: SigningKeysTable, retiresAt: 
 }
 
 export async function deleteRetiredKeys(database: Database, now: number): Promise<void> {
-  await database.transaction((tx) => tx.deleteFrom('signing_keys').where('retires_at', '<=', now).execute(), {
-    priority: 'work',
-  })
+  await database.inBackground((tx) => tx.deleteFrom('signing_keys').where('retires_at', '<=', now).execute())
 }
 
 /** Whether tokens of this key are accepted. */

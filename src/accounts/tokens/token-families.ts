@@ -149,17 +149,14 @@ export class TokenFamilies {
 
   async sweep(now: number): Promise<void> {
     const { database, limits } = this.#parts
-    await database.transaction(
-      async (tx) => {
-        // A used token stays until all other successors of its parent have expired: it shows that one of them was used.
-        await tx
-          .deleteFrom('refresh_tokens')
-          .where('expires_at', '<=', now - 2 * reuseGrace)
-          .execute()
-        await familyCredentials.deleteEnded(tx, { now, idle: limits.idle })
-      },
-      { priority: 'work' },
-    )
+    await database.inBackground(async (tx) => {
+      // A used token stays until all other successors of its parent have expired: it shows that one of them was used.
+      await tx
+        .deleteFrom('refresh_tokens')
+        .where('expires_at', '<=', now - 2 * reuseGrace)
+        .execute()
+      await familyCredentials.deleteEnded(tx, { now, idle: limits.idle })
+    })
   }
 
   async #revokeFamilies(tx: Tx, userId: string, filter: CredentialFilter): Promise<number> {

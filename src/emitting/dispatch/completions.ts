@@ -35,7 +35,7 @@ interface WithEffects {
 
 interface CompletionsParts extends Pick<ModuleParts, 'clock' | 'log'> {
   store: Pick<DeliveryStore, 'complete' | 'completeWithin'>
-  database: Pick<Database, 'transaction'>
+  database: Pick<Database, 'inBackground'>
   /** Emits events in the transaction of the side effects that caused them. */
   publish: (tx: Tx, events: readonly OperationalEvent[]) => Promise<void>
   /** Called after each commit: fewer completions are unrecorded now. */
@@ -137,7 +137,7 @@ export class Completions {
     const { database } = this.#parts
     const isRecorded = await this.#repeat(
       batch.length,
-      () => database.transaction((tx) => this.#applyEffects(tx, batch), { priority: 'work' }),
+      () => database.inBackground((tx) => this.#applyEffects(tx, batch)),
       (error) => !(error instanceof StorageUnavailable),
     )
     return batch.map(({ effects }) => {

@@ -86,7 +86,7 @@ function dispatching(
         if (topic === 'subscriber') told = listener
         return () => undefined
       },
-      transaction: (work) => work(undefined as never, async () => ({ rows: [] })),
+      inBackground: (work) => work(undefined as never),
     },
     store: store as DeliveryStore,
     endpoints: { open: async () => endpoint as unknown as Endpoint },

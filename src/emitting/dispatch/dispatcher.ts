@@ -11,7 +11,7 @@ import { Prefetcher } from './prefetcher.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 
 interface DispatcherParts extends DeliveryAttemptsOptions {
-  database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'transaction'>
+  database: Pick<Database, 'signal' | 'onSignal' | 'publish' | 'onPublished' | 'onSetBack' | 'inBackground'>
   store: DeliveryStore
   endpoints: Pick<Endpoints, 'open'>
   operationalEvents: Pick<OperationalEvents, 'sideEffects' | 'publish'>

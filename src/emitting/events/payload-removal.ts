@@ -90,7 +90,7 @@ export class PayloadRemoval {
     const { database } = this.#parts
     for (let after: number | undefined = 0; after !== undefined;) {
       const behind: number = after
-      const step = await database.transaction((tx) => this.#step(tx, event, behind), { priority: 'work' })
+      const step = await database.inBackground((tx) => this.#step(tx, event, behind))
       if (step.nonce !== null) {
         this.#parts.forget(step.nonce)
         database.publish('payload', String(step.nonce))

@@ -113,24 +113,21 @@ export class ScheduledEvents implements Worker {
   async #release(): Promise<boolean> {
     const { database, fanOut, clock } = this.#parts
     const now = clock.now()
-    const count = await database.transaction(
-      async (tx) => {
-        const events = await lockDue(database, tx, now)
-        if (events.length === 0) return 0
-        const prepared = events.map(({ event }) => event)
-        const candidates = await fanOut.candidates(tx, prepared)
-        const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates, now })
-        await inserted
-        const numbers = events.map(({ id }) => id)
-        await tx
-          .updateTable('scheduled_events')
-          .set({ released_at: now })
-          .where('event', 'in', numbers)
-          .execute()
-        return events.length
-      },
-      { priority: 'work' },
-    )
+    const count = await database.inBackground(async (tx) => {
+      const events = await lockDue(database, tx, now)
+      if (events.length === 0) return 0
+      const prepared = events.map(({ event }) => event)
+      const candidates = await fanOut.candidates(tx, prepared)
+      const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates, now })
+      await inserted
+      const numbers = events.map(({ id }) => id)
+      await tx
+        .updateTable('scheduled_events')
+        .set({ released_at: now })
+        .where('event', 'in', numbers)
+        .execute()
+      return events.length
+    })
     if (count > 0) database.signal('deliveries')
     return count > 0
   }

@@ -156,9 +156,7 @@ export class Health {
     const { database, log } = this.#parts
     try {
       for (let start = 0; start < rows.length; start += perStep)
-        await database.transaction((tx) => this.#add(tx, rows.slice(start, start + perStep)), {
-          priority: 'work',
-        })
+        await database.inBackground((tx) => this.#add(tx, rows.slice(start, start + perStep)))
     } catch (error) {
       // Not repeated, because a part may have been written and would count twice.
       log.error({ err: error, rows: rows.length }, 'counts of attempts could not be written; they are lost')
@@ -208,14 +206,12 @@ export class Health {
         if (old.length === 0) return
         const oldest = old[0]!.hour
         const ids = old.filter((row) => row.hour === oldest).map((row) => row.subscriber_id)
-        await database.transaction(
-          (tx) =>
-            tx
-              .deleteFrom('subscriber_hours')
-              .where('hour', '=', oldest)
-              .where('subscriber_id', 'in', [...new Set(ids)])
-              .execute(),
-          { priority: 'work' },
+        await database.inBackground((tx) =>
+          tx
+            .deleteFrom('subscriber_hours')
+            .where('hour', '=', oldest)
+            .where('subscriber_id', 'in', [...new Set(ids)])
+            .execute(),
         )
       }
     } catch (error) {

@@ -140,7 +140,7 @@ export async function importFile(options: ImportOptions): Promise<ImportResult> 
     }
     await flush()
     if (!options.dryRun && result.inserted > 0 && target.finish)
-      await options.database.transaction((tx) => target.finish!(tx), { priority: 'work' })
+      await options.database.inBackground((tx) => target.finish!(tx))
   } finally {
     stream.destroy()
   }

@@ -267,11 +267,11 @@ export async function forgetClient(
   rows = batch,
 ): Promise<void> {
   const inSteps = async (step: (tx: Tx) => Promise<number>): Promise<void> => {
-    for (let done = rows; done === rows;) done = await database.transaction(step, { priority: 'work' })
+    for (let done = rows; done === rows;) done = await database.inBackground(step)
   }
   await inSteps((tx) => endFamilies(tx, client, now, rows))
   // Sign-outs that ran at the same time as the deletion added notices without the address.
-  await database.transaction((tx) => keepLogouts(tx, client), { priority: 'work' })
+  await database.inBackground((tx) => keepLogouts(tx, client))
   await inSteps((tx) => deleteConsents(tx, client.id, rows))
 }
 

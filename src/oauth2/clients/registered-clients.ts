@@ -73,17 +73,15 @@ export async function deleteUnusedRegistrations(
   now: number,
 ): Promise<void> {
   for (let deleted = batch; deleted === batch;)
-    deleted = await database.transaction((tx) => deleteSome(tx, database, record, now), { priority: 'work' })
+    deleted = await database.inBackground((tx) => deleteSome(tx, database, record, now))
   // The address served the limit only.
-  await database.transaction(
-    (tx) =>
-      tx
-        .updateTable('clients')
-        .set({ registered_from: null })
-        .where('registered_from', 'is not', null)
-        .where('created_at', '<=', now - unusedRetention)
-        .execute(),
-    { priority: 'work' },
+  await database.inBackground((tx) =>
+    tx
+      .updateTable('clients')
+      .set({ registered_from: null })
+      .where('registered_from', 'is not', null)
+      .where('created_at', '<=', now - unusedRetention)
+      .execute(),
   )
 }
 

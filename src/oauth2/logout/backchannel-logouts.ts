@@ -153,16 +153,14 @@ async function claimLogouts(
   const due = await dueLogouts(database.reader, now, busy).limit(room).execute()
   if (due.length === 0) return []
   const ids = due.map(({ family_id }) => family_id)
-  return database.transaction(
-    (tx) =>
-      tx
-        .updateTable('backchannel_logouts')
-        .set({ claimed_until: now + claimTime })
-        .where('family_id', 'in', ids)
-        .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
-        .returning(['family_id', 'user_id', 'client_id', 'attempts', 'uri', 'algorithm'])
-        .execute(),
-    { priority: 'work' },
+  return database.inBackground((tx) =>
+    tx
+      .updateTable('backchannel_logouts')
+      .set({ claimed_until: now + claimTime })
+      .where('family_id', 'in', ids)
+      .where((eb) => eb.or([eb('claimed_until', 'is', null), eb('claimed_until', '<=', now)]))
+      .returning(['family_id', 'user_id', 'client_id', 'attempts', 'uri', 'algorithm'])
+      .execute(),
   )
 }
 
@@ -172,13 +170,10 @@ async function removeLogout(
   { family_id }: ClaimedLogout,
   work?: (tx: Tx) => Promise<void>,
 ): Promise<void> {
-  await database.transaction(
-    async (tx) => {
-      await tx.deleteFrom('backchannel_logouts').where('family_id', '=', family_id).execute()
-      await work?.(tx)
-    },
-    { priority: 'work' },
-  )
+  await database.inBackground(async (tx) => {
+    await tx.deleteFrom('backchannel_logouts').where('family_id', '=', family_id).execute()
+    await work?.(tx)
+  })
 }
 
 /** Puts a notice off to its next attempt. False when this was the last one: the notice is then still claimed. */
@@ -189,9 +184,8 @@ async function putOff(
   const delay = delays[attempts]
   if (delay === undefined) return false
   const next = { attempts: attempts + 1, due_at: clock.now() + delay, claimed_until: null }
-  await database.transaction(
-    (tx) => tx.updateTable('backchannel_logouts').set(next).where('family_id', '=', family_id).execute(),
-    { priority: 'work' },
+  await database.inBackground((tx) =>
+    tx.updateTable('backchannel_logouts').set(next).where('family_id', '=', family_id).execute(),
   )
   return true
 }

@@ -102,27 +102,27 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
 function transactionsOf(
   pool: Pool,
   revocations: PostgresRevocations,
-): Pick<PostgresDatabase, 'begin' | 'transaction'> {
-  return {
-    begin: (options = {}) => new PostgresTransaction(pool, options),
-    async transaction<T>(
-      work: (tx: Tx, last: RunLast) => Promise<T>,
-      options: TransactionOptions = {},
-    ): Promise<T> {
-      for (let attempt = 1; ; attempt += 1) {
-        const transaction = new PostgresTransaction(pool, options)
-        try {
-          const result = await work(transaction.tx, transaction.last)
-          await transaction.commit()
-          await revocations.heard(transaction.tx)
-          return result
-        } catch (error) {
-          await transaction.rollback()
-          if (attempt >= 3 || !mayRunAgain(error)) throw error
-        }
+): Pick<PostgresDatabase, 'begin' | 'transaction' | 'inBackground'> {
+  async function transaction<T>(
+    work: (tx: Tx, last: RunLast) => Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const transaction = new PostgresTransaction(pool, options)
+      try {
+        const result = await work(transaction.tx, transaction.last)
+        await transaction.commit()
+        await revocations.heard(transaction.tx)
+        return result
+      } catch (error) {
+        await transaction.rollback()
+        if (attempt >= 3 || !mayRunAgain(error)) throw error
       }
-    },
+    }
   }
+  const begin = (options: TransactionOptions = {}) => new PostgresTransaction(pool, options)
+  // Priorities are for the only writer of SQLite.
+  return { begin, transaction, inBackground: (work) => transaction(work) }
 }
 
 function sharing(

@@ -151,7 +151,7 @@ function batchesOf(
 function transactionsOf({
   transactions,
   gate,
-}: Connections): Pick<SqliteDatabase, 'begin' | 'transaction' | 'single'> {
+}: Connections): Pick<SqliteDatabase, 'begin' | 'transaction' | 'inBackground' | 'single'> {
   const parts = { connection: transactions, gate, begin: beginImmediate, clock: systemClock }
   async function transaction<T>(
     work: (tx: Tx, last: RunLast) => Promise<T>,
@@ -167,7 +167,12 @@ function transactionsOf({
       throw error
     }
   }
-  return { begin: (options = {}) => new SqliteTransaction(parts, options), transaction, single: transaction }
+  return {
+    begin: (options = {}) => new SqliteTransaction(parts, options),
+    transaction,
+    inBackground: (work) => transaction(work, { priority: 'work' }),
+    single: transaction,
+  }
 }
 
 function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {

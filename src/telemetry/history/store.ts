@@ -195,7 +195,7 @@ export class HistoryStore {
   }
 
   #write<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    return this.#database.transaction(work, { priority: 'work' })
+    return this.#database.inBackground(work)
   }
 }
 

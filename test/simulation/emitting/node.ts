@@ -46,7 +46,7 @@ export class DispatcherNode {
           if (topic === 'subscriber') this.#told = listener
           return () => (this.#told = () => undefined)
         },
-        transaction: () => Promise.reject(new Error('nothing follows here')),
+        inBackground: () => Promise.reject(new Error('nothing follows here')),
       },
       store: simulatedStore(world, process, claimer),
       endpoints: {
