@@ -61,7 +61,8 @@ export class ClientAssertions {
     if (exp! > now / 1000 + longestLifetime + tolerance)
       return wrong(`the assertion must expire within ${longestLifetime} seconds`)
     if (typeof jti !== 'string' || jti === '') return wrong('jti of the assertion must be a text')
-    const isNew = await this.#use(client.id, jti, Math.ceil((exp! + tolerance) * 1000))
+    const used = { issuer: client.id, hash: hashToken(jti), expires_at: Math.ceil((exp! + tolerance) * 1000) }
+    const isNew = await this.#parts.database.transaction((tx) => useAssertion(tx, used))
     return isNew ? undefined : { code: 'replayed-assertion', why: 'the assertion was used before' }
   }
 
@@ -90,12 +91,6 @@ export class ClientAssertions {
       if (error instanceof errors.JOSEError) return 'the assertion is not signed with a registered key'
       throw error
     }
-  }
-
-  /** False if the client used this `jti` before. */
-  async #use(clientId: string, jti: string, expiresAt: number): Promise<boolean> {
-    const used = { issuer: clientId, hash: hashToken(jti), expires_at: expiresAt }
-    return this.#parts.database.transaction((tx) => useAssertion(tx, used))
   }
 
   sweep(now: number): Promise<void> {

@@ -73,7 +73,7 @@ export class ClientAuthentication {
       return await this.#parts.clients.load(request, reply, clientId)
     } catch (error) {
       if (!(error instanceof ClientDocumentFault)) throw error
-      throw new RefusedClient('invalid-document', undefined, 'invalid_client', error.message)
+      throw unauthenticated('invalid-document', undefined, error.message)
     }
   }
 
@@ -81,9 +81,7 @@ export class ClientAuthentication {
     const { clientId, method } = credentials
     const inHeader = method === 'client_secret_basic' || (method === 'none' && credentials.inHeader)
     const refuse = (code: string, why: string): RefusedClient =>
-      new RefusedClient(code, clientId, 'invalid_client', why, {
-        challenge: inHeader ? challenge : undefined,
-      })
+      unauthenticated(code, clientId, why, inHeader ? challenge : undefined)
     if (!client) throw refuse('unknown-client', 'no app of this id is registered')
     if (!client.confidential) {
       if (method === 'none') return client
@@ -122,12 +120,7 @@ export class ClientAuthentication {
       if (given['client_assertion_type'] !== assertionType)
         throw new OAuthError('invalid_request', `client_assertion_type must be ${assertionType}`)
       if (signer === undefined)
-        throw new RefusedClient(
-          'malformed-assertion',
-          clientId,
-          'invalid_client',
-          'the assertion is malformed',
-        )
+        throw unauthenticated('malformed-assertion', clientId, 'the assertion is malformed')
       return { method: 'private_key_jwt', clientId: signer, assertion }
     }
     if (shown === undefined) throw new OAuthError('invalid_request', 'client_id is missing')
@@ -145,13 +138,7 @@ function basicCredentials(authorization: string): { clientId: string; secrets: r
   const pair = Buffer.from(authorization.slice('basic '.length), 'base64').toString()
   const colon = pair.indexOf(':')
   if (colon < 0)
-    throw new RefusedClient(
-      'malformed-header',
-      undefined,
-      'invalid_client',
-      'the Authorization header is malformed',
-      { challenge },
-    )
+    throw unauthenticated('malformed-header', undefined, 'the Authorization header is malformed', challenge)
   const secret = pair.slice(colon + 1)
   return { clientId: formDecoded(pair.slice(0, colon)), secrets: [formDecoded(secret), secret] }
 }
@@ -181,4 +168,14 @@ export class RefusedClient extends OAuthError {
     this.code = code
     this.clientId = clientId
   }
+}
+
+/** A client that did not prove which one it is, or a public one where only confidential ones may call. */
+export function unauthenticated(
+  code: string,
+  clientId: string | undefined,
+  why: string,
+  challenge?: string,
+): RefusedClient {
+  return new RefusedClient(code, clientId, 'invalid_client', why, { challenge })
 }

@@ -145,17 +145,13 @@ function apisWithin(granted: readonly string[], wanted: string | undefined): rea
 
 /** Tokens for an app without a user (RFC 6749, section 4.4): no refresh token and no id_token. `sub` is the app. */
 export function clientCredentialsGrant(): Grant {
+  const invalid = 'this app may not get tokens without a user'
   return {
     credential: () => undefined,
-    invalid: 'this app may not get tokens without a user',
+    invalid,
     async exchange({ client, body }) {
       if (!client.confidential || !client.clientCredentials)
-        throw new RefusedClient(
-          'grant-not-allowed',
-          client.id,
-          'unauthorized_client',
-          'this app may not get tokens without a user',
-        )
+        throw new RefusedClient('grant-not-allowed', client.id, 'unauthorized_client', invalid)
       const resource = resourceOf(client, body)
       const scope = scopeOf(client, body)
       const namesApi = resource !== null || client.audience !== undefined

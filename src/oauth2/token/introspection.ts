@@ -4,7 +4,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { type AccessTokenClaims, allowedScopes, isJwt } from '../../accounts/tokens/access-tokens.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import type { App } from '../../http/app.ts'
-import { RefusedClient } from '../clients/client-authentication.ts'
+import { unauthenticated } from '../clients/client-authentication.ts'
 import { apisOf, type Client } from '../clients/client.ts'
 import { clientCall, OAuthError } from '../oauth-error.ts'
 import { acceptJsonWithoutDuplicates, allowClientOrigins, browserCall, TokenCallBody } from './token-call.ts'
@@ -50,8 +50,7 @@ export async function introspectionRoute(app: App, parts: OAuth2Services): Promi
         const { body } = request
         const client = await authentication.authenticate(request, reply, body)
         if (!client.confidential) {
-          const why = 'only a confidential app may ask'
-          const refused = new RefusedClient('public-client', client.id, 'invalid_client', why)
+          const refused = unauthenticated('public-client', client.id, 'only a confidential app may ask')
           return authentication.refuse(request, reply, refused)
         }
         if (!body.token) throw new OAuthError('invalid_request', 'token is missing')
