@@ -12,7 +12,7 @@ import type { ModuleParts } from '../../http/service-module.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 
-export interface NewClient {
+interface NewClient {
   name: string
   /** Whether it must authenticate. */
   confidential: boolean

@@ -63,14 +63,13 @@ export function rightsList(
 
 /** A scope of the product's own APIs is shown by its name. */
 function scopeList({ consent, scopes: ofUser }: Words, scope: string): string {
-  const scopes = scope.split(' ').filter((one) => one !== '')
-  if (scopes.length === 0) return `<ul><li>${ofUser.openid}</li></ul>`
-  const items = scopes.map((one) => {
+  const asked = scope.split(' ').filter((one) => one !== '')
+  if (asked.length === 0) return `<ul><li>${ofUser.openid}</li></ul>`
+  const items = asked.map((one) => {
     if (isUserScope(one)) return `<li>${ofUser[one]}</li>`
-    const description = describeScope(one)
-    return description === undefined
-      ? `<li>${fill(consent.useScope, { scope: code(one) })}</li>`
-      : `<li lang="en">${escapeHtml(description)}</li>`
+    return isScope(one)
+      ? `<li lang="en">${escapeHtml(scopes[one])}</li>`
+      : `<li>${fill(consent.useScope, { scope: code(one) })}</li>`
   })
   return `<ul>${items.join('\n')}</ul>`
 }
@@ -88,17 +87,8 @@ export function hostOf(redirectUri: string): string {
   return host === '' ? protocol : `${protocol}//${host}`
 }
 
-/** The scopes about the user. */
-const ofUser: Words['scopes'] = en.scopes
-
 function isUserScope(scope: string): scope is keyof Words['scopes'] {
-  return Object.hasOwn(ofUser, scope)
-}
-
-/** What a scope lets an app do, in English; `undefined` for a scope of the product's own APIs. */
-function describeScope(scope: string): string | undefined {
-  if (isUserScope(scope)) return ofUser[scope]
-  return isScope(scope) ? scopes[scope] : undefined
+  return Object.hasOwn(en.scopes, scope)
 }
 
 const purpose = 'consent'
