@@ -61,19 +61,13 @@ export interface LoginConfig<DB = HookTables> {
   onLink?: DeclaredHook<DB>
 }
 
-/** The providers with `keepTokens`, by name, and the additional scopes that each is asked for. */
-export type StoredTokenScopes = ReadonlyMap<string, readonly string[]>
+/** The providers with `keepTokens`, by name, and the additional scopes that each is asked for, separated by spaces. */
+export type StoredTokenScopes = ReadonlyMap<string, string>
 
 export function providersWithStoredTokens({ providers = {} }: LoginConfig): StoredTokenScopes {
-  const stored = new Map<string, readonly string[]>()
-  for (const [name, { keepTokens }] of Object.entries(providers)) {
-    if (keepTokens === true) stored.set(name, [])
-    else if (keepTokens)
-      stored.set(
-        name,
-        keepTokens.scope.split(/[\s,]+/).filter((scope) => scope !== ''),
-      )
-  }
+  const stored = new Map<string, string>()
+  for (const [name, { keepTokens }] of Object.entries(providers))
+    if (keepTokens) stored.set(name, keepTokens === true ? '' : keepTokens.scope)
   return stored
 }
 
@@ -85,7 +79,7 @@ function withStoredTokenScopes<P extends ProviderBasics>(provider: P, stored: St
   const further = stored.get(provider.name)
   if (further === undefined) return provider
   const { scope: forRefresh = '', authParams } = provider.quirks.storedTokens ?? {}
-  const scopes = [...provider.scope.split(' '), ...forRefresh.split(' '), ...further]
+  const scopes = [...`${provider.scope} ${forRefresh}`.split(' '), ...further.split(/[\s,]+/)]
   return {
     ...provider,
     scope: [...new Set(scopes.filter((scope) => scope !== ''))].join(' '),

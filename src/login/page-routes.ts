@@ -219,7 +219,7 @@ function loginPage(page: LoginPage): string {
   const app = appName === undefined ? '' : fill(signIn.toContinueTo, { app: strong(appName) })
   return narrowPage(
     view,
-    titleOf(page),
+    signIn[titles[purposeOf(page)]],
     `${app === '' ? '' : `<p class="soft">${app}</p>`}
 ${error === undefined ? '' : failureMessage(error, page)}
 ${invited(page)}
@@ -267,25 +267,20 @@ function providerButtons({ providers, usedLast, error, passedOn, returnTo, view 
   })
 }
 
-function failureMessage(
-  code: string,
-  { view, referenceId, failedProviderLabel, refusal, signedInAs }: LoginPage,
-): string {
+function failureMessage(code: string, page: LoginPage): string {
+  const { view, referenceId, refusal } = page
   const { failures } = view.words
   const known = failures[isFailureCode(code) ? code : 'unknown']
   const text = code === 'refused' && refusal !== undefined ? refusal : known
   const id = referenceId !== undefined && /^[\da-f]{8}$/.test(referenceId) ? referenceId : undefined
   const support = id === undefined ? '' : `<br>${supportLine(view, id)}`
   const message = `<p class="message" role="alert">${escapeHtml(text)}${support}</p>`
-  return code === 'identity-taken' ? message + takenIdentity(view, failedProviderLabel, signedInAs) : message
+  return code === 'identity-taken' ? message + takenIdentity(page) : message
 }
 
 /** Accounts are never merged automatically: this explains how to move the identity. */
-function takenIdentity(
-  { words: { signIn } }: PageView,
-  failedProviderLabel: string | undefined,
-  signedInAs: string | undefined,
-): string {
+function takenIdentity({ view, failedProviderLabel, signedInAs }: LoginPage): string {
+  const { signIn } = view.words
   const provider = escapeHtml(failedProviderLabel ?? signIn.thatProvider)
   const account = signedInAs === undefined ? signIn.thisAccount : strong(signedInAs)
   return `<div class="card"><p>${fill(signIn.twoAccounts, { account, provider })}</p>
@@ -294,25 +289,20 @@ function takenIdentity(
 `
 }
 
-type Purpose = 'invited' | 'sign-in' | 'choose' | 'again' | 'done'
+/** What the page is for, with the name of its title. */
+const titles = {
+  'sign-in': 'title',
+  invited: 'invitedTitle',
+  choose: 'chooseTitle',
+  again: 'againTitle',
+  done: 'doneTitle',
+} as const
 
-function purposeOf({ signedInAs, passedOn, error, invitation }: LoginPage): Purpose {
+function purposeOf({ signedInAs, passedOn, error, invitation }: LoginPage): keyof typeof titles {
   if (signedInAs === undefined) return invitation === undefined ? 'sign-in' : 'invited'
   if (passedOn['select_account'] !== undefined) return 'choose'
   const asksAgain = passedOn['reauthenticate'] !== undefined || passedOn['acr_values'] !== undefined
   return asksAgain || (error !== undefined && reauthenticating.has(error)) ? 'again' : 'done'
-}
-
-function titleOf(page: LoginPage): string {
-  const { title, invitedTitle, chooseTitle, againTitle, doneTitle } = page.view.words.signIn
-  const titles = {
-    'sign-in': title,
-    invited: invitedTitle,
-    choose: chooseTitle,
-    again: againTitle,
-    done: doneTitle,
-  }
-  return titles[purposeOf(page)]
 }
 
 /** Offers to go on, unless the request needs a new sign-in: without it, the browser would come back to this page. */

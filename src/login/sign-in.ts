@@ -34,6 +34,8 @@ export type SignedIn =
   /** Without a token, the browser has the session already. */
   | { kind: 'session'; token: string | undefined; maxAge: number; redirect: string }
   | { kind: 'app'; redirect: string }
+  /** The same failure again. */
+  | { kind: 'failed'; redirect: string }
   /** Nobody is signed in yet: the page asks whether to link the identity. */
   | { kind: 'offer'; redirect: string }
   /** The app has used its code. */
@@ -83,16 +85,17 @@ export class SignIn {
   }
 
   /**
-   * The outcome of a sign-in again: the same session, or the same code while its app has not used it. `undefined` if the session has
-   * ended or belongs to another sign-in by now.
+   * The outcome of a sign-in again: the same failure, the same session, or the same code while its app has not used it. `undefined` if
+   * the session has ended or belongs to another sign-in by now.
    */
   async repeat(
     flow: FlowsTable,
-    outcome: Exclude<FlowOutcome, { kind: 'failed' }>,
+    outcome: FlowOutcome,
     { browser, token }: Pick<Completion, 'browser' | 'token'>,
   ): Promise<SignedIn | undefined> {
     const { apps, sessions, clock, baseUrl } = this.#parts
     const { client_redirect_uri: redirectUri, client_state: state, return_to: redirect } = flow
+    if (outcome.kind === 'failed') return { kind: 'failed', redirect: outcome.location }
     if (outcome.kind === 'app') {
       const isOpen = redirectUri !== null && (await apps.isOpen(token))
       return isOpen

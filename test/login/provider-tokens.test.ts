@@ -277,7 +277,7 @@ onEachEngine('stored provider tokens', (engine) => {
       log: createLog('silent'),
       // Nothing is asked of the provider: another process has the claim.
       providers: new Map([['acme', {} as ProviderClient]]),
-      stored: new Map([['acme', []]]),
+      stored: new Map([['acme', '']]),
     })
     let answered = false
     const asked = tokens.accessToken('acme', { providerId: 'resealed' }).finally(() => (answered = true))

@@ -63,8 +63,7 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
       const bound = binding.of(request, reply)
       const browser = { origin: originOf(request), sessionToken: sessionCookie.read(request) }
       const outcome = await finishSignIn(parts, { providerClient, query, bound, browser })
-      if (!outcome.ok && 'again' in outcome) return reply.redirect(outcome.again, 303)
-      if (!outcome.ok) {
+      if ('failure' in outcome) {
         const { failure, flow, isFirst, redirect } = outcome
         const { user_id: userId, return_to: returnTo, invitation } = flow ?? {}
         const failed = { provider: name, failure, linkingUserId: userId ?? undefined, returnTo, invitation }
@@ -124,9 +123,8 @@ interface Callback {
 
 type CallbackOutcome =
   /** Neither a repetition nor a link is a new sign-in. */
-  | { ok: true; signedIn: SignedIn; isNewSignIn: boolean }
+  | { signedIn: SignedIn; isNewSignIn: boolean }
   | {
-      ok: false
       failure: SignInFailure
       /** The flow, also one that is over; `undefined` when it is unknown. */
       flow: FlowsTable | undefined
@@ -135,8 +133,6 @@ type CallbackOutcome =
       /** The app's redirect URI with the error; `undefined` for a browser's sign-in. */
       redirect: string | undefined
     }
-  /** The failure of the same callback a moment ago. */
-  | { ok: false; again: string }
 
 /** The parameters that are read of the authorization response. Only the form of `form_post` sends `name`. */
 const parameterNames = ['state', 'code', 'iss', 'error', 'name'] as const
@@ -170,9 +166,8 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
     const token = flows.tokenOf(found.row, bound, state)
     if (found.state === 'again') {
       const outcome = await flows.outcomeOf(found.row)
-      if (outcome?.kind === 'failed') return { ok: false, again: outcome.location }
       const signedIn = outcome && (await signIn.repeat(found.row, outcome, { token, browser }))
-      if (signedIn) return { ok: true, signedIn, isNewSignIn: false }
+      if (signedIn) return { signedIn, isNewSignIn: false }
     }
     flow = found.row
     if (found.state !== 'first') throw expired(`the state was used before, or has expired${said}`)
@@ -187,7 +182,7 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
       },
     )
     const signedIn = await signIn.complete(flow, verified, { browser, token, offer })
-    return { ok: true, signedIn, isNewSignIn: flow.user_id === null }
+    return { signedIn, isNewSignIn: flow.user_id === null }
   } catch (error) {
     // Any other error is a fault of the service.
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
@@ -196,7 +191,7 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
       flow?.used_at === null || isFirst ? (flow?.client_redirect_uri ?? undefined) : undefined
     const answer = appError(failure, callback.browser.origin)
     const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
-    return { ok: false, failure, flow, isFirst, redirect }
+    return { failure, flow, isFirst, redirect }
   }
 }
 

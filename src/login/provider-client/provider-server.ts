@@ -246,44 +246,40 @@ const asymmetric = 'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA 
  * Reads the discovery document (OpenID Connect Discovery 1.0, section 4). Configured addresses replace those of the document.
  * @throws DiscoveryFailed when it cannot be read or names another issuer.
  */
-async function discover(provider: OpenIdProvider, options: DiscoveryOptions): Promise<ServerMetadata> {
+async function discover(
+  provider: OpenIdProvider,
+  { fetch, timeout, insecure }: DiscoveryOptions,
+): Promise<ServerMetadata> {
+  const client = await import('openid-client')
+  const { authUrl, tokenUrl, profileUrl, jwksUrl } = provider
   let issuer = ''
   try {
     await provider.loaded?.()
     // Read once: the getter of the built-in provider works only while the service listens.
     issuer = provider.issuer
-    return await readDocument(provider, issuer, options)
+    const document = acceptingOtherIssuers(fetch, provider, issuer)
+    const discovered = await client.discovery(new URL(issuer), provider.clientId, {}, client.None(), {
+      [client.customFetch]: asCustomFetch(document.fetch),
+      timeout,
+      ...(insecure && { execute: [client.allowInsecureRequests] }),
+    })
+    const found = discovered.serverMetadata()
+    const { authorization_endpoint: foundUrl } = found
+    const metadata = {
+      id_token_signing_alg_values_supported: asymmetric,
+      ...found,
+      issuer: document.issuer() ?? found.issuer,
+      authorization_endpoint:
+        authUrl ?? (foundUrl === undefined ? undefined : withoutFlowParameters(foundUrl)),
+      token_endpoint: tokenUrl ?? found.token_endpoint,
+      userinfo_endpoint: profileUrl ?? found.userinfo_endpoint,
+      jwks_uri: jwksUrl ?? found.jwks_uri,
+    }
+    // A copy without undefined fields and without the library's methods: structured cloning fails on them.
+    return JSON.parse(JSON.stringify(metadata)) as ServerMetadata
   } catch (error) {
     throw new DiscoveryFailed(reasonOf(error, issuer), error)
   }
-}
-
-async function readDocument(
-  provider: OpenIdProvider,
-  issuer: string,
-  { fetch, timeout, insecure }: DiscoveryOptions,
-): Promise<ServerMetadata> {
-  const client = await import('openid-client')
-  const { authUrl, tokenUrl, profileUrl, jwksUrl } = provider
-  const document = acceptingOtherIssuers(fetch, provider, issuer)
-  const discovered = await client.discovery(new URL(issuer), provider.clientId, {}, client.None(), {
-    [client.customFetch]: asCustomFetch(document.fetch),
-    timeout,
-    ...(insecure && { execute: [client.allowInsecureRequests] }),
-  })
-  const found = discovered.serverMetadata()
-  const { authorization_endpoint: foundUrl } = found
-  const metadata = {
-    id_token_signing_alg_values_supported: asymmetric,
-    ...found,
-    issuer: document.issuer() ?? found.issuer,
-    authorization_endpoint: authUrl ?? (foundUrl === undefined ? undefined : withoutFlowParameters(foundUrl)),
-    token_endpoint: tokenUrl ?? found.token_endpoint,
-    userinfo_endpoint: profileUrl ?? found.userinfo_endpoint,
-    jwks_uri: jwksUrl ?? found.jwks_uri,
-  }
-  // A copy without undefined fields and without the library's methods: structured cloning fails on them.
-  return JSON.parse(JSON.stringify(metadata)) as ServerMetadata
 }
 
 /** The metadata of a provider that needs no discovery: plain OAuth 2.0, or OpenID Connect with all addresses configured. */
