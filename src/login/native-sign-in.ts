@@ -21,9 +21,9 @@ export function nativeSignIn(parts: LoginServices): SignInNative {
         .catch((error: unknown) => {
           throw providerFailure(error)
         })
-      const app = { origin, clientId, entry }
+      const newcomer = { verified, origin, entry }
       // The id_token is used up if and only if the sign-in succeeds.
-      const tokens = await parts.signIn.inApp(verified, app, async (tx, user) => {
+      const tokens = await parts.signIn.inApp(newcomer, clientId, async (tx, user) => {
         if (await useAssertion(tx, used)) return issue(tx, user)
         throw new SignInFailure('provider-answer-invalid', new IdTokenRejected('it was used before'))
       })

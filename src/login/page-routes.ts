@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { Session } from '../accounts/sessions/session-lookup.ts'
-import { hashToken } from '../crypto/tokens.ts'
 import { type App, route } from '../http/app.ts'
 import { rawQuery, readOAuthParameters } from '../http/requests/parameters.ts'
 import type { LoginServices } from './services.ts'
@@ -9,6 +8,7 @@ import type { Offer } from './flow/flows.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
 import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
+import { openedInvitation } from './flow/start-route.ts'
 import { offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
 import { ofPages } from '../http/responses/response-headers.ts'
@@ -154,14 +154,13 @@ interface ShownInvitation {
 
 async function findInvitation(
   request: FastifyRequest,
-  { invitationCookie, invitations, users, database: { reader } }: LoginServices,
+  parts: LoginServices,
 ): Promise<ShownInvitation | undefined> {
-  const token = invitationCookie.read(request)
-  const found = token === undefined ? undefined : await invitations.find(reader, hashToken(token))
-  if (!found) return undefined
-  const [kind, id = ''] = found.created_by.split(':')
-  const inviter = kind === 'user' ? await users.find(reader, id) : undefined
-  return { email: found.email, by: inviter?.name ?? undefined }
+  const { row } = await openedInvitation(parts, request)
+  if (!row) return undefined
+  const [kind, id = ''] = row.created_by.split(':')
+  const inviter = kind === 'user' ? await parts.users.find(parts.database.reader, id) : undefined
+  return { email: row.email, by: inviter?.name ?? undefined }
 }
 
 /** The browser's session. If an admin's session as a user is over, the admin's own. */

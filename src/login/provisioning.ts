@@ -8,6 +8,7 @@ import type { Entry } from './flow/flows.ts'
 import type { HookName, Hooks } from './hooks.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
+import type { Browser } from './sign-in.ts'
 
 /** The user of a verified identity. */
 interface ProvisionedUser {
@@ -24,10 +25,10 @@ export interface SignInContext {
   target: string
 }
 
-/** A first sign-in. */
-interface Newcomer {
+/** A sign-in whose user is not known yet. */
+export interface Newcomer {
   verified: VerifiedIdentity
-  origin: AuditOrigin
+  origin: Browser['origin']
   entry: Entry
 }
 
@@ -64,13 +65,9 @@ export class Provisioning {
    * The user of an identity; created when there is none. Its groups may change the role, which ends all sessions and tokens of
    * the user. @throws SignInFailure `account-blocked`, `issuer-changed`, or the reason why no user may be created
    */
-  async findOrCreateUser(
-    tx: Tx,
-    verified: VerifiedIdentity,
-    origin: AuditOrigin,
-    entry: Entry,
-  ): Promise<ProvisionedUser> {
+  async findOrCreateUser(tx: Tx, newcomer: Newcomer): Promise<ProvisionedUser> {
     const { users, roleChanges } = this.#parts
+    const { verified, origin, entry } = newcomer
     const { identity, exclusiveRoles: exclusive } = verified
     const { userId, created, blocked } = await roleChanges
       .atSignIn(tx, { identity, origin, exclusive }, () => users.findOrCreate(tx, identity))
@@ -80,8 +77,8 @@ export class Provisioning {
     if (created) {
       // First, because an existing user needs no invitation to link this identity.
       if (!entry.newUser) await this.#refuseKnownAddress(tx, identity)
-      await this.#admit(tx, userId, { verified, origin, entry })
-    } else await this.#updateProfile(tx, userId, verified, origin)
+      await this.#admit(tx, userId, newcomer)
+    } else await this.#updateProfile(tx, userId, newcomer)
     return { userId, created }
   }
 
@@ -115,13 +112,9 @@ export class Provisioning {
       throw new SignInFailure('account-exists', undefined, { providerId: identity.providerId })
   }
 
-  async #updateProfile(
-    tx: Tx,
-    userId: string,
-    { identity, updateProfile }: VerifiedIdentity,
-    origin: AuditOrigin,
-  ): Promise<void> {
+  async #updateProfile(tx: Tx, userId: string, { verified, origin }: Newcomer): Promise<void> {
     const { users, audit } = this.#parts
+    const { identity, updateProfile } = verified
     const changed = await users.updateProfile(tx, userId, identity, updateProfile)
     if (changed.length === 0) return
     const { provider, providerId } = identity

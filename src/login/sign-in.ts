@@ -7,18 +7,10 @@ import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
 import type { FlowsTable } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
-import {
-  appOf,
-  type Entry,
-  entryOf,
-  type FlowOutcome,
-  type Flows,
-  type Offer,
-  offerId,
-} from './flow/flows.ts'
+import { appOf, entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
 import { defaultTarget } from './flow/return-to.ts'
-import type { Provisioning, SignInContext } from './provisioning.ts'
+import type { Newcomer, Provisioning, SignInContext } from './provisioning.ts'
 import type { AppRequest, SignedInUser } from '../accounts/sessions/authentication.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
 
@@ -49,14 +41,8 @@ interface Completion {
   offer?: Offer | undefined
 }
 
-/** A native app's sign-in. */
-interface AppSignIn extends Pick<Browser, 'origin'> {
-  clientId: string
-  entry: Entry
-}
-
 type SignInNeeds = Pick<LoginParts, 'database' | 'clock' | 'apps' | 'baseUrl'> &
-  Pick<Accounts, 'sessions' | 'roleChanges' | 'users' | 'recentSignIn'> & {
+  Pick<Accounts, 'sessions' | 'roleChanges' | 'recentSignIn'> & {
     provisioning: Provisioning
     flows: Flows
   }
@@ -119,7 +105,7 @@ export class SignIn {
     const { sessions, provisioning, flows } = this.#parts
     const session = await this.#transaction(async (tx) => {
       if (flow.pending !== null) await flows.useOffer(tx, flow)
-      const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
+      const user = await provisioning.findOrCreateUser(tx, { verified, origin, entry: entryOf(flow) })
       const created = await sessions.create(
         tx,
         { ...signedInUser(user.userId, verified, origin), token },
@@ -145,7 +131,7 @@ export class SignIn {
     const { provisioning, apps, flows, baseUrl } = this.#parts
     await this.#transaction(async (tx) => {
       if (flow.pending !== null) await flows.useOffer(tx, flow)
-      const user = await provisioning.findOrCreateUser(tx, verified, origin, entryOf(flow))
+      const user = await provisioning.findOrCreateUser(tx, { verified, origin, entry: entryOf(flow) })
       const context = { origin, client: app.clientId, target: `app:${app.clientId}` }
       // Before the code: a change of the role ends the user's codes.
       const linked = offer && (await this.#linkOffered(tx, user, verified, offer, { context }))
@@ -186,13 +172,14 @@ export class SignIn {
 
   /** A native app's sign-in: `give` creates its tokens. @throws SignInFailure, and errors of `give`; then nothing has changed */
   async inApp<T>(
-    verified: VerifiedIdentity,
-    { origin, clientId, entry }: AppSignIn,
+    newcomer: Newcomer,
+    clientId: string,
     give: (tx: Tx, user: SignedInUser) => Promise<T>,
   ): Promise<T> {
     const { provisioning } = this.#parts
+    const { verified, origin } = newcomer
     return this.#transaction(async (tx) => {
-      const user = await provisioning.findOrCreateUser(tx, verified, origin, entry)
+      const user = await provisioning.findOrCreateUser(tx, newcomer)
       const result = await give(tx, signedInUser(user.userId, verified, origin))
       const context = { origin, client: clientId, target: `app:${clientId}` }
       return { emitted: await provisioning.onSignIn(tx, user, verified, context), result }

@@ -110,10 +110,9 @@ export function startRoute(routes: App, parts: LoginServices): void {
         })
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
       const app = await parts.apps.parseRequest(query)
-      const invited = parseFlag('invitation', query['invitation'])
-        ? await findInvitation(parts, request)
-        : undefined
-      const hint = query['login_hint'] ?? invited?.email ?? undefined
+      const wantsInvitation = parseFlag('invitation', query['invitation'])
+      const invited = wantsInvitation ? await openedInvitation(parts, request) : undefined
+      const hint = query['login_hint'] ?? invited?.row?.email ?? undefined
       const demands = parseDemands({ ...query, login_hint: hint }, parts.configuration.adminAcrValues)
       const entry = invited && { newUser: false, invitation: invited.hash }
       const intent = { returnTo, app, demands, entry }
@@ -123,16 +122,15 @@ export function startRoute(routes: App, parts: LoginServices): void {
 }
 
 /**
- * The invitation that this browser opened, with the hash of its token. Whether it is still valid is checked at the end of the sign-in,
- * because an existing user needs none.
+ * The invitation whose link this browser opened: the hash of its token, and its row while it can be used. A sign-in checks that at its
+ * end, because an existing user needs no invitation.
  */
-async function findInvitation(
+export async function openedInvitation(
   { invitationCookie, invitations, database }: LoginServices,
   request: FastifyRequest,
-): Promise<{ hash: Uint8Array; email: string | null }> {
+) {
   const hash = hashToken(invitationCookie.read(request) ?? '')
-  const found = await invitations.find(database.reader, hash)
-  return { hash, email: found?.email ?? null }
+  return { hash, row: await invitations.find(database.reader, hash) }
 }
 
 /** What the provider is asked for beyond a plain sign-in. @throws Problem `invalid-parameter` */
