@@ -35,13 +35,7 @@ export async function checkProvider(
     clocks.push(Math.abs(Date.parse(response.headers.get('date') ?? '') - clock.now()))
     return response
   })
-  const servers = new ProviderServerCache({
-    provider,
-    fetch,
-    allowPrivateNetwork,
-    clock,
-    timeout: checkLimit / 1000,
-  })
+  const servers = new ProviderServerCache({ provider, fetch, allowPrivateNetwork, clock })
   const call: Call = (url, method) => fetch(url, { method })
   let metadata: ServerMetadata
   try {

@@ -80,12 +80,12 @@ export class SignIn {
     { browser, token }: Pick<Completion, 'browser' | 'token'>,
   ): Promise<SignedIn | undefined> {
     const { apps, sessions, clock, baseUrl } = this.#parts
-    const { client_redirect_uri: redirectUri, client_state: state, return_to: redirect } = flow
+    const { return_to: redirect } = flow
     if (outcome.kind === 'failed') return { kind: 'failed', redirect: outcome.location }
     if (outcome.kind === 'app') {
-      const isOpen = redirectUri !== null && (await apps.isOpen(token))
-      return isOpen
-        ? { kind: 'app', redirect: appRedirect(redirectUri, state, baseUrl(), { code: token }) }
+      const app = appOf(flow)
+      return app && (await apps.isOpen(token))
+        ? { kind: 'app', redirect: appRedirect(app, baseUrl(), { code: token }) }
         : { kind: 'finished', app: await apps.linkTo(flow.client_id ?? '') }
     }
     const current = await sessions.find(browser.sessionToken)
@@ -125,7 +125,7 @@ export class SignIn {
   async #signInApp(
     flow: FlowsTable,
     verified: VerifiedIdentity,
-    { state, ...app }: AppRequest,
+    app: AppRequest,
     { browser: { origin }, token: code, offer }: Completion,
   ): Promise<SignedIn> {
     const { provisioning, apps, flows, baseUrl } = this.#parts
@@ -140,7 +140,7 @@ export class SignIn {
       const emitted = await provisioning.onSignIn(tx, user, verified, context)
       return { emitted: emitted || linked === true, result: undefined }
     })
-    return { kind: 'app', redirect: appRedirect(app.redirectUri, state, baseUrl(), { code }) }
+    return { kind: 'app', redirect: appRedirect(app, baseUrl(), { code }) }
   }
 
   /**
@@ -246,8 +246,7 @@ function signedInUser(
  * 9207).
  */
 export function appRedirect(
-  redirectUri: string,
-  state: string | null,
+  { redirectUri, state }: AppRequest,
   issuer: string,
   answer: Readonly<Partial<Record<'code' | 'error' | 'error_description', string>>>,
 ): string {

@@ -16,7 +16,7 @@ import { appRedirect, type Browser, type SignedIn } from '../sign-in.ts'
 import { findProvider, limitPerIp, ProviderParams } from './start-route.ts'
 import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
-import { offerId } from './flows.ts'
+import { appOf, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { ProviderReturnedError, quoteProvider } from '../provider-client/provider-errors.ts'
@@ -187,10 +187,8 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
     // Any other error is a fault of the service.
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)
     // An app whose flow was used before has got its answer.
-    const redirectUri =
-      flow?.used_at === null || isFirst ? (flow?.client_redirect_uri ?? undefined) : undefined
-    const answer = appError(failure, callback.browser.origin)
-    const redirect = redirectUri && appRedirect(redirectUri, flow!.client_state, baseUrl(), answer)
+    const app = flow && (flow.used_at === null || isFirst) ? appOf(flow) : undefined
+    const redirect = app && appRedirect(app, baseUrl(), appError(failure, browser.origin))
     return { failure, flow, isFirst, redirect }
   }
 }

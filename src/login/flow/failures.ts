@@ -93,7 +93,7 @@ export function verifiedMessage(
 }
 
 /** A sign-in, or a link, that failed. */
-export interface FailedSignIn {
+interface FailedSignIn {
   /** The name of the provider. */
   provider: string
   failure: SignInFailure
