@@ -13,7 +13,7 @@ import { quote, quoteTable } from '../storage/sql-text.ts'
 import { type Plan, readColumn, Statement } from './plan.ts'
 import type { KeyValue } from '../paging/cursor.ts'
 import { oneOf } from './filters.ts'
-import { type Item, presenter } from './items.ts'
+import { type Item, presenter, type Revision } from './items.ts'
 import { storedValue } from './field-types.ts'
 import type { Query } from './query.ts'
 import type { ListReader, Row } from './standby-reader.ts'
@@ -46,14 +46,20 @@ export class Presentation {
   }
 
   /** Reads the expansions of the rows, and returns the function that turns a row into its item. */
-  async of(query: Query, rows: readonly Row[]): Promise<(row: Row) => Item> {
+  async of(query: Query, rows: readonly Row[], revision?: Revision): Promise<(row: Row) => Item> {
     const { list, shown, expand, columns } = query
-    const present = presenter(list.fields, shown)
+    const presentOwn = presenter(list.fields, shown)
+    const revise = revision && (await revision())
+    const present = revise ? (row: Row): Item => revise(presentOwn(row)) : presentOwn
     if (expand.length === 0) return present
     const parts = await Promise.all(
       expand.map(async (expansion) => {
         const positions = expansion.from.map((name) => columns.indexOf(name))
-        return { expansion, positions, others: await this.#read(query, expansion, keysOf(rows, positions)) }
+        const keys = keysOf(rows, positions)
+        const others = seeksEach(expansion)
+          ? await this.#readEach(query, expansion, keys)
+          : await this.#readOne(query, expansion, keys)
+        return { expansion, positions, others }
       }),
     )
     return (row) => {
@@ -66,26 +72,18 @@ export class Presentation {
   }
 
   /** Returns the values of the expansion by the name of their key. */
-  #read(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
-    return seeksEach(expansion)
-      ? this.#readEach(query, expansion, keys)
-      : this.#readOne(query, expansion, keys)
-  }
-
   async #readOne(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
     if (keys.values.length === 0) return new Map()
     const { values, variant } = oneOf(keys.values)
     const from = fieldOf(query.list, expansion.from[0]!)
     const plan = this.#plan(expansion, variant, () => planOne(expansion, [from], values.length, this.#engine))
-    const found = await this.#reader.read(
-      plan,
-      values.map((value) => comparable(from, value)),
-      query,
-    )
+    const compared = values.map((value) => comparable(from, value))
+    const found = await this.#reader.read(plan, compared, query)
     const present = presenter(expansion.fields)
     return new Map(found.map(([key, ...row]) => [nameOf(key!), present(row)]))
   }
 
+  /** The same for expansions that need a seek for each value. */
   async #readEach(query: Query, expansion: Expansion, keys: Keys): Promise<ReadonlyMap<string, Expanded>> {
     const from = expansion.from.map((name) => fieldOf(query.list, name))
     const present = presenter(expansion.fields)

@@ -27,11 +27,7 @@ export type ExportFormat = keyof typeof exportFormats
 export async function* exportRows(
   query: Query,
   format: ExportFormat,
-  {
-    pages,
-    presentation,
-    revision,
-  }: { pages: Pages; presentation: Presentation; revision?: Revision | undefined },
+  { pages, presentation, revision }: { pages: Pages; presentation: Presentation; revision?: Revision },
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   const lineOf = lineWriter(query, format)
@@ -40,10 +36,8 @@ export async function* exportRows(
   const checkAdvance = advanceCheck(query.list)
   for (let key: Parameters<Pages['rowsAfter']>[1]; ;) {
     const rows = await pages.rowsAfter(query, key, batchSize, signal)
-    const present = await presentation.of(query, rows)
-    const revise = await revision?.()
-    if (rows.length > 0)
-      yield rows.map((row) => lineOf(revise ? revise(present(row)) : present(row))).join('')
+    const present = await presentation.of(query, rows, revision)
+    if (rows.length > 0) yield rows.map((row) => lineOf(present(row))).join('')
     if (rows.length < batchSize) return
     key = keyOf(query, query.order, rows.at(-1)!)
     checkAdvance(key)

@@ -1,5 +1,5 @@
 import type { KeyValue } from '../paging/cursor.ts'
-import { InvalidTime, canonicalTime, restorePlus } from '../paging/time.ts'
+import { readCanonicalTime, restorePlus } from '../paging/time.ts'
 import { isStorableText } from '../storage/sql-text.ts'
 import type { Field } from './list.ts'
 
@@ -174,19 +174,15 @@ function besideIntegers(decimal: Decimal): ValuePosition {
   return 'at' in place && place.at === highestBigint + 1n ? { at: edge } : { between: [edge, edge + step] }
 }
 
-export function readTime(text: string, shape: (canonical: string) => KeyValue): ValuePosition {
-  try {
-    return { at: shape(canonicalTime(restorePlus(text))) }
-  } catch (error) {
-    if (error instanceof InvalidTime) return undefined
-    throw error
-  }
+/** @param shape returns the value as the column has it */
+export function readTime(text: string, shape = (canonical: string): KeyValue => canonical): ValuePosition {
+  const canonical = readCanonicalTime(restorePlus(text))
+  return canonical === undefined ? undefined : { at: shape(canonical) }
 }
 
 export function readMilliseconds(text: string): ValuePosition {
-  const position = readTime(text, (canonical) => canonical)
-  if (!position || !('at' in position)) return position
-  const canonical = String(position.at)
+  const canonical = readCanonicalTime(restorePlus(text))
+  if (canonical === undefined) return undefined
   const before = Date.parse(`${canonical.slice(0, 23)}Z`)
   return canonical.endsWith('000Z') ? { at: before } : { between: [before, before + 1] }
 }

@@ -135,7 +135,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     // toUpperCase changes nothing, but flattens the concatenated string, which JSON.stringify writes faster.
     show: (value) => showTime(String(value)).toUpperCase(),
     cursor: 'time',
-    read: (text) => readTime(text, (canonical) => canonical),
+    read: (text) => readTime(text),
   },
   milliseconds: {
     form: 'a time such as 2026-01-31T08:30:00Z',
@@ -150,8 +150,7 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     form: 'a time such as 2026-01-31T08:30:00Z',
     show: (value) => showTimestamp(String(value)),
     cursor: 'any',
-    read: (text, { stored }) =>
-      stored ? readTimeInForm(restorePlus(text), stored) : readTime(text, (canonical) => canonical),
+    read: (text, { stored }) => (stored ? readTimeInForm(restorePlus(text), stored) : readTime(text)),
   },
   timeText: {
     form: 'a time such as 2026-01-31T08:30:00Z',

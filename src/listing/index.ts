@@ -52,7 +52,7 @@ export function createListing(
   }
   return {
     async routes(app) {
-      listRoute(app, users, common, usersRevision(listedAdmins))
+      listRoute(app, users, { ...common, revision: usersRevision(listedAdmins) })
       const own = [users, products, posts]
       for (const list of [products, posts]) listRoute(app, list, common)
       const writes = writeRoutes(app, { database, clock })

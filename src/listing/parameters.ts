@@ -75,34 +75,33 @@ function checkChoices(list: ListDeclaration, parameters: Parameters): void {
   for (const name of ['limit', 'page'])
     if (parameters[name] !== undefined && readWholeNumber(parameters[name]) === undefined)
       throw unreadable(name, parameters[name], 'a whole number from 1 on')
-  checkNames(parameters, 'count', countModesOf(list))
-  checkNames(parameters, 'sort', list.sort, (text) => text.replace(/^-/, ''))
+  allowedNames(parameters, 'count', countModesOf(list))
+  allowedNames(parameters, 'sort', list.sort, (text) => text.replace(/^-/, ''))
   const { sort = '' } = parameters
   if (sort.includes('.') && sort.includes(','))
     throw unreadable('sort', sort, 'a field of another table alone, or one or more fields of the list')
-  checkNames(parameters, 'fields', shownFields(list.fields))
-  checkNames(
-    parameters,
-    'expand',
-    list.expand.map(({ name }) => name),
-  )
+  allowedNames(parameters, 'fields', shownFields(list.fields))
+  const expansions = list.expand.map(({ name }) => name)
+  allowedNames(parameters, 'expand', expansions)
 }
 
-/** @param nameOf returns the name in one of the comma-separated parts */
-function checkNames(
+/**
+ * The comma-separated names of a parameter.
+ * @param nameOf returns the name in one of the parts
+ * @throws Problem `invalid-parameter` for one that is not allowed
+ */
+export function allowedNames(
   parameters: Parameters,
   parameter: string,
   allowed: readonly string[],
   nameOf = (part: string): string => part,
-): void {
-  const text = parameters[parameter]
+): string[] {
   // Forms send the empty text for a field that nobody filled in.
-  if (text === undefined || text === '') return
-  const wrong = text
-    .split(',')
-    .map((part) => part.trim())
-    .find((part) => !allowed.includes(nameOf(part)))
-  if (wrong !== undefined) throw unreadable(parameter, wrong, `one of ${allowed.join(', ')}`)
+  if (!parameters[parameter]) return []
+  const parts = parameters[parameter].split(',').map((part) => part.trim())
+  const wrong = parts.find((part) => !allowed.includes(nameOf(part)))
+  if (wrong === undefined) return parts
+  throw unreadable(parameter, wrong, allowed.length > 0 ? `one of ${allowed.join(', ')}` : 'possible here')
 }
 
 /** @param allowed what the value must be, such as `an integer` */

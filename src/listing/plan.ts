@@ -80,24 +80,19 @@ export function planPage(given: QueryShape, engine: Engine): Plan {
       : []
     return `from ${joined}${where(ofOther)}${limited(byColumns, rows)}`
   }
-  if (from === 'start') return statement.plan(`select ${columns.join(', ')} ${select()}`)
-  if (from === 'offset') {
-    const page = select()
-    return statement.plan(`select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters)}`)
-  }
+  const read = `select ${columns.join(', ')}`
+  if (from === 'start') return statement.plan(`${read} ${select()}`)
+  if (from === 'offset') return statement.plan(`${read} ${select()} offset ${statement.value(afterFilters)}`)
   if (from === 'bucket') {
-    const range: Range = { equal: 0, next: { kind: 'after', keys: order.length } }
-    const page = select(range)
-    return statement.plan(
-      `select ${columns.join(', ')} ${page} offset ${statement.value(afterFilters + order.length)}`,
-    )
+    const page = select({ equal: 0, next: { kind: 'after', keys: order.length } })
+    return statement.plan(`${read} ${page} offset ${statement.value(afterFilters + order.length)}`)
   }
   const selects = rangesAfter(order, nulls, engine).map(select)
   // Nothing comes after a null key in a descending order of SQLite.
   if (selects.length === 0) selects.push(`from ${quoteTable(list.table)} where 1 = 0`)
-  return selects.length === 1
-    ? statement.plan(`select ${columns.join(', ')} ${selects[0]!}`)
-    : statement.plan(mergeRanges(selects, columns, shape, engine))
+  return statement.plan(
+    selects.length === 1 ? `${read} ${selects[0]!}` : mergeRanges(selects, columns, shape, engine),
+  )
 }
 
 /** Another table's column, by its name in `joinedRows`. */

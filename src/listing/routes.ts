@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
+import { type TObject, type TSchema, Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import { varyBy } from '../http/responses/cross-origin.ts'
 import type { App } from '../http/app.ts'
@@ -44,6 +44,7 @@ interface ListRouteParts {
   engine: Engine
   /** The standby to read lists from, if there is one; `maxAge` is the replication lag that is allowed, in milliseconds. */
   standby?: { reader: StandbyReader; maxAge: number } | undefined
+  revision?: Revision
 }
 
 const listSends: Sends = {
@@ -60,85 +61,78 @@ const exportSends: Sends = {
 }
 
 /** Declares the `GET` routes of a list and of its exports. */
-export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts, revision?: Revision): void {
-  const { pages, presentation } = parts
-  const { path, access, openInDemo } = list
-  const schema = {
-    tags: ['lists'],
-    summary: list.summary,
-    querystring: querySchema(list),
-    response: { 200: answerSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
-  }
-  const queries = queriesOf(list, Object.keys(schema.querystring.properties))
-  const answer = async (query: Query, format: ExportFormat | undefined): Promise<Answer> => {
-    const page = await pages.read(query)
-    const present = await presentation.of(page.query, page.rows)
-    const revise = await revision?.()
-    return answerOf(page, revise ? (row: Row) => revise(present(row)) : present, format)
-  }
-  const config = { access: listAccess(list), openInDemo, sends: listSends }
-  app.get(path, { config, schema }, async (request, reply) => {
-    cacheRules(reply, access === 'public')
-    const { url, principal: caller, headers } = request
-    const query = queries({ url, caller })
+export function listRoute(app: App, list: ListDeclaration, parts: ListRouteParts): void {
+  const { pages, presentation, revision } = parts
+  const querystring = querySchema(list)
+  const queries = queriesOf(list, Object.keys(querystring.properties))
+  const schema = { summary: list.summary, querystring, answer: answerSchema(list) }
+  taggedRoute(app, list, parts, { path: list.path, ...schema }, ({ url, principal, headers }, reply) => {
+    const query = queries({ url, caller: principal })
     if (list.choices) varyBy(reply, 'accept')
     const format = list.choices ? acceptedFormat(headers.accept) : undefined
-    const read = () => answer(query, format)
-    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, read))
+    return async () => {
+      const page = await pages.read(query)
+      return answerOf(page, await presentation.of(page.query, page.rows, revision), format)
+    }
   })
   if (list.summaries) summaryRoute(app, list, parts)
-  if (list.one) rowRoute(app, list, { ...parts, revision })
-  if (list.exports)
-    for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, { ...parts, revision }, format)
+  if (list.one) rowRoute(app, list, parts)
+  if (list.exports) for (const format of ['ndjson', 'csv'] as const) exportRoute(app, list, parts, format)
+}
+
+/**
+ * Declares a route whose answers have entity tags.
+ * @param read reads a request, and returns the function that reads its answer, perhaps from the standby
+ */
+function taggedRoute(
+  app: App,
+  list: ListDeclaration,
+  { standby }: ListRouteParts,
+  { path, answer, ...described }: { path: string; summary: string; querystring: TObject; answer: TSchema },
+  read: (request: FastifyRequest, reply: FastifyReply) => () => Promise<Answer>,
+): void {
+  const notChanged = Type.Null({ description: 'Not changed since If-None-Match' })
+  const schema = { tags: ['lists'], ...described, response: { 200: answer, 304: notChanged } }
+  const config = { access: listAccess(list), openInDemo: list.openInDemo, sends: listSends }
+  app.get(path, { config, schema }, async (request, reply) => {
+    cacheRules(reply, list.access === 'public')
+    return sendTagged(request, reply, await readOnStandby(standby, request, reply, read(request, reply)))
+  })
 }
 
 /** Declares `GET path/{key}`. */
-function rowRoute(
-  app: App,
-  list: ListDeclaration,
-  { pages, presentation, standby, revision }: ListRouteParts & { revision: Revision | undefined },
-): void {
-  const { path, access, openInDemo } = list
+function rowRoute(app: App, list: ListDeclaration, parts: ListRouteParts): void {
+  const { pages, presentation, revision } = parts
+  const querystring = Type.Object(itemParameters(list))
+  const queries = rowQueriesOf(list, Object.keys(querystring.properties))
   const schema = {
-    tags: ['lists'],
     summary: `${list.summary}: one, by its ${list.key.join(' and ')}`,
     params: Type.Object({ key: Type.String({ description: `The ${keyText(list)}` }) }),
-    querystring: Type.Object(itemParameters(list)),
-    response: { 200: itemSchema(list), 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
+    querystring,
+    answer: itemSchema(list),
   }
-  const queries = rowQueriesOf(list, Object.keys(schema.querystring.properties))
-  const config = { access: listAccess(list), openInDemo, sends: listSends }
-  app.get(`${path}/:key`, { config, schema }, async (request, reply) => {
-    cacheRules(reply, access === 'public')
+  taggedRoute(app, list, parts, { path: `${list.path}/:key`, ...schema }, (request, reply) => {
     const { url, params, principal: caller } = request
-    const query = queries({ key: params.key, url, caller })
-    const answer = async (): Promise<Answer> => {
+    const query = queries({ key: (params as { key: string }).key, url, caller })
+    return async () => {
       const [row] = query.empty ? [] : await pages.rowsAfter(query, undefined, 1, closedSignal(reply))
       if (!row)
         throw new Problem('not-found', { detail: `There is no row with this ${list.key.join(' and ')}.` })
-      const item = (await presentation.of(query, [row]))(row)
-      return { body: JSON.stringify(revision ? (await revision())(item) : item) }
+      const present = await presentation.of(query, [row], revision)
+      return { body: JSON.stringify(present(row)) }
     }
-    return sendTagged(request, reply, await readOnStandby(standby, request, reply, answer))
   })
 }
 
 /** Declares `GET path/summary`. */
 function summaryRoute(app: App, list: ListDeclaration, parts: ListRouteParts): void {
-  const { path, access, openInDemo } = list
-  const schema = {
-    tags: ['lists'],
-    summary: `${list.summary}: counts, sums and other values of groups`,
-    querystring: Type.Object(summaryParameters(list)),
-    response: { 200: Summary, 304: Type.Null({ description: 'Not changed since If-None-Match' }) },
-  }
-  const summaries = summariesOf(list, Object.keys(schema.querystring.properties), parts)
-  const config = { access: listAccess(list), openInDemo, sends: listSends }
-  app.get(`${path}/summary`, { config, schema }, async (request, reply) => {
-    cacheRules(reply, access === 'public')
-    const read = summaries({ url: request.url, caller: request.principal })
-    const answer = async (): Promise<Answer> => ({ body: JSON.stringify(await read()) })
-    return sendTagged(request, reply, await readOnStandby(parts.standby, request, reply, answer))
+  const querystring = Type.Object(summaryParameters(list))
+  const summaries = summariesOf(list, Object.keys(querystring.properties), parts)
+  const summary = `${list.summary}: counts, sums and other values of groups`
+  const schema = { path: `${list.path}/summary`, summary, querystring, answer: Summary }
+  taggedRoute(app, list, parts, schema, ({ url, principal: caller }) => {
+    const read = summaries({ url, caller })
+    return async () => ({ body: JSON.stringify(await read()) })
   })
 }
 
@@ -164,18 +158,13 @@ function acceptedAge(cacheControl = ''): number {
   return seconds === undefined ? Number.POSITIVE_INFINITY : Number(seconds) * 1_000
 }
 
-function exportRoute(
-  app: App,
-  list: ListDeclaration,
-  parts: ListRouteParts & { revision: Revision | undefined },
-  format: ExportFormat,
-): void {
+function exportRoute(app: App, list: ListDeclaration, parts: ListRouteParts, format: ExportFormat): void {
   const { path, access, openInDemo } = list
   const content = { [exportFormats[format].split(';')[0]!]: { schema: Type.String() } }
   const schema = {
     tags: ['lists'],
     summary: `${list.summary}: all items, as ${format === 'csv' ? 'CSV' : 'one JSON object per line'}`,
-    querystring: Type.Object({ ...rowParameters(list), ...(format === 'csv' && csvSchemas()) }),
+    querystring: Type.Object({ ...rowParameters(list), ...(format === 'csv' && csvSchemas) }),
     response: { 200: { description: 'A stream', content } },
   }
   const queries = queriesOf(list, Object.keys(schema.querystring.properties))

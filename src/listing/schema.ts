@@ -14,7 +14,7 @@ import {
   shownFields,
 } from './list.ts'
 import { mostGroups, summaryChoices } from './summaries.ts'
-import { closedObject } from '../http/schemas/schemas.ts'
+import { closedObject, nullable, optionalText } from '../http/schemas/schemas.ts'
 import type { FieldType } from './field-types.ts'
 
 const text = (description: string): TSchema => Type.String({ description })
@@ -48,11 +48,10 @@ const mayBeInfinite = new Set<Field['type']>(['number', 'real'])
 
 /** The schema of a field. @param finite whether its numbers are known to be finite. */
 function fieldSchema(field: Field, finite: boolean): TSchema {
-  const { description, nullable, values, type } = field
+  const { description, values, type } = field
   const schema = values ? Type.Enum([...values], { description }) : fieldSchemas[type](description)
-  return nullable || (!finite && mayBeInfinite.has(type))
-    ? Type.Union([schema, Type.Null()], { description })
-    : schema
+  const mayBeNull = field.nullable || (!finite && mayBeInfinite.has(type))
+  return mayBeNull ? nullable(schema, description) : schema
 }
 
 function shownSchemas(fields: Readonly<Record<string, Field>>, finite: boolean): Record<string, TSchema> {
@@ -63,13 +62,10 @@ function shownSchemas(fields: Readonly<Record<string, Field>>, finite: boolean):
 export function itemSchema(list: ListDeclaration): TSchema {
   // The tables of the service have finite numbers only.
   const own = shownSchemas(list.fields, !list.choices)
-  const chosen = Object.entries(own).map(([name, schema]) => [
-    name,
-    list.choices ? Type.Optional(schema) : schema,
-  ])
   const others = list.expand.map((expansion) => [expansion.name, Type.Optional(expansionSchema(expansion))])
-  return Type.Object(Object.fromEntries([...chosen, ...others]) as Record<string, TSchema>, {
-    additionalProperties: false,
+  return closedObject({
+    ...(list.choices ? Type.Partial(Type.Object(own)).properties : own),
+    ...Object.fromEntries(others),
   })
 }
 
@@ -97,35 +93,27 @@ export function answerSchema(list: ListDeclaration): TSchema {
 function paginationSchema({ limit: { max }, count, choices, countAtMost }: ListDeclaration): TSchema {
   const optional = (schema: TSchema): TSchema => (choices ? Type.Optional(schema) : schema)
   const total = Type.Integer({ minimum: 0 })
+  const estimated = Type.Boolean({ description: 'Whether the total is an estimate.' })
+  const isMore = Type.Literal(true, {
+    description: `There are more rows than the total says: a filtered list is counted up to ${countAtMost}.`,
+  })
   return Type.Object({
     page: Type.Integer({ minimum: 1 }),
     limit: Type.Integer({ minimum: 1, maximum: max }),
     ...(count !== 'none' && { total: optional(total), totalPages: optional(total) }),
     hasNext: Type.Boolean(),
-    ...(choices &&
-      count !== 'none' && {
-        estimated: Type.Optional(Type.Boolean({ description: 'Whether the total is an estimate.' })),
-      }),
-    ...(countAtMost !== undefined && {
-      estimated: Type.Optional(
-        Type.Literal(true, {
-          description: `There are more rows than the total says: a filtered list is counted up to ${countAtMost}.`,
-        }),
-      ),
-    }),
+    ...(choices && count !== 'none' && { estimated: Type.Optional(estimated) }),
+    ...(countAtMost !== undefined && { estimated: Type.Optional(isMore) }),
   })
 }
-
-const cursorSchema = (description: string): TSchema =>
-  Type.Union([Type.String(), Type.Null()], { description })
 
 function pageInfoSchema({ choices }: ListDeclaration): TSchema {
   return Type.Object({
     hasNextPage: Type.Boolean(),
-    nextCursor: cursorSchema('null on the last page'),
+    nextCursor: nullable(Type.String(), 'null on the last page'),
     ...(choices && {
       hasPreviousPage: Type.Boolean(),
-      previousCursor: cursorSchema('null on the first page'),
+      previousCursor: nullable(Type.String(), 'null on the first page'),
     }),
   })
 }
@@ -134,7 +122,7 @@ function keysetSchema(list: ListDeclaration): TSchema {
   const description = "The last item's key; null on the last page."
   const [name, ...others] = list.key
   const type = others.length > 0 ? 'text' : fieldOf(list, name!).type
-  return Type.Union([fieldSchemas[type](description), Type.Null()], { description })
+  return nullable(fieldSchemas[type](description), description)
 }
 
 /** The parameters of a list for the OpenAPI document. Every text is accepted (see `coerced`). */
@@ -151,7 +139,7 @@ export function querySchema(list: ListDeclaration): TObject {
     ...(hasCursor && { cursor: Type.Optional(Type.String({ minLength: 1, description: cursorText(list) })) }),
     ...(hasPage && list.choices && list.count !== 'none' && { count: Type.Optional(count) }),
     ...rowParameters(list),
-    ...(list.choices && csvSchemas()),
+    ...(list.choices && csvSchemas),
   })
 }
 
@@ -172,13 +160,9 @@ export function rowParameters(list: ListDeclaration): Record<string, TSchema> {
 }
 
 /** The parameters of CSV. */
-export function csvSchemas(): Record<string, TSchema> {
-  return Object.fromEntries(
-    Object.entries(csvParameters).map(([name, description]) => [
-      name,
-      Type.Optional(Type.String({ description })),
-    ]),
-  )
+export const csvSchemas: Record<string, TSchema> = {
+  bom: optionalText(csvParameters.bom),
+  null: optionalText(csvParameters.null),
 }
 
 function filterParameters(list: ListDeclaration): Record<string, TSchema> {
@@ -192,10 +176,10 @@ export function summaryParameters(list: ListDeclaration): Record<string, TSchema
   const names = Object.entries(summaryChoices(list)).filter(([, allowed]) => allowed.length > 0)
   const choices = names.map(([name, allowed]) => [
     name,
-    Type.Optional(Type.String({ description: `Comma-separated: ${allowed.join(', ')}.` })),
+    optionalText(`Comma-separated: ${allowed.join(', ')}.`),
   ])
-  const count = Type.String({ description: '`1` counts the rows of each group, as without other values.' })
-  return { ...Object.fromEntries(choices), count: Type.Optional(count), ...filterParameters(list) }
+  const count = optionalText('`1` counts the rows of each group, as without other values.')
+  return { ...Object.fromEntries(choices), count, ...filterParameters(list) }
 }
 
 const values = Type.Record(Type.String(), Type.Unknown())
@@ -215,15 +199,11 @@ export const Summary = closedObject({
 
 /** The parameters that select an item's fields and expansions. */
 export function itemParameters(list: ListDeclaration): Record<string, TSchema> {
-  const fields = Type.String({
-    description: `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`,
-  })
-  const expand = Type.String({
-    description: `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. ${otherNames(list)}`,
-  })
+  const fields = `Comma-separated fields to show: ${shownFields(list.fields).join(', ')}.${list.strict ? '' : ' Without any of these, all fields are shown.'}`
+  const expand = `Comma-separated: ${list.expand.map(({ name }) => name).join(', ')}. ${otherNames(list)}`
   return {
-    ...(list.choices && { fields: Type.Optional(fields) }),
-    ...(list.expand.length > 0 && { expand: Type.Optional(expand) }),
+    ...(list.choices && { fields: optionalText(fields) }),
+    ...(list.expand.length > 0 && { expand: optionalText(expand) }),
   }
 }
 

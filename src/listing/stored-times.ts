@@ -1,4 +1,4 @@
-import { canonicalTime, InvalidTime, showTime } from '../paging/time.ts'
+import { readCanonicalTime, showTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { ValuePosition } from './field-readers.ts'
 
@@ -41,7 +41,8 @@ export const zonelessForm: TimeForm = { separator: ' ', digits: 6, omitsZeros: f
 
 /** Reads a time of a query string for a column of this form. Where the column has no zone, the text may have none: it is UTC. */
 export function readTimeInForm(text: string, stored: TimeForm): ValuePosition {
-  const canonical = readTime(text, stored.zone === '')
+  const canonical =
+    readCanonicalTime(text) ?? (stored.zone === '' ? readCanonicalTime(`${text}Z`) : undefined)
   if (canonical === undefined) return undefined
   const { digits } = stored
   const rest = canonical.slice(20 + digits, 26)
@@ -53,17 +54,6 @@ export function readTimeInForm(text: string, stored: TimeForm): ValuePosition {
   // After the last second of the year 9999, isoTime writes a longer year.
   if (next.length > 24) return { beyond: 'above' }
   return { between: [at, write(`${next.slice(0, -1)}000Z`, stored)] }
-}
-
-function readTime(text: string, zoneless: boolean): string | undefined {
-  for (const candidate of zoneless ? [text, `${text}Z`] : [text]) {
-    try {
-      return canonicalTime(candidate)
-    } catch (error) {
-      if (!(error instanceof InvalidTime)) throw error
-    }
-  }
-  return undefined
 }
 
 function write(canonical: string, { separator, digits, omitsZeros, zone }: TimeForm): string {
@@ -88,11 +78,8 @@ export function showTimestamp(stored: string): string {
     const [, day, time, fraction = '.'] = parts
     return showTime(`${day}T${time}${fraction.padEnd(7, '0')}Z`)
   }
-  try {
-    if (zoned.test(stored.slice(10))) return showTime(canonicalTime(stored))
-  } catch (error) {
-    if (!(error instanceof InvalidTime)) throw error
-  }
+  const canonical = zoned.test(stored.slice(10)) ? readCanonicalTime(stored) : undefined
+  if (canonical !== undefined) return showTime(canonical)
   return showRareTime(stored) ?? stored.replace(/^(\d{4,6}-\d\d-\d\d) (?=\d\d:)/, '$1T')
 }
 

@@ -9,7 +9,7 @@ import { fieldTypes, words, type FieldType, type TypeRules } from './field-types
 import { readFilters } from './filters.ts'
 import { readRowAccess, showValue } from './items.ts'
 import { fieldOf, type AppliedFilter, type Field, type ListDeclaration } from './list.ts'
-import { type Parameters, parametersOf, unreadable } from './parameters.ts'
+import { allowedNames, parametersOf } from './parameters.ts'
 import { filterConditions, type Plan, readColumn, Statement, where } from './plan.ts'
 import type { ListReader, Row } from './standby-reader.ts'
 
@@ -20,8 +20,13 @@ const timeLimit = 5_000
 
 const functions = ['sum', 'avg', 'min', 'max'] as const
 type SummaryFunction = (typeof functions)[number]
-const units = ['day', 'month', 'year'] as const
-type Unit = (typeof units)[number]
+/** The units of times: how many characters of an ISO 8601 time they have, the rest of their first day, and its format. */
+const formats = {
+  day: [10, '', '%Y-%m-%d'],
+  month: [7, '-01', '%Y-%m-01'],
+  year: [4, '-01-01', '%Y-01-01'],
+} as const
+type Unit = keyof typeof formats
 
 const numbers: readonly FieldType[] = ['integer', 'bigint', 'number', 'real', 'numeric']
 const times: readonly FieldType[] = ['time', 'milliseconds', 'timestamp', 'timeText', 'date']
@@ -37,7 +42,7 @@ export function summaryChoices({
 }: ListDeclaration): Record<keyof SummaryOptions, string[]> {
   const { by, sum, avg, min, max } = summaries!
   const groups = by.flatMap((name) =>
-    times.includes(fields[name]!.type) ? units.map((unit) => `${name}:${unit}`) : [name],
+    times.includes(fields[name]!.type) ? Object.keys(formats).map((unit) => `${name}:${unit}`) : [name],
   )
   return { by: groups, sum: [...sum], avg: [...avg], min: [...min], max: [...max] }
 }
@@ -61,11 +66,14 @@ export function summariesOf(
     const parameters = readParameters(rawQuery(url))
     const [rowAccess, requested] = [readRowAccess(list, caller), readFilters(list, parameters)]
     const filters = [...rowAccess.applied, ...requested.applied]
-    const groups = readNames(parameters, 'by', choices.by).map((name) => groupOf(list, name, engine))
+    const namesOf = (parameter: 'by' | SummaryFunction): string[] => [
+      ...new Set(allowedNames(parameters, parameter, choices[parameter])),
+    ]
+    const groups = namesOf('by').map((name) => groupOf(list, name, engine))
     const measures = functions.flatMap((kind) =>
-      readNames(parameters, kind, choices[kind]).map((name) => measureOf(list, kind, name, engine)),
+      namesOf(kind).map((name) => measureOf(list, kind, name, engine)),
     )
-    const counted = readNames(parameters, 'count', ['1']).length > 0 || measures.length === 0
+    const counted = allowedNames(parameters, 'count', ['1']).length > 0 || measures.length === 0
     const plan = planSummary(list, filters, { groups, measures }, engine)
     const present = (row: Row): object => {
       let next = 1
@@ -86,16 +94,6 @@ export function summariesOf(
       return { data: rows.slice(0, mostGroups).map(present), hasMore: rows.length > mostGroups }
     }
   }
-}
-
-/** Comma-separated names, each once, in the order of the request. @throws Problem `invalid-parameter` */
-function readNames(parameters: Parameters, parameter: string, allowed: readonly string[]): string[] {
-  // Forms send the empty text for a field that nobody filled in.
-  if (!parameters[parameter]) return []
-  const names = [...new Set(parameters[parameter].split(',').map((name) => name.trim()))]
-  const wrong = names.find((name) => !allowed.includes(name))
-  if (wrong === undefined) return names
-  throw unreadable(parameter, wrong, allowed.length > 0 ? `one of ${allowed.join(', ')}` : 'possible here')
 }
 
 function planSummary(
@@ -159,12 +157,6 @@ function groupOf(list: ListDeclaration, name: string, engine: Engine): Group {
   return by(`case when ${column} in (${yes}) then 1 when ${column} in (${no}) then 0 else ${column} end`)
 }
 
-const formats = {
-  day: [10, '', '%Y-%m-%d'],
-  month: [7, '-01', '%Y-%m-01'],
-  year: [4, '-01-01', '%Y-01-01'],
-} as const
-
 /** The first day, in UTC, of the day, month or year of a time. Of milliseconds, years have four digits. */
 function unitOf({ column: name, type, stored }: Field, unit: Unit, engine: Engine): string {
   const [length, rest, format] = formats[unit]
@@ -201,34 +193,24 @@ function measureOf(list: ListDeclaration, kind: SummaryFunction, name: string, e
   const ofNumbers = `case when typeof(${column}) in ('integer', 'real') then ${column} end`
   const number =
     engine === 'sqlite' && (numbers.includes(type) || type === 'milliseconds') ? ofNumbers : column
+  const measure = (columns: string[], show: Measure['show']): Measure => ({ kind, name, columns, show })
   if (kind === 'min' || kind === 'max') {
     const value = `${kind}(${number})`
-    return {
-      kind,
-      name,
-      columns: [select?.[engine]?.(value) ?? value],
-      show: (found) => showValue(found, show),
-    }
+    return measure([select?.[engine]?.(value) ?? value], (found) => showValue(found, show))
   }
   const isDouble = type === 'number' || type === 'real'
   const shown = (found: KeyValue): unknown => showNumber(found, type)
-  if (engine === 'postgres')
-    return { kind, name, columns: [`${kind}(${column}${isDouble ? '::float8' : ''})`], show: shown }
-  if (isDouble || kind === 'avg') return { kind, name, columns: [`${kind}(${number} + 0.0)`], show: shown }
+  if (engine === 'postgres') return measure([`${kind}(${column}${isDouble ? '::float8' : ''})`], shown)
+  if (isDouble || kind === 'avg') return measure([`${kind}(${number} + 0.0)`], shown)
   // The halves of integers have sums that do not overflow.
   const ofIntegers = (part: string): string =>
     `cast(sum(case typeof(${column}) when 'integer' then ${column} ${part} end) as text)`
   const ofFractions = `sum(case typeof(${column}) when 'real' then ${column} end)`
-  return {
-    kind,
-    name,
-    columns: [ofIntegers('>> 32'), ofIntegers('& 4294967295'), ofFractions],
-    show(high, low, fractions) {
-      if (high === null && fractions === null) return null
-      const whole = (BigInt(String(high ?? 0)) << 32n) + BigInt(String(low ?? 0))
-      return shown(fractions === null ? String(whole) : Number(whole) + Number(fractions))
-    },
-  }
+  return measure([ofIntegers('>> 32'), ofIntegers('& 4294967295'), ofFractions], (high, low, fractions) => {
+    if (high === null && fractions === null) return null
+    const whole = (BigInt(String(high ?? 0)) << 32n) + BigInt(String(low ?? 0))
+    return shown(fractions === null ? String(whole) : Number(whole) + Number(fractions))
+  })
 }
 
 /** Texts of types whose items show texts; and of a sum of integers beyond 2^53. */

@@ -3,7 +3,7 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { BoundedCache, oncePer } from '../runtime/bounded-cache.ts'
 import type { PageOfRows, PageRequest } from './parameters.ts'
-import { canonicalTime, InvalidTime, showTime } from './time.ts'
+import { readCanonicalTime, showTime } from './time.ts'
 
 /** The query that a cursor is bound to. Another query refuses it. */
 export interface CursorScope {
@@ -288,12 +288,7 @@ function readWritten(written: object, { type, asStored }: CursorKey): KeyValue |
 function readShownTime(text: string): string | undefined {
   // This service signed the cursor, so the form alone proves that the time is valid.
   if (shownTime.test(text)) return text.length === 24 ? `${text.slice(0, -1)}000Z` : text
-  try {
-    return canonicalTime(text)
-  } catch (error) {
-    if (error instanceof InvalidTime) return undefined
-    throw error
-  }
+  return readCanonicalTime(text)
 }
 
 function isOfType(value: unknown, { type, nullable, asStored }: CursorKey): value is KeyValue {

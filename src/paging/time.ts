@@ -37,6 +37,16 @@ export function canonicalTime(text: string): string {
   return `${date.toISOString().slice(0, 19)}.${fraction.slice(0, 6).padEnd(6, '0')}Z`
 }
 
+/** The canonical text of a time; `undefined` for a text that canonicalTime does not accept. */
+export function readCanonicalTime(text: string): string | undefined {
+  try {
+    return canonicalTime(text)
+  } catch (error) {
+    if (error instanceof InvalidTime) return undefined
+    throw error
+  }
+}
+
 /** The canonical text of a time in milliseconds since 1970. */
 export function timeOf(milliseconds: number): string {
   return `${isoTime(milliseconds).slice(0, -1)}000Z`

@@ -25,7 +25,7 @@ export async function explainList(database: Database, list: ListDeclaration): Pr
   const planned = [...single, ...pairs].map((query): Planned => ({
     query: query.query,
     plan: planOf(query),
-    ordered: isOrdered(query),
+    ordered: !query.filter || (query.filter.kind === 'equals' && query.filter.member === undefined),
   }))
   for (const expansion of list.expand) {
     const from = expansion.from.map((name) => fieldOf(list, name))
@@ -42,10 +42,6 @@ interface Planned {
   plan: Plan
   /** Whether a single index can return the rows in their order. */
   ordered: boolean
-}
-
-function isOrdered({ filter }: DeclaredQuery): boolean {
-  return filter === undefined || (filter.kind === 'equals' && filter.member === undefined)
 }
 
 /** Values for a filter; the plan depends only on their number. */
