@@ -12,9 +12,8 @@ export async function checkConfig(): Promise<void> {
   const report = new Report()
   const inspected = await inspectConfiguration()
   report.tell(checkSettings(inspected))
-  const { databaseUrl } = inspected.configuration
   try {
-    if (databaseUrl !== undefined) withStoredSecrets({ ...inspected.configuration, databaseUrl })
+    withStoredSecrets(inspected.configuration)
   } catch (error) {
     report.tell([fault('secrets', (error as Error).message)])
   }

@@ -2,6 +2,8 @@ import { UsageFailure, exitCodes } from './command-failure.ts'
 import { print, printTable } from './output.ts'
 import { serviceClient, type ClientOptions } from './service-client.ts'
 import { parseExactly } from '../json/exact.ts'
+import type { Static } from 'typebox'
+import type { EventLogPage } from '../events/routes.ts'
 import type { DryRunResult } from '../receiving/dry-run/dry-runs.ts'
 import { printableLines } from '../telemetry/printable.ts'
 
@@ -11,25 +13,13 @@ interface ListEventsOptions extends ClientOptions {
   status?: string
 }
 
-interface Page {
-  data: {
-    id: number
-    eventId: string
-    type: string
-    source: string | null
-    status: string
-    createdAt: string
-    deliverAt?: string
-  }[]
-}
-
 /** Events of one list, the most that a page has. */
 const mostListed = 100
 
 /** Prints the newest events that match the options. */
 export async function listEvents({ type, source, status, ...options }: ListEventsOptions): Promise<void> {
   const query = { order: 'desc', limit: mostListed, type, source, status }
-  const { data } = await serviceClient(options).read<Page>('/events', query)
+  const { data } = await serviceClient(options).read<Static<typeof EventLogPage>>('/events', query)
   const rows = data.map((event) => [
     event.id,
     event.eventId,

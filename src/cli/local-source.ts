@@ -11,13 +11,6 @@ import { keysOf, urlOf, writeKey } from '../receiving/forward.ts'
 import { printTable } from './output.ts'
 import { readKeyring } from './settings.ts'
 
-/** A source of this project, or a preset by its name, for which webhooks can be signed. */
-interface LocalSource {
-  preset: string
-  /** @throws UsageFailure if the source would not accept the webhook */
-  sign: (request: SourceRequest) => SignedSample
-}
-
 interface SourceRequest extends Omit<SampleRequest, 'secret'> {
   /** The stored headers of an event that is sent again. */
   headers?: Readonly<Record<string, string>>
@@ -26,9 +19,7 @@ interface SourceRequest extends Omit<SampleRequest, 'secret'> {
 /** The sources of the configuration module and `provider`, by name. */
 export async function localSources(): Promise<ReadonlyMap<string, Scheme>> {
   const { config, configuration } = await inspectConfiguration()
-  const { databaseUrl } = configuration
-  const { webhookSecrets } =
-    databaseUrl === undefined ? configuration : withStoredSecrets({ ...configuration, databaseUrl })
+  const { webhookSecrets } = withStoredSecrets(configuration)
   const given = config?.receiving?.sources
   const sources = new Map(readSources(given, { webhookSecrets: webhookSecrets ?? ['none'] }))
   if (!webhookSecrets && !given?.['provider']?.hasSecret) sources.delete('provider')
@@ -36,6 +27,8 @@ export async function localSources(): Promise<ReadonlyMap<string, Scheme>> {
 }
 
 /**
+ * Returns the function that signs webhooks for a source of this project, or for a preset by its name. It throws UsageFailure if the
+ * source would not accept the webhook.
  * @param secret instead of that of the source; needed for a preset that is no source here, and for senders with a key pair
  * @throws UsageFailure if there is no such source or preset, or no secret
  */
@@ -43,7 +36,7 @@ export function findSource(
   sources: ReadonlyMap<string, Scheme>,
   name: string,
   secret: string | undefined,
-): LocalSource {
+): (request: SourceRequest) => SignedSample {
   const scheme = sources.get(name)
   const preset = scheme === undefined ? name : scheme.name === 'hmac' ? 'provider' : scheme.name
   const sample = signerOf({ name: preset })
@@ -51,7 +44,7 @@ export function findSource(
     throw new UsageFailure(
       `there is no source ${name}, and no preset of this name: see \`postern trigger --list\``,
     )
-  const sign = (request: SourceRequest): SignedSample => {
+  return (request) => {
     const used = secret ?? (scheme && secretAt(scheme, request.now))
     if (used === undefined) throw new UsageFailure(`the secret of ${name} is not known here: pass --secret`)
     const signed = signOrRefuse(name, () => sample({ ...request, secret: used }))
@@ -62,7 +55,6 @@ export function findSource(
       throw new UsageFailure(`the source ${name} would reject this webhook: ${result.detail}`)
     return { ...signed, headers }
   }
-  return { preset, sign }
 }
 
 /** The headers of an event, with those that hold a signature or its time made anew. */

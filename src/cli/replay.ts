@@ -3,6 +3,9 @@ import { sleep, systemClock } from '../runtime/clock.ts'
 import { type DeliveryFilter, readDeliveryFilter } from '../emitting/deliveries/delivery-log.ts'
 import { cancelJobs } from '../emitting/deliveries/jobs.ts'
 import { Replay } from '../emitting/deliveries/replay.ts'
+import type { Static } from 'typebox'
+import type { EventDetail } from '../events/routes.ts'
+import type { Failed } from '../receiving/failed/routes.ts'
 import { Problem } from '../errors.ts'
 import { readFailedFilter } from '../receiving/failed/store.ts'
 import { Reprocessing, reprocessWorker } from '../receiving/failed/reprocess.ts'
@@ -37,7 +40,8 @@ const pause = 250
  * running service does the work; Ctrl-C cancels what was not begun.
  */
 export async function replay(what: 'deliveries' | 'events' | undefined, given: ReplayOptions): Promise<void> {
-  const options = withTimes(given)
+  const [since, until] = [withoutUnit(given.since), withoutUnit(given.until)]
+  const options = { ...given, since, until }
   const { to } = options
   if (what === undefined && to === undefined) throw new UsageFailure('replay takes deliveries or events')
   const foreign = of[what === 'deliveries' ? 'events' : 'deliveries'].find(
@@ -55,11 +59,9 @@ export async function replay(what: 'deliveries' | 'events' | undefined, given: R
   )
 }
 
-/** With `1d` and the like as the times that they mean. */
-function withTimes(options: ReplayOptions): ReplayOptions {
-  const times = (['since', 'until'] as const).map((name) => [name, options[name]] as const)
-  const relative = times.map(([name, text]) => [name, text && (relativeTime(text) ?? text)])
-  return { ...options, ...Object.fromEntries(relative) }
+/** A time, also of `1d` and the like. */
+function withoutUnit(text: string | undefined): string | undefined {
+  return text && (relativeTime(text) ?? text)
 }
 
 async function replayDeliveries(
@@ -182,18 +184,15 @@ interface ReplayToOptions {
   key?: string
   source?: string
   error?: string
-  since?: string
-  until?: string
+  since?: string | undefined
+  until?: string | undefined
   eventType?: string
   status?: string
   secret?: string
   dryRun?: boolean
 }
 
-interface Found {
-  id: number
-  source: string
-}
+type Found = Static<typeof Failed>
 
 interface FoundPage {
   data: Found[]
@@ -243,7 +242,11 @@ async function replayTo(options: ReplayToOptions): Promise<void> {
     try {
       const event = await readEvent(remote, id)
       const url = `${to.replace(/\/$/, '')}/webhooks/${source}`
-      const { headers, body } = findSource(sources, source, options.secret).sign({
+      const { headers, body } = findSource(
+        sources,
+        source,
+        options.secret,
+      )({
         ...event,
         now: systemClock.now(),
         data: null,
@@ -279,19 +282,10 @@ async function findFailed(remote: ServiceClient, options: ReplayToOptions): Prom
   return found.toReversed()
 }
 
-interface Shown {
-  eventId: string
-  type: string
-  contentType: string
-  headers: Record<string, string> | null
-  payload?: unknown
-  payloadBase64?: string
-}
-
 /** One event with its body, digit for digit. @throws CommandFailure for a body that is no text */
 async function readEvent(remote: ServiceClient, id: number) {
   const text = await (await remote.request(`/events/${id}`)).text()
-  const { payload, payloadBase64, ...rest } = JSON.parse(text) as Shown
+  const { payload, payloadBase64, ...rest } = JSON.parse(text) as Static<typeof EventDetail>
   const headers = { ...rest.headers, 'content-type': rest.contentType }
   const common = { id: rest.eventId, type: rest.type, headers }
   if (payloadBase64 !== undefined) {

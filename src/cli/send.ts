@@ -47,10 +47,10 @@ export async function trigger(
   if (options.list) return listSamples(sources)
   if (name === undefined || type === undefined)
     throw new UsageFailure('name a source and a type, such as `postern trigger stripe invoice.paid`')
-  const source = findSource(sources, name, options.secret)
+  const sign = findSource(sources, name, options.secret)
   const given = options.url ?? readClientSettings().service
   const url = given.includes('/webhooks/') ? given : `${given.replace(/\/$/, '')}/webhooks/${name}`
-  await post(url, source.sign(readWebhook(url, type, options)), {
+  await post(url, sign(readWebhook(url, type, options)), {
     secretFrom: options.secret === undefined ? `that of the source ${name} in this project` : '--secret',
     showsUrl: true,
     advice: options.url === undefined ? adviceOnAddress : undefined,

@@ -18,33 +18,23 @@ export function readKeyring({ masterSecrets }: Pick<Configuration, 'masterSecret
   throw new CommandFailure('POSTERN_SECRET is missing, and no service has been started here in demo mode')
 }
 
-interface ClientSettings {
-  /** Where the service is, by this environment. */
-  service: string
-  webhookSecret: string | undefined
-  /** Where it comes from, in words. */
-  webhookSecretFrom: string
-  adminApiKey: string | undefined
-  /** Where the secrets of demo mode would be; `undefined` in production. */
-  secretsFile: string | undefined
-}
-
 /** What a client of a service takes from the environment. All that is missing there or wrong does not concern it. */
-export function readClientSettings(): ClientSettings {
+export function readClientSettings() {
   const { configuration } = inspectEnvironment(process.env)
   const { baseUrl, port = 3000, databaseUrl, production } = configuration
   const demo = production === false && databaseUrl !== undefined
-  const { webhookSecrets, adminApiKey } = demo
-    ? withStoredSecrets({ ...configuration, databaseUrl })
-    : configuration
+  const { webhookSecrets, adminApiKey } = demo ? withStoredSecrets(configuration) : configuration
   return {
+    /** Where the service is, by this environment. */
     service: baseUrl ?? `http://127.0.0.1:${port}`,
     webhookSecret: webhookSecrets?.[0],
+    /** Where it comes from, in words. */
     webhookSecretFrom:
       demo && !configuration.webhookSecrets
         ? `WEBHOOK_SECRET of ${secretsFile(databaseUrl)}`
         : 'WEBHOOK_SECRET of this environment',
     adminApiKey,
+    /** Where the secrets of demo mode would be; `undefined` in production. */
     secretsFile: demo ? secretsFile(databaseUrl) : undefined,
   }
 }

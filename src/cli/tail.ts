@@ -1,3 +1,5 @@
+import type { Static } from 'typebox'
+import type { EventLogPage } from '../events/routes.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import { printable } from '../telemetry/printable.ts'
 import { Unavailable, serviceClient, type ClientOptions } from './service-client.ts'
@@ -14,22 +16,8 @@ interface TailOptions extends ClientOptions {
   since?: string
 }
 
-/** An event as `GET /events` shows it. */
-interface Item {
-  id: number
-  eventId: string
-  type: string
-  direction: string
-  source: string | null
-  status: string
-  createdAt: string
-}
-
-interface Page {
-  data: Item[]
-  nextCursor: number | null
-}
-
+type Page = Static<typeof EventLogPage>
+type Item = Page['data'][number]
 type Read = (query: Record<string, string | number | undefined>) => Promise<Page>
 
 /** Milliseconds between two looks, and at most after a look that failed. */

@@ -9,8 +9,9 @@ export type SecretName = (typeof secretNames)[number]
 type Secrets = Readonly<Record<SecretName, string>>
 
 /** The settings that may hold secrets, and those that locate the file of generated ones. */
-type Secretive = Pick<Configuration, 'databaseUrl' | 'masterSecrets' | 'webhookSecrets' | 'adminApiKey'> & {
-  production?: boolean
+type Secretive = Pick<Configuration, 'masterSecrets' | 'webhookSecrets' | 'adminApiKey'> & {
+  production?: boolean | undefined
+  databaseUrl?: string | undefined
 }
 
 export interface CompletedConfiguration {
@@ -33,9 +34,11 @@ export function withGeneratedSecrets(configuration: Configuration): CompletedCon
   return { ...complete(configuration, found ?? makeSecrets(file)), fresh: found === undefined }
 }
 
-/** Like withGeneratedSecrets, but generates none: secrets that the file lacks stay missing. */
+/** Like withGeneratedSecrets, but generates none: secrets that the file lacks stay missing, and all without a database. */
 export function withStoredSecrets<C extends Secretive>(configuration: C): C {
-  const found = lacksSecrets(configuration) ? readSecrets(secretsFile(configuration.databaseUrl)) : undefined
+  const { databaseUrl } = configuration
+  const isStored = databaseUrl !== undefined && lacksSecrets(configuration)
+  const found = isStored ? readSecrets(secretsFile(databaseUrl)) : undefined
   return found ? complete(configuration, found).configuration : configuration
 }
 

@@ -33,9 +33,7 @@ export function shownSettings(source: SettingsSource): ShownSettings {
   const { env } = source
   const { configuration, faults } = inspectEnvironment(env)
   const { databaseUrl } = configuration
-  const read =
-    databaseUrl === undefined ? configuration : withStoredSecrets({ ...configuration, databaseUrl })
-  const values = redacted(read as Configuration)
+  const values = redacted(withStoredSecrets(configuration) as Configuration)
   const shown = Object.values(settings).map((setting): ShownSetting => {
     const { env: name, description } = setting
     const value = values[name] as string | undefined

@@ -14,7 +14,7 @@ import { DateTime, IdParams, nullable, NullableText, optionalText } from '../htt
 
 const tags = ['events']
 
-const Page = Type.Object({
+export const EventLogPage = Type.Object({
   data: Type.Array(EventItem),
   nextCursor: nullable(
     Type.Integer(),
@@ -50,7 +50,7 @@ function logRoute(app: App, database: Database, log: EventLog): void {
           order: optionalText('`desc`: the newest first. Anything else: ascending, as without it.'),
         }),
         response: {
-          200: Page,
+          200: EventLogPage,
           304: Type.Null({ description: 'Not changed since If-None-Match' }),
         },
       },
@@ -212,7 +212,7 @@ const Processing = Type.Object({
 })
 
 /** An event with everything that its page shows. */
-const EventDetail = Type.Object({
+export const EventDetail = Type.Object({
   ...EventItem.properties,
   contentType: Type.String(),
   audience: nullable(

@@ -142,17 +142,13 @@ export class Cursors {
    * @throws Problem `invalid-cursor` for any other text.
    */
   decodeOneOf(scopes: readonly CursorScope[], cursor: string): { values: KeyValue[]; which: number } {
-    const verified = this.#verified.get(cursor)
-    if (verified) {
-      const which = scopes.findIndex((scope) => verified.scopeHash === hashOf(scope))
-      if (which < 0) throw invalidCursor(otherQuery)
-      return { values: [...verified.values], which }
-    }
-    const { keys, scopeHash } = this.#verify(cursor)
+    const found = this.#verified.get(cursor) ?? this.#verify(cursor)
+    const { scopeHash } = found
     const which = scopes.findIndex((scope) => scopeHash === hashOf(scope))
     const scope = scopes[which]
     if (!scope) throw invalidCursor(otherQuery)
-    const values = readKeys(keys, scope)
+    if ('values' in found) return { values: [...found.values], which }
+    const values = readKeys(found.keys, scope)
     if (cursor.length <= maxCachedLength) this.#verified.set(cursor, { scopeHash, values })
     return { values, which }
   }
