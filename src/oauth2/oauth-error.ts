@@ -52,7 +52,7 @@ export function answerOAuthError(
   const body =
     error instanceof OAuthError
       ? { error: error.error, error_description: error.message }
-      : { error: 'invalid_request', error_description: toProblem(error).message }
+      : { error: 'invalid_request', error_description: detailOf(toProblem(error)) }
   void reply.code(ownStatuses.has(status) ? status : 400).send(body)
 }
 
@@ -104,11 +104,14 @@ function wordsFor(problem: Problem, { apps, common, errors }: Words): ProblemWor
       way: way && [way.href, fill(common.backTo, { name: way.name })],
     }
   }
-  const { detail = problem.message, parameter } = problem.extras
   return {
     title: errors.invalidTitle,
     fault: apps.invalid,
     advice: apps.invalidAdvice,
-    detail: parameter === undefined ? detail : `${parameter}: ${detail}`,
+    detail: detailOf(problem),
   }
+}
+
+function detailOf({ message, extras: { parameter } }: Problem): string {
+  return parameter === undefined ? message : `${parameter}: ${message}`
 }

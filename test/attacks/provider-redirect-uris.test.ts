@@ -187,7 +187,9 @@ onEachEngine('redirect URIs that are not registered', (engine) => {
         async () => {
           const answer = await attacked.service.fetch('/oauth2/par', { method: 'POST', body })
           assert.equal(answer.status, 400)
-          assert.equal(((await answer.json()) as { error: string }).error, 'invalid_request')
+          const problem = (await answer.json()) as { error: string; error_description: string }
+          assert.equal(problem.error, 'invalid_request')
+          assert.match(problem.error_description, /^redirect_uri: .*not registered/)
         },
       )
     }
