@@ -251,7 +251,7 @@ export function effectOf(
   if (hidden) return ''
   const name = member === undefined ? field : `${field}.${member}`
   const optional = strict ? '' : ' $1'
-  return operators[kind].effect.replace('{}', () => name).replace(/ \[(.+)\]$/, optional)
+  return operators[kind].effect.replace('{}', () => name).replace(/ \[([^[\]]+)\]$/, optional)
 }
 
 function valuesText({ kind }: Filter, { values }: Field): string {
