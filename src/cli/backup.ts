@@ -54,7 +54,9 @@ export async function restore(file: string): Promise<void> {
   const target = sqliteFileOf(databaseUrl)
   if (target === undefined) {
     const address = await addressToFill(settings)
-    await interruptible(({ signal }) => restorePostgres(address, file, signal))
+    // In one transaction, so that the database stays empty if it fails.
+    const options = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
+    await interruptible(({ signal }) => runTool('pg_restore', [...options, file], address, signal))
   } else {
     const found = filesInTheWay(target)
     // The other files depend on what happened last, and are named only where the database itself is missing.
@@ -137,15 +139,7 @@ async function dumpPostgres(url: string, file: string, signal: AbortSignal): Pro
   }
 }
 
-/**
- * Restores a dump in one transaction, so that the database stays empty if it fails.
- * @throws CommandFailure if `pg_restore` is missing or fails
- */
-async function restorePostgres(url: string, file: string, signal: AbortSignal): Promise<void> {
-  const options = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
-  await runTool('pg_restore', [...options, file], url, signal)
-}
-
+/** @throws CommandFailure if the program is missing or fails */
 async function runTool(program: string, args: string[], url: string, signal: AbortSignal): Promise<void> {
   const { url: address, password } = parseAddress(url).forPrograms
   const child = spawn(program, [`--dbname=${address}`, ...args], {

@@ -35,27 +35,23 @@ export async function migrateCommand({ dryRun }: { dryRun?: boolean }): Promise<
   })
 }
 
-interface UpgradePlan {
-  pending: { name: string; breaking: boolean }[]
-  /** The product's own migrations. Whether running processes bear them is not known. */
-  own: string[]
-  /** Whether processes of the version before may run while this version starts. */
-  rolling: boolean
-}
+type UpgradePlan = Awaited<ReturnType<typeof planUpgrade>>
 
 /** What an upgrade would do to a database. Reads only. @throws NewerDatabase; ProductMigrationError */
 export async function planUpgrade(
   database: Database,
   own: readonly ProductMigration[],
   known: readonly Migration[] = migrations,
-): Promise<UpgradePlan> {
+) {
   const names = await pendingMigrations(database, known)
   const pending = known
     .filter(({ name }) => names.includes(name))
     .map(({ name, breaking }) => ({ name, breaking }))
   return {
     pending,
+    /** The product's own migrations. Whether running processes bear them is not known. */
     own: await pendingProductMigrations(database, own),
+    /** Whether processes of the version before may run while this version starts. */
     rolling: database.engine === 'postgres' && !pending.some(({ breaking }) => breaking),
   }
 }

@@ -77,17 +77,12 @@ export async function serve(options: ServeOptions): Promise<void> {
 const ownSources = (config: PosternConfig | undefined): string[] | undefined =>
   config && Object.keys(config.receiving?.sources ?? {})
 
-interface Forwarding {
-  config: PosternConfig
-  /** By which the receiver verifies the events of all sources. */
-  secret: string
-}
-
 /**
- * The configuration with all sources forwarded to one address, instead of their handlers, for handlers in another language.
+ * The configuration with all sources forwarded to one address, instead of their handlers, for handlers in another language;
+ * and the secret by which the receiver verifies the events of all sources.
  * @throws ConfigurationError for an address that cannot be used, and in production
  */
-function withForwarding(config: PosternConfig = {}, configuration: Configuration, url: string): Forwarding {
+function withForwarding(config: PosternConfig = {}, configuration: Configuration, url: string) {
   const { masterSecrets, production } = configuration
   if (production || !masterSecrets)
     throw new ConfigurationError(['--forward is for development: in production set forwardTo of each source'])

@@ -7,7 +7,7 @@ import type { SavedRows } from './target.ts'
 /** The values of a row by column. On SQLite they are values of its types, on PostgreSQL those of JSON. */
 export type ColumnValues = Readonly<Record<string, unknown>>
 
-export interface RowsOptions {
+interface RowsOptions {
   engine: Engine
   table: string
   /** The columns of the key, which has a unique index. */

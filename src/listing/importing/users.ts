@@ -3,31 +3,25 @@ import { Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import { isRawNumber } from '../../json/exact.ts'
 import type { Tx } from '../../storage/database.ts'
+import type { IdentitiesTable } from '../../storage/tables.ts'
 import { boundedText } from '../writing/routes.ts'
 import { createCheck, type ImportTarget } from './target.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 
 const optionalOrNull = (description: string) => Type.Optional(nullable(boundedText(0, 320, description)))
 
-export const ImportedUser = Type.Object({
+const ImportedUser = Type.Object({
   email: optionalOrNull('E-mail address'),
   name: optionalOrNull('Name'),
   provider: boundedText(1, 64, "The provider's label"),
   providerId: boundedText(1, 255, "The provider's id of the user"),
 })
 
-/** Without `email` or `name`, an existing user keeps its own. */
-export interface Row {
-  email: string | null | undefined
-  name: string | null | undefined
-  provider: string
-  provider_id: string
-}
+type Identity = Pick<IdentitiesTable, 'provider' | 'provider_id' | 'user_id' | 'email' | 'name'>
 
-interface Identity extends Row {
-  email: string | null
-  name: string | null
-  user_id: string
+/** Without `email` or `name`, an existing user keeps its own. */
+export type Row = Pick<Identity, 'provider' | 'provider_id'> & {
+  [name in 'email' | 'name']: string | null | undefined
 }
 
 const check = createCheck(ImportedUser)

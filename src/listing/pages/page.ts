@@ -46,12 +46,9 @@ export function keyOf(query: Query, order: readonly SortKey[], row: Row): KeyVal
 /** Plans in the cache; beyond them, the oldest one is dropped. */
 const cacheSize = 1_000
 
-interface PageShape {
-  rows: number
-  from: QueryShape['from']
+interface PageShape extends Pick<QueryShape, 'rows' | 'from' | 'total'> {
   order?: readonly SortKey[]
   key?: readonly KeyValue[] | undefined
-  total?: string
 }
 
 /** The statements of pages, one for all queries that differ only in values. */
@@ -97,12 +94,8 @@ const escape = '\u0000'
 export function readKeysetCursor(order: readonly SortKey[], cursor: string): KeyValue[] {
   const parts = order.length === 1 ? [cursor] : splitKey(cursor)
   const key = order.map(({ field }, index) => readPart(field, parts[index] ?? ''))
-  if (parts.length === key.length && areKnown(key)) return key
+  if (parts.length === key.length && key.every((part) => part !== undefined)) return key
   throw invalidCursor('is not the key of an item')
-}
-
-function areKnown(key: readonly (KeyValue | undefined)[]): key is KeyValue[] {
-  return !key.includes(undefined)
 }
 
 function readPart(field: Field, text: string): KeyValue | undefined {

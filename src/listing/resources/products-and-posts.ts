@@ -3,7 +3,7 @@ import type { List } from '../config.ts'
 import type { ListDeclaration } from '../list.ts'
 
 /** Their answers and parameters are specified, so clients have no choices that other lists offer. */
-const specified = (list: List): ListDeclaration => ({
+export const specified = (list: List): ListDeclaration => ({
   ...completeList(list),
   choices: false,
   strict: false,

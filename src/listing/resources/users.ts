@@ -1,7 +1,7 @@
 import type { AdminRule } from '../../accounts/users/roles.ts'
-import { completeList } from '../declaration.ts'
 import type { Item, Revision } from '../items.ts'
 import type { Filter, KindRules, ListDeclaration } from '../list.ts'
+import { specified } from './products-and-posts.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { KeyValue } from '../../paging/cursor.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -125,7 +125,7 @@ const countAtMost = 10_000
 /** GET /users. @param admins what makes a user an admin beside the role of the row */
 export function usersList(admins: readonly AdminRule[]): ListDeclaration {
   return {
-    ...completeList({
+    ...specified({
       name: 'users',
       path: '/users',
       table: 'users',
@@ -165,9 +165,6 @@ export function usersList(admins: readonly AdminRule[]): ListDeclaration {
     }),
     filters: userFilters(admins),
     scope: 'users:read',
-    choices: false,
-    strict: false,
-    openInDemo: true,
     countAtMost,
   }
 }

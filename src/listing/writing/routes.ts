@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { Type, type TObject } from 'typebox'
+import { Type } from 'typebox'
 import { auditOrigin, createRecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
@@ -124,19 +124,11 @@ function notFound(noun: string, id: string): Problem {
   return new Problem('not-found', { detail: `There is no ${noun} with the id ${JSON.stringify(id)}.` })
 }
 
-/** A list whose items can be written over HTTP and imported. Its table has the columns `id` and `created_at`. */
-export interface WritableList {
-  list: ListDeclaration
-  /** The name of one item in messages. */
-  noun: string
-  /** The body of a creation. */
-  New: TObject
-  /** The body of a change. */
-  Change: TObject
-}
+/** A list whose items can be written over HTTP and imported. */
+export type WritableList = ReturnType<typeof writable>
 
 /** What a body schema accepts. */
-export type ItemBody = Readonly<Record<string, unknown>> & { createdAt?: string }
+type ItemBody = Readonly<Record<string, unknown>> & { createdAt?: string }
 
 /** A text of `min` to `max` UTF-16 code units. Cursors contain sort keys, so their length must have a bound. */
 export function boundedText(min: number, max: number, description: string) {
@@ -149,12 +141,12 @@ const time = Type.String({
   description: 'ISO 8601 with any offset and up to microseconds',
 })
 
-/** @param lengths the most UTF-16 code units of each text */
-function writable(
-  list: ListDeclaration,
-  noun: string,
-  lengths: Readonly<Record<string, number>>,
-): WritableList {
+/**
+ * @param list its table has the columns `id` and `created_at`
+ * @param noun the name of one item in messages
+ * @param lengths the most UTF-16 code units of each text
+ */
+function writable(list: ListDeclaration, noun: string, lengths: Readonly<Record<string, number>>) {
   const [key] = list.key as [string]
   const { [key]: _key, createdAt: _time, ...written } = list.fields
   const fields = Object.fromEntries(
@@ -166,7 +158,9 @@ function writable(
   return {
     list,
     noun,
+    /** The body of a creation. */
     New: closedObject({ [key]: Type.Optional(idField), ...fields, createdAt: Type.Optional(time) }),
+    /** The body of a change. */
     Change: Type.Partial(Type.Object({ ...fields, createdAt: time }), { additionalProperties: false }),
   }
 }
