@@ -15,11 +15,11 @@ const suggested: Readonly<Record<string, readonly string[]>> = { '/import': ['us
 
 /** Prints a script by which a shell completes the commands, their options and the choices of their arguments. */
 export function printCompletion(shell: Shell, program: Command): void {
-  process.stdout.write(scripts[shell](collect(program, '', new Map())))
+  process.stdout.write(scripts[shell](collect(program, '', optionsOf(program), new Map())))
 }
 
-function collect(command: Command, at: string, words: Map<string, Word[]>): Words {
-  const root = command.parent === null ? [] : optionsOf(rootOf(command))
+/** @param common the options of all commands */
+function collect(command: Command, at: string, common: readonly Word[], words: Map<string, Word[]>): Words {
   words.set(at, [
     ...command.commands.map((one) => ({ word: one.name(), description: one.description() })),
     ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
@@ -27,15 +27,11 @@ function collect(command: Command, at: string, words: Map<string, Word[]>): Word
     ),
     ...(suggested[at] ?? []).map((word) => ({ word, description: 'a built-in list' })),
     ...optionsOf(command),
-    ...root,
+    ...(at === '' ? [] : common),
     { word: '--help', description: 'display help for command' },
   ])
-  for (const one of command.commands) collect(one, `${at}/${one.name()}`, words)
+  for (const one of command.commands) collect(one, `${at}/${one.name()}`, common, words)
   return words
-}
-
-function rootOf(command: Command): Command {
-  return command.parent === null ? command : rootOf(command.parent)
 }
 
 function optionsOf({ options }: Command): Word[] {

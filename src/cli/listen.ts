@@ -75,19 +75,19 @@ async function subscribe(
   options: ListenOptions,
   onSecret: (secret: string) => void,
 ): Promise<() => Promise<void>> {
-  const { hasKey, request } = serviceClient(options)
+  const { hasKey, request, read } = serviceClient(options)
   if (!hasKey) throw new CommandFailure('The API key is missing: pass --key, or set ADMIN_API_KEY.')
   const subscriber = {
     url: address,
     description: 'postern listen',
     eventTypes: (options.types ?? '*').split(','),
   }
-  const response = await request('/subscribers', {
+  const init = {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(subscriber),
-  })
-  const { id, secret } = (await response.json()) as { id: string; secret: string }
+  }
+  const { id, secret } = await read<{ id: string; secret: string }>('/subscribers', {}, init)
   onSecret(secret)
   return async () => {
     await request(`/subscribers/${id}`, { method: 'DELETE' })
@@ -102,16 +102,11 @@ function schemeOf(secret: string): Scheme {
   }
 }
 
-/** What a request is answered, and the line that tells of it; what a sender wrote is escaped in it. */
-interface Told {
-  status: number
-  line: string
-  /** The same for `--json`. */
-  value: object
-}
-
-/** Anybody on this machine, and any page in its browsers, can send here: only what is verified is shown. */
-async function answer(request: IncomingMessage, scheme: () => Scheme | undefined): Promise<Told> {
+/**
+ * Returns what a request is answered, and the line and the value for `--json` that tell of it; what a sender wrote is escaped in the line.
+ * Anybody on this machine, and any page in its browsers, can send here: only what is verified is shown.
+ */
+async function answer(request: IncomingMessage, scheme: () => Scheme | undefined) {
   const { method = '', headers } = request
   // Browsers send these with each request to another site, and servers send none of them.
   const fromPage = headers.origin ?? headers['sec-fetch-site']
@@ -128,7 +123,7 @@ async function answer(request: IncomingMessage, scheme: () => Scheme | undefined
   return { status: 204, line: `${head}\n${printable(body)}`, value: { verified: true, id, body } }
 }
 
-function refused(status: number, why: string): Told {
+function refused(status: number, why: string) {
   const line = printable(`NOT VERIFIED, rejected with ${status}: ${why}`).slice(0, 300)
   return { status, line, value: { verified: false, reason: why.slice(0, 300) } }
 }

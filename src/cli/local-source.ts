@@ -38,8 +38,7 @@ export function findSource(
   secret: string | undefined,
 ): (request: SourceRequest) => SignedSample {
   const scheme = sources.get(name)
-  const preset = scheme === undefined ? name : scheme.name === 'hmac' ? 'provider' : scheme.name
-  const sample = signerOf({ name: preset })
+  const sample = signerOf(scheme ?? { name })
   if (!sample)
     throw new UsageFailure(
       `there is no source ${name}, and no preset of this name: see \`postern trigger --list\``,

@@ -21,8 +21,14 @@ export function createTriggers(order: CountedOrder, engine: Engine): string[] {
   return engine === 'sqlite' ? sqliteTriggers(order) : postgresTriggers(order)
 }
 
-export function dropTriggers(order: CountedOrder, engine: Engine): string[] {
-  return engine === 'sqlite' ? dropSqliteTriggers(order) : dropPostgresTriggers(order)
+export function dropTriggers({ table, named }: CountedOrder, engine: Engine): string[] {
+  const events = ['inserted', 'deleted', 'updated']
+  if (engine === 'sqlite') return events.map((name) => `drop trigger if exists ${named(name)}`)
+  const triggers = [...events, 'truncated'].map((name) => named(name, true))
+  return [
+    ...triggers.map((name) => `drop trigger if exists ${name} on ${table}`),
+    `drop function if exists ${named('note')}()`,
+  ]
 }
 
 export function dropCounts(order: CountedOrder, engine: Engine): string[] {
@@ -109,15 +115,6 @@ function postgresTriggers(order: CountedOrder): string[] {
   ]
 }
 
-function dropPostgresTriggers({ table, named }: CountedOrder): string[] {
-  return [
-    ...['inserted', 'deleted', 'updated', 'truncated'].map(
-      (event) => `drop trigger if exists ${named(event, true)} on ${table}`,
-    ),
-    `drop function if exists ${named('note')}()`,
-  ]
-}
-
 function sqliteTables({ total, buckets, changes, keys }: CountedOrder): string[] {
   return [
     `create table ${total} (one integer primary key, size integer not null)`,
@@ -144,10 +141,6 @@ function sqliteTriggers({ table, changes, columns, keys, named }: CountedOrder):
     trigger('deleted', `delete on ${table}`, record('old', -1)),
     trigger('updated', `update on ${table} when ${moved}`, `${record('old', -1)} ${record('new', 1)}`),
   ]
-}
-
-function dropSqliteTriggers({ named }: CountedOrder): string[] {
-  return ['inserted', 'deleted', 'updated'].map((name) => `drop trigger if exists ${named(name)}`)
 }
 
 /** An order of a table's rows. Every key has the same direction, none may be null, and the last one is unique. */

@@ -22,19 +22,12 @@ import { invalidParameter, readPage } from '../../paging/parameters.ts'
 import { defaultOrder, writeOrder } from '../order.ts'
 import { type AppliedFilter, countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
 
-/** The page that a cursor leads to. */
-interface Target {
-  to: keyof CursorScopes
-  /** The row that the page follows or precedes; `undefined` at an end of the list. */
-  key: readonly KeyValue[] | undefined
-}
-
-const start: Target = { to: 'first', key: undefined }
-
 /** The statement that a cursor selects. */
-interface CursorRead extends Pick<Target, 'key'> {
+interface CursorRead {
   plan: Plan
   values: readonly KeyValue[]
+  /** The row that the page follows or precedes; `undefined` at an end of the list. */
+  key: readonly KeyValue[] | undefined
   backward: boolean
 }
 
@@ -158,18 +151,14 @@ export class Pages {
   #decodeCursor(query: Query): CursorRead {
     const { parameters, scopes, limit, values } = query
     const cursor = parameters['cursor']
-    const { to, key } = cursor === undefined ? start : this.#targetOf(cursor, scopes)
+    const decoded =
+      cursor === undefined ? undefined : this.#cursors.decodeOneOf(Object.values(scopes), cursor)
+    const pages = Object.keys(scopes) as (keyof CursorScopes)[]
+    const to = decoded && pages[decoded.which]
     const backward = to === 'previous' || to === 'last'
+    const key = to === 'first' || to === 'last' ? undefined : decoded?.values
     const plan = this.#plans.after(query, key, limit + 1, backward)
     return { plan, values: key ? [...values, ...key] : values, key, backward }
-  }
-
-  #targetOf(cursor: string, scopes: CursorScopes): Target {
-    const pages = Object.entries(scopes) as [keyof CursorScopes, CursorScope][]
-    const known = pages.map(([, scope]) => scope)
-    const { values, which } = this.#cursors.decodeOneOf(known, cursor)
-    const [to] = pages[which]!
-    return { to, key: to === 'first' || to === 'last' ? undefined : values }
   }
 
   /** @throws Problem `invalid-cursor` for a cursor that is not a value of the key. */
