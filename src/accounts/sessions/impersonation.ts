@@ -59,7 +59,7 @@ export class Impersonations {
       const provider = await this.#providerOf(tx, userId)
       if (typeof provider !== 'string') return provider.refusal
       const impersonation = { adminId: own.session.userId, adminSessionId: own.session.id, reason, endsAt }
-      await this.#endOpen(tx, own.session.id)
+      await this.#parts.sessions.endImpersonations(tx, [own.session.id])
       const session = await this.#parts.sessions.create(tx, {
         userId,
         provider,
@@ -146,16 +146,6 @@ export class Impersonations {
     if (!account) throw new Problem('not-found')
     if (account.role === 'admin') return { refusal: 'account-is-admin' }
     return account.blockedAt === null ? account.provider : { refusal: 'account-blocked' }
-  }
-
-  async #endOpen(tx: Tx, adminSessionId: string): Promise<void> {
-    const open = await tx
-      .selectFrom('sessions')
-      .select(['id', 'user_id'])
-      .where('impersonator_session_id', '=', adminSessionId)
-      .where('revoked_at', 'is', null)
-      .execute()
-    for (const { id, user_id: userId } of open) await this.#parts.sessions.revokeAll(tx, userId, { id })
   }
 }
 

@@ -164,11 +164,11 @@ export class Sessions extends SessionLookup {
     const { database, clock } = this.parts
     await database.revocations.announce(tx, userId)
     await endAppsOfSessions(tx, { userId, sessionIds, now: clock.now() })
-    await this.#endImpersonations(tx, sessionIds)
+    await this.endImpersonations(tx, sessionIds)
   }
 
   /** Ends the sessions that admins opened as users from these ones. Audits the end of these and of those among the given ones. */
-  async #endImpersonations(tx: Tx, sessionIds: readonly string[]): Promise<void> {
+  async endImpersonations(tx: Tx, sessionIds: readonly string[]): Promise<void> {
     if (sessionIds.length === 0) return
     const ended = await tx
       .selectFrom('sessions')

@@ -1,11 +1,9 @@
 import { buildOnce } from '../../storage/built-once.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
+import type { CredentialTable } from '../users/roles.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 import { storableUserAgent } from '../sessions/devices.ts'
-
-/** The credentials of signed-in users: sessions of browsers, and token families of apps. */
-type CredentialTable = 'sessions' | 'token_families'
 
 /** Rows that one statement revokes at most: more than a user has. */
 const batchSize = 1_000

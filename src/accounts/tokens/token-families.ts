@@ -120,14 +120,21 @@ export class TokenFamilies {
   /** Revokes a user's families that match the filter, and codes that were not exchanged. Returns the number of families. */
   async revokeAll(tx: Tx, userId: string, filter: CredentialFilter = {}): Promise<number> {
     const { provider, clientId } = filter
-    let codes = tx
+    const matching = {
+      user_id: userId,
+      ...(provider !== undefined && { provider }),
+      ...(clientId !== undefined && { client_id: clientId }),
+    }
+    await tx
       .deleteFrom('authorization_codes')
-      .where('user_id', '=', userId)
+      .where((eb) => eb.and(matching))
       .where('used_at', 'is', null)
-    if (provider !== undefined) codes = codes.where('provider', '=', provider)
-    if (clientId !== undefined) codes = codes.where('client_id', '=', clientId)
-    await codes.execute()
-    await deleteApprovedDevices(tx, userId, filter)
+      .execute()
+    // Devices that the user allowed to sign in and that have not got their tokens yet.
+    await tx
+      .deleteFrom('device_codes')
+      .where((eb) => eb.and({ ...matching, status: 'approved' }))
+      .execute()
     return this.#revokeFamilies(tx, userId, filter)
   }
 
@@ -165,16 +172,4 @@ export class TokenFamilies {
     await recordLogouts(tx, ids, now)
     return ids.length
   }
-}
-
-/** Devices that the user allowed to sign in and that have not got their tokens yet. */
-async function deleteApprovedDevices(
-  tx: Tx,
-  userId: string,
-  { provider, clientId }: CredentialFilter,
-): Promise<void> {
-  let rows = tx.deleteFrom('device_codes').where('user_id', '=', userId).where('status', '=', 'approved')
-  if (provider !== undefined) rows = rows.where('provider', '=', provider)
-  if (clientId !== undefined) rows = rows.where('client_id', '=', clientId)
-  await rows.execute()
 }

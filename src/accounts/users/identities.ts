@@ -2,7 +2,7 @@ import { type ExpressionBuilder, sql, type RawBuilder } from 'kysely'
 import type { Tables } from '../../storage/tables.ts'
 import type { Queryable, Tx, Database } from '../../storage/database.ts'
 import type { IdentityKey } from './roles.ts'
-import { storedClaims, storedGroups, type ProfileClaims } from './user-profile.ts'
+import { storedGroups, type ProfileClaims } from './user-profile.ts'
 
 /** An identity as a provider asserts it. Only its key decides which account it is; the rest is for display and contact. */
 export interface ProviderIdentity extends IdentityKey {
@@ -34,12 +34,6 @@ export class IssuerMismatch extends Error {
     super(`the identity is bound to the issuer ${bound}, but this sign-in comes from ${found ?? 'no issuer'}`)
     this.userId = userId
   }
-}
-
-/** An identity of a user, with the times of its first and last sign-in in milliseconds. */
-export interface StoredIdentity extends ProviderIdentity {
-  createdAt: number
-  lastUsedAt: number
 }
 
 export interface FoundUser {
@@ -76,31 +70,21 @@ export async function usersOfAddress(db: Queryable, { provider, email }: Provide
   )
 }
 
-/** The user's identities, oldest first. */
-export async function identitiesOf(db: Queryable, userId: string): Promise<StoredIdentity[]> {
+/** The user's identities, oldest first; a hundred at most. Times of the first and last sign-in are in milliseconds. */
+export async function identitiesOf(db: Queryable, userId: string) {
   const rows = await db
     .selectFrom('identities')
-    .selectAll()
+    .select(['provider', 'provider_id as providerId', 'email', 'email_verified', 'name', 'picture', 'groups'])
+    .select(['created_at as createdAt', 'last_used_at as lastUsedAt'])
     .where('user_id', '=', userId)
     .orderBy('created_at')
     .orderBy('provider')
     .orderBy('provider_id')
     .limit(100)
     .execute()
-  return rows.map((row) => ({
-    provider: row.provider,
-    providerId: row.provider_id,
-    email: row.email,
-    emailVerified: row.email_verified === 1,
-    issuer: row.issuer,
-    name: row.name,
-    picture: row.picture,
-    claims: storedClaims(row.claims),
-    groups: storedGroups(row.groups),
-    adminGroup: row.admin_group,
-    createdAt: row.created_at,
-    lastUsedAt: row.last_used_at,
-  }))
+  return rows.map(({ email_verified: verified, groups, ...row }) =>
+    Object.assign(row, { emailVerified: verified === 1, groups: storedGroups(groups) }),
+  )
 }
 
 /**

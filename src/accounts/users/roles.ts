@@ -16,8 +16,8 @@ export interface AdminGroup {
 /** What makes a user an admin besides the role of the row: an identity of ADMIN_IDENTITIES, or membership in a group. */
 export type AdminRule = IdentityKey | AdminGroup
 
-/** Tables of credentials, which name the provider of their sign-in. */
-type CredentialTable = 'sessions' | 'token_families'
+/** The credentials of signed-in users, which name the provider of their sign-in: sessions of browsers, and token families of apps. */
+export type CredentialTable = 'sessions' | 'token_families'
 
 /**
  * Whether a row of `identities` makes its user an admin, as an expression.

@@ -103,7 +103,7 @@ function profileOf(rows: readonly ProfileRow[], provider: string | undefined) {
 }
 
 /** The claims of a row of `identities`. */
-export function storedClaims(claims: string | null): ProfileClaims {
+function storedClaims(claims: string | null): ProfileClaims {
   return claims === null ? {} : (JSON.parse(claims) as ProfileClaims)
 }
 

@@ -19,8 +19,8 @@ import { readPageRequest, pageSchema } from '../../paging/parameters.ts'
 import { auditPage, parseAuditFilter } from '../audit/audit-log.ts'
 import { auditPaging, Entry } from '../audit/audit-routes.ts'
 import { viewNamedEntries } from '../audit/audit-reader.ts'
-import type { Tx } from '../../storage/database.ts'
-import { identitiesOf, type StoredIdentity } from './identities.ts'
+import type { Database, Tx } from '../../storage/database.ts'
+import { identitiesOf } from './identities.ts'
 import type { IdentityChange } from './role-changes.ts'
 import { OwnGroups } from './invitation-routes.ts'
 import { sessionOf, signedIn } from '../routes.ts'
@@ -187,7 +187,7 @@ function identitiesRoute(scope: App, services: AccountServices): void {
     }),
     async ({ params: { id } }) => {
       await accountOf(services, id)
-      return { data: (await identitiesOf(database.reader, id)).map(viewIdentity) }
+      return viewIdentities(database, id)
     },
   )
 }
@@ -250,16 +250,16 @@ function listRoute(scope: App, { database }: AccountServices): void {
   scope.get(
     '/auth/identities',
     route('user', tags, 'My identities', { response: { 200: Type.Object({ data: Type.Array(Identity) }) } }),
-    async ({ principal }) => {
-      const identities = await identitiesOf(database.reader, signedIn({ principal }).userId)
-      return { data: identities.map(viewIdentity) }
-    },
+    async ({ principal }) => viewIdentities(database, signedIn({ principal }).userId),
   )
 }
 
-/** An identity in the form of its schema, which leaves out its other fields. */
-function viewIdentity({ createdAt, lastUsedAt, groups, ...identity }: StoredIdentity) {
-  return { ...identity, groups: [...groups], createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }
+/** The answer with a user's identities. */
+async function viewIdentities({ reader }: Database, userId: string) {
+  const data = (await identitiesOf(reader, userId)).map(({ createdAt, lastUsedAt, ...identity }) =>
+    Object.assign(identity, { createdAt: isoTime(createdAt), lastUsedAt: isoTime(lastUsedAt) }),
+  )
+  return { data }
 }
 
 function unlinkRoute(scope: App, services: AccountServices): void {
