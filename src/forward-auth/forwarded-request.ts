@@ -4,27 +4,7 @@ import type { RawCall } from '../http/raw/call.ts'
 import type { GuardedHost } from './hosts.ts'
 
 /** The request that the proxy received, and asks about. */
-export interface ForwardedRequest {
-  readonly host: string
-  /** The path and query. */
-  readonly uri: string
-  readonly path: string
-  /** The methods that the application may read from the request; for a preflight, the requested one. */
-  readonly methods: readonly string[]
-  readonly cookie: string | undefined
-  readonly authorization: string | undefined
-  /** Of the page whose script sends the request. */
-  readonly origin: string | undefined
-  /** See https://fetch.spec.whatwg.org/#cors-preflight-request. Browsers send no credential with it. */
-  readonly isPreflight: boolean
-  /** Whether Envoy asks, or a proxy lets this service answer a preflight. */
-  readonly isEnvoy: boolean
-  /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
-  readonly isPage: boolean
-  /** Whether a browser sent a form and shows the answer as a page. */
-  readonly isForm: boolean
-  readonly acceptLanguage: string | undefined
-}
+export type ForwardedRequest = Exclude<ReturnType<typeof readForwarded>, string>
 
 /** The path at which proxies ask. */
 export const forwardPath = '/auth/forward'
@@ -35,7 +15,7 @@ export const forwardPath = '/auth/forward'
  * a client cannot add headers that count instead of what the proxy sent.
  * @returns a text that says what is wrong with the request
  */
-function readForwarded(request: IncomingMessage): ForwardedRequest | string {
+function readForwarded(request: IncomingMessage) {
   const { method = 'GET', url = '', headers } = request
   const behind = url.slice(forwardPath.length)
   const isEnvoy = behind.startsWith('/')
@@ -58,15 +38,22 @@ function readForwarded(request: IncomingMessage): ForwardedRequest | string {
   const isPreflight = origin !== undefined && /^[\w-]+$/.test(requested ?? '') && methods.join() === 'OPTIONS'
   return {
     host: normalHost(host),
+    /** The path and query. */
     uri,
     path,
+    /** The methods that the application may read from the request; for a preflight, the requested one. */
     methods: isPreflight ? [methodName(requested!)] : methods,
     cookie: headers.cookie,
     authorization: headers.authorization,
+    /** Of the page whose script sends the request. */
     origin,
+    /** See https://fetch.spec.whatwg.org/#cors-preflight-request. Browsers send no credential with it. */
     isPreflight,
+    /** Whether Envoy asks, or a proxy lets this service answer a preflight. */
     isEnvoy,
+    /** Whether a browser shows the answer as a page, so that a redirect makes sense. */
     isPage: isRead && isNavigation,
+    /** Whether a browser sent a form and shows the answer as a page. */
     isForm: !isRead && isNavigation,
     acceptLanguage: headers['accept-language'],
   }

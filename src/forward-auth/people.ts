@@ -6,27 +6,14 @@ import { headersOf } from './identity-headers.ts'
 import type { Condition, PeopleRule } from './hosts.ts'
 
 /** What rules and headers need to know about a user who signed in with a provider, besides the session. */
-export interface Person {
-  readonly userId: string
-  /** The provider of the sign-in. */
-  readonly provider: string
-  /** Only if a provider verified it. */
-  readonly email: string | undefined
-  readonly name: string | undefined
-  /** Those that the provider of the sign-in named. */
-  readonly groups: readonly string[]
-  /** `provider:id`; empty if no rule asks for identities. */
-  readonly identities: ReadonlySet<string>
-  /** The headers that name the person to applications. */
-  readonly headers: readonly string[]
-}
+export type Person = NonNullable<Awaited<ReturnType<typeof readPerson>>>
 
 /** Milliseconds for which a person is cached. The session and the role are read for each request, and the rest changes at a sign-in. */
 export const cacheTime = 30_000
 const capacity = 10_000
 
 /** Whose person it is: of a session, or of a person that was found. */
-type SignIn = Pick<Person, 'userId' | 'provider'>
+type SignIn = Pick<Session, 'userId' | 'provider'>
 
 interface CachedPerson {
   readonly reading: Promise<Person | undefined>
@@ -63,7 +50,10 @@ export class People {
   find(signIn: SignIn): Promise<Person | undefined> {
     const current = this.#current(signIn)
     if (current) return current.reading
-    const cached: CachedPerson = { reading: this.#read(signIn), until: this.#parts.clock.now() + cacheTime }
+    const cached: CachedPerson = {
+      reading: readPerson(this.#parts, signIn),
+      until: this.#parts.clock.now() + cacheTime,
+    }
     const key = keyOf(signIn)
     this.#cache.set(key, cached)
     cached.reading.then(
@@ -79,24 +69,28 @@ export class People {
     const now = this.#parts.clock.now()
     return cached && cached.until > now && cached.until <= now + cacheTime ? cached : undefined
   }
+}
 
-  async #read({ userId, provider }: SignIn): Promise<Person | undefined> {
-    const { database, users, withIdentities } = this.#parts
-    const [profile, identities] = await Promise.all([
-      users.profile(database.reader, userId, provider),
-      withIdentities ? identitiesOf(database.reader, userId) : [],
-    ])
-    if (!profile) return undefined
-    const person = {
-      userId,
-      provider,
-      email: profile.emailVerified ? (profile.email ?? undefined) : undefined,
-      name: profile.name ?? undefined,
-      groups: profile.groups,
-      identities: new Set(identities.map(({ provider, providerId }) => `${provider}:${providerId}`)),
-    }
-    return { ...person, headers: headersOf(person) }
+async function readPerson({ database, users, withIdentities }: PeopleParts, { userId, provider }: SignIn) {
+  const [profile, identities] = await Promise.all([
+    users.profile(database.reader, userId, provider),
+    withIdentities ? identitiesOf(database.reader, userId) : [],
+  ])
+  if (!profile) return undefined
+  const person = {
+    userId,
+    /** The provider of the sign-in. */
+    provider,
+    /** Only if a provider verified it. */
+    email: profile.emailVerified ? (profile.email ?? undefined) : undefined,
+    name: profile.name ?? undefined,
+    /** Those that the provider of the sign-in named. */
+    groups: profile.groups,
+    /** `provider:id`; empty if no rule asks for identities. */
+    identities: new Set(identities.map(({ provider, providerId }) => `${provider}:${providerId}`)),
   }
+  // They name the person to applications.
+  return { ...person, headers: headersOf(person) }
 }
 
 function keyOf({ userId, provider }: SignIn): string {

@@ -1,7 +1,6 @@
 import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
-import type { Role } from '../../storage/tables.ts'
 import {
   type FoundUser,
   identitiesOf,
@@ -13,19 +12,10 @@ import {
 import { userProfileReader } from './user-profile.ts'
 import { isAdminIdentity, roleExpression, type IdentityKey } from './roles.ts'
 
-export interface User {
-  id: string
-  email: string | null
-  name: string | null
-  role: Role
-}
+export type User = NonNullable<Awaited<ReturnType<Users['find']>>>
 
 /** The roles that a user has. */
-export interface Roles {
-  role: Role
-  /** In sessions that were signed in with one provider: a group of another one does not count there. */
-  atProvider: Role
-}
+export type Roles = NonNullable<Awaited<ReturnType<Users['roles']>>>
 
 /** Local users and the identities that link to them. */
 export class Users {
@@ -37,7 +27,7 @@ export class Users {
     this.profile = userProfileReader(parts.admins)
   }
 
-  async find(db: Queryable, id: string): Promise<User | undefined> {
+  async find(db: Queryable, id: string) {
     return db
       .selectFrom('users')
       .select(['users.id', 'users.email', 'users.name', roleExpression(this.#parts.admins).as('role')])
@@ -45,7 +35,8 @@ export class Users {
       .executeTakeFirst()
   }
 
-  async roles(db: Queryable, id: string, provider: string): Promise<Roles | undefined> {
+  /** `atProvider`: in sessions that were signed in with this provider. A group of another one does not count there. */
+  async roles(db: Queryable, id: string, provider: string) {
     const counted = this.#parts.admins.filter((rule) => 'providerId' in rule || rule.provider === provider)
     return db
       .selectFrom('users')
@@ -219,10 +210,7 @@ export class Users {
 }
 
 /** Locks a user's row for the transaction and returns it. On PostgreSQL an update without effect takes the row lock. */
-export async function lockUser(
-  tx: Tx,
-  userId: string,
-): Promise<{ role: Role; blocked_at: number | null } | undefined> {
+export async function lockUser(tx: Tx, userId: string) {
   return tx
     .updateTable('users')
     .set((eb) => ({ role: eb.ref('role') }))
