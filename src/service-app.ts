@@ -37,7 +37,7 @@ export function createServiceApp(
     clock,
     authenticate: accounts.authenticate,
     describeSession: accounts.describeSession,
-    shownImpersonation: accounts.shownImpersonation,
+    shownImpersonation: (request) => accounts.impersonations.shown(request),
     authenticatePortal: emitting.authenticatePortal,
     noteForeignCall: accounts.noteForeignCall,
     noteForbidden: accounts.noteForbidden,

@@ -9,7 +9,6 @@ import { auditRoutes } from './audit/audit-routes.ts'
 import { createAuditForwarding } from './audit-forwarding/index.ts'
 import { sessionDescriber, accountsRoutes } from './routes.ts'
 import { ownDeviceRoutes, userDeviceRoutes } from './sessions/device-routes.ts'
-import type { Impersonations } from './sessions/impersonation.ts'
 import { impersonationRoutes } from './sessions/impersonation-routes.ts'
 import { keyRoutes, jwksRoutes } from './tokens/key-routes.ts'
 import { invitationRoutes } from './users/invitation-routes.ts'
@@ -33,8 +32,6 @@ export interface Accounts extends ServiceModule, AccountServices {
   authenticate: Authenticate
   /** The answer of GET /auth/session. */
   describeSession: ReturnType<typeof sessionDescriber>
-  /** For the banner of pages. */
-  shownImpersonation: Impersonations['shown']
 }
 
 /** Users, their credentials and their rights. @throws ConfigurationError when `events` names an unknown event. */
@@ -55,7 +52,6 @@ export function createAccounts(parts: AccountsParts): Accounts {
     ...services,
     authenticate: createAuthenticate(services),
     describeSession: sessionDescriber(services),
-    shownImpersonation: (request) => services.impersonations.shown(request),
     async routes(app) {
       await accountsRoutes(app, services)
       jwksRoutes(app, signingKeys)

@@ -70,9 +70,8 @@ export function createUserServices(
   const { record } = audit
   const lastSeen = new LastSeenWriter(database, log, limits.idle)
   const secondFactor = createSecondFactor(configuration)
-  const isOn = configuration.impersonation === 'on'
   const mayImpersonate: AccountBasis['mayImpersonate'] = ({ role, ...signIn }) =>
-    isOn && role === 'admin' && !secondFactor.isMissing(role, signIn)
+    configuration.impersonation === 'on' && role === 'admin' && !secondFactor.isMissing(role, signIn)
   const shared: AccountBasis = { database, clock, log, limits, admins, record, lastSeen, mayImpersonate }
   const sessions = new Sessions(shared)
   const tokenFamilies = new TokenFamilies({ ...shared, sessions })

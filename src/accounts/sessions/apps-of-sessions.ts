@@ -1,19 +1,15 @@
 import { buildOnce } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
 
-/** Which sessions of a user ended, and when. */
-interface EndedSessions {
-  userId: string
-  sessionIds: readonly string[]
-  now: number
-}
-
 /**
  * Ends what apps got from browser sessions that were revoked: codes that were not exchanged, and token families, except the user's own with
  * `offline_access` (OpenID Connect Back-Channel Logout 1.0, section 2.7). The apps are notified. Codes come first: an exchange that runs at
  * the same time has then either created its family, which the second step finds, or finds no code.
  */
-export async function endAppsOfSessions(tx: Tx, { userId, sessionIds, now }: EndedSessions): Promise<void> {
+export async function endAppsOfSessions(
+  tx: Tx,
+  { userId, sessionIds, now }: { userId: string; sessionIds: readonly string[]; now: number },
+): Promise<void> {
   if (sessionIds.length === 0) return
   await tx
     .deleteFrom('authorization_codes')

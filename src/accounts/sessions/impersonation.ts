@@ -30,14 +30,11 @@ type Refusal = 'account-blocked' | 'account-is-admin'
  * browser has both tokens. The session cookie has the user's, so the admin does nothing as themselves by mistake.
  */
 export class Impersonations {
-  /** The setting `IMPERSONATION`. */
-  readonly isOn: boolean
   readonly #parts: AccountWiring
   /** The token of the admin's own session, and the hash of the other session's token, without which it has no effect. */
   readonly #returnCookie: HostCookie
 
   constructor(parts: AccountWiring) {
-    this.isOn = parts.configuration.impersonation === 'on'
     this.#parts = parts
     this.#returnCookie = new HostCookie('postern_impersonator', parts.baseUrl, /^[\w-]{43}\.[\w-]{43}$/)
   }

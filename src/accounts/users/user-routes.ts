@@ -164,7 +164,7 @@ function detailRoute(scope: App, services: AccountServices): void {
         adminBy: account.role === 'user' ? null : (by ?? ('role' as const)),
         mayBeImpersonated:
           principal?.kind === 'session' &&
-          services.impersonations.isOn &&
+          services.configuration.impersonation === 'on' &&
           account.role === 'user' &&
           account.blockedAt === null,
         counts: {
