@@ -37,7 +37,7 @@ const byCode = {
     'the TLS certificate cannot be verified: an intermediate certificate is missing',
   ],
   ERR_TLS_CERT_ALTNAME_INVALID: ['tls-wrong-name', 'the TLS certificate is for another host name'],
-} as const satisfies Record<string, readonly [kind: string, message: string]>
+} as const satisfies Record<string, readonly [FailureKind, message: string]>
 
 const slow = {
   dns: ['timeout-dns', 'the host name was not resolved'],
@@ -45,7 +45,7 @@ const slow = {
   tls: ['timeout-tls', 'the TLS handshake did not end'],
   answer: ['timeout-answer', 'no response'],
   body: ['timeout-body', "the response's body did not end"],
-} as const satisfies Record<Step, readonly [kind: string, message: string]>
+} as const satisfies Record<Step, readonly [FailureKind, message: string]>
 
 const byStatus = {
   400: 'rejected',
@@ -58,27 +58,7 @@ const byStatus = {
   415: 'rejected',
   422: 'rejected',
   429: 'too-many-requests',
-} as const satisfies Record<number, string>
-
-type FailureKind =
-  | (typeof byCode)[keyof typeof byCode][0]
-  | (typeof slow)[Step][0]
-  | (typeof byStatus)[keyof typeof byStatus]
-  | 'redirect'
-  | 'client-error'
-  | 'server-error'
-  | 'address-refused'
-  | 'tls-failed'
-  | 'unexpected-status'
-  | 'token-failed'
-  | 'transformation-failed'
-  | 'canceled'
-  | 'destination-failed'
-  | 'destination-timeout'
-  | 'payload-gone'
-  | 'other-audience'
-  | 'aborted'
-  | 'other'
+} as const satisfies Record<number, FailureKind>
 
 /** The failure of a response by its status; `undefined` for 2xx. */
 export function failureOfStatus(status: number, location: string | undefined): Failure | undefined {
@@ -172,7 +152,7 @@ function innermost(error: unknown): Error {
 const handler = 'Check the log of the receiving application at that time.'
 
 /** What the operator of an endpoint can do about each kind of failure. */
-const hints: Record<FailureKind, string> = {
+const hints = {
   refused:
     'Check that the receiving service is running, that the port in the URL is correct, and that no firewall rejects the connection.',
   closed: `The endpoint, or a proxy or load balancer in front of it, ended the connection. Servers that require a client certificate also do that; set one in the settings of the endpoint. ${handler}`,
@@ -234,6 +214,8 @@ const hints: Record<FailureKind, string> = {
     'The event belongs to the previous customer of the endpoint. Emit it again for the right customer.',
   other: handler,
 }
+
+type FailureKind = keyof typeof hints
 
 /** One or two sentences; `null` for an unknown kind, for example of a newer version. */
 export function troubleshootingHint(kind: string | null): string | null {

@@ -1,10 +1,9 @@
-import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { type SubscriberEgress, type Target, targetOf } from '../attempt/attempt.ts'
 import { basicAuthorization, OAuthTokens } from '../attempt/oauth-tokens.ts'
 import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
 import type { OutboundAgent } from '../../network/outbound-agent.ts'
-import { type Auth, type Credentials, openCredentials } from '../subscribers/credentials.ts'
+import { type Auth, type Credentials, openCredentials, openHeaders } from '../subscribers/credentials.ts'
 import { destinationIn, type Destinations } from '../subscribers/destinations.ts'
 import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
@@ -171,25 +170,4 @@ function authorizationOf({ type, user, password, token }: Auth): string | undefi
 
 function signsAt({ expiresAt }: LiveKey, now: number): boolean {
   return expiresAt === null || expiresAt > now
-}
-
-/** Custom headers are encrypted in the database, because they may contain credentials. */
-export function openHeaders(
-  keyring: Keyring,
-  row: Pick<SubscribersTable, 'id' | 'headers'>,
-): Record<string, string> {
-  if (!row.headers) return {}
-  return JSON.parse(
-    keyring.open(row.headers, sealedColumns.subscriberHeaders.context(row)).toString(),
-  ) as Record<string, string>
-}
-
-export function sealHeaders(
-  keyring: Keyring,
-  id: string,
-  headers: Readonly<Record<string, string>>,
-): Buffer | null {
-  return Object.keys(headers).length === 0
-    ? null
-    : keyring.seal(JSON.stringify(headers), sealedColumns.subscriberHeaders.context({ id }))
 }

@@ -17,13 +17,13 @@ import {
   optionalText,
 } from '../../http/schemas/schemas.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
-import { openHeaders } from '../dispatch/endpoints.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import {
   AuthBody,
   openCredentials,
+  openHeaders,
   SecretsBody,
   showCredentials,
   TlsBody,

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { type Static, Type } from 'typebox'
-import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
+import { type Keyring, type SealContext, sealedColumns } from '../../crypto/keyring.ts'
 import { Problem } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
@@ -197,17 +197,33 @@ function redact<T extends object>(part: T): T {
   return shown as T
 }
 
+/** The JSON that a column has encrypted. An empty object is null. */
+function openJson<T extends object>(keyring: Keyring, sealed: Uint8Array | null, context: SealContext): T {
+  return (sealed ? JSON.parse(keyring.open(sealed, context).toString()) : {}) as T
+}
+
+function sealJson(keyring: Keyring, value: object, context: SealContext): Buffer | null {
+  return Object.keys(value).length === 0 ? null : keyring.seal(JSON.stringify(value), context)
+}
+
 export function openCredentials(
   keyring: Keyring,
   row: Pick<SubscribersTable, 'id' | 'credentials'>,
 ): Credentials {
-  if (!row.credentials) return {}
-  const json = keyring.open(row.credentials, sealedColumns.subscriberCredentials.context(row)).toString()
-  return JSON.parse(json) as Credentials
+  return openJson(keyring, row.credentials, sealedColumns.subscriberCredentials.context(row))
 }
 
 export function sealCredentials(keyring: Keyring, id: string, credentials: Credentials): Buffer | null {
-  return Object.keys(credentials).length === 0
-    ? null
-    : keyring.seal(JSON.stringify(credentials), sealedColumns.subscriberCredentials.context({ id }))
+  return sealJson(keyring, credentials, sealedColumns.subscriberCredentials.context({ id }))
+}
+
+type Headers = Readonly<Record<string, string>>
+
+/** Custom headers are encrypted, because they may contain credentials. */
+export function openHeaders(keyring: Keyring, row: Pick<SubscribersTable, 'id' | 'headers'>): Headers {
+  return openJson(keyring, row.headers, sealedColumns.subscriberHeaders.context(row))
+}
+
+export function sealHeaders(keyring: Keyring, id: string, headers: Headers): Buffer | null {
+  return sealJson(keyring, headers, sealedColumns.subscriberHeaders.context({ id }))
 }

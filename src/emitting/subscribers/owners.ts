@@ -58,7 +58,7 @@ export class Owners {
     }
     const has = (...columns: string[]): RawBuilder<boolean> => {
       if (text === undefined) return sql<boolean>`1 = 1`
-      const at = position(database.engine)
+      const at = sql.raw(database.engine === 'sqlite' ? 'instr' : 'strpos')
       const matches = columns.map((name) => sql`${at}(lower(${sql.ref(name)}), ${text.toLowerCase()}) > 0`)
       return sql<boolean>`(${sql.join(matches, sql` or `)})`
     }
@@ -187,10 +187,6 @@ export class Owners {
       .execute()
     return new Map(rows.map(({ owner, end }) => [owner, end]))
   }
-}
-
-function position(engine: Database['engine']) {
-  return sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')
 }
 
 /** How the portal of one owner looks. What is null is as the settings say. */

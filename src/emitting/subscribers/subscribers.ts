@@ -6,7 +6,6 @@ import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, SubscribersTable } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/event.ts'
-import { openHeaders, sealHeaders } from '../dispatch/endpoints.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { isUid, unlessTaken, writeMetadata } from './metadata.ts'
 import { ensureOwner, lockOwner } from './owner-directory.ts'
@@ -31,8 +30,10 @@ import { readCustomHeaders, readRequestOptions, writeRequestOptions } from './re
 import {
   type Credentials,
   openCredentials,
+  openHeaders,
   readCredentials,
   sealCredentials,
+  sealHeaders,
   showCredentials,
 } from './credentials.ts'
 import {

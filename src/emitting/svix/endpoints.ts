@@ -1,7 +1,7 @@
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
-import { openHeaders } from '../dispatch/endpoints.ts'
+import { openHeaders } from '../subscribers/credentials.ts'
 import type { Reach } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour, summarize } from '../subscribers/health.ts'

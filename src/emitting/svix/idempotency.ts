@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
-import { type Clock, sleep } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
+import { sealedColumns } from '../../crypto/keyring.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
+import { sleep } from '../../runtime/clock.ts'
 import type { IdempotentResponsesTable } from '../../storage/tables.ts'
 import { SvixError } from './call.ts'
 
@@ -32,14 +32,10 @@ export function idempotencyHash({ headers, principal, method, url }: FastifyRequ
 
 /** Stores responses to requests with an Idempotency-Key. A repeated request gets the first response, and does nothing else. */
 export class IdempotentResponses {
-  readonly #database: Database
-  readonly #keyring: Keyring
-  readonly #clock: Clock
+  readonly #parts: Pick<ModuleParts, 'database' | 'keyring' | 'clock'>
 
-  constructor({ database, keyring, clock }: { database: Database; keyring: Keyring; clock: Clock }) {
-    this.#database = database
-    this.#keyring = keyring
-    this.#clock = clock
+  constructor(parts: Pick<ModuleParts, 'database' | 'keyring' | 'clock'>) {
+    this.#parts = parts
   }
 
   /**
@@ -48,30 +44,37 @@ export class IdempotentResponses {
    * @throws SvixError 409 if another request with the key is still in progress after 10 seconds
    */
   async answer(hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
+    const { database, keyring, clock } = this.#parts
+    const context = sealedColumns.idempotentResponse.context({ key_hash: hash })
     for (let waited = 0; !(await this.#begin(hash)); waited += lookEvery) {
-      const row = await this.#read(hash)
-      if (row && row.status !== null) return this.#answerOf(row, row.status)
+      const { status = null, body = null } = (await this.#read(hash)) ?? {}
+      if (status !== null) return { status, text: body ? keyring.open(body, context).toString() : undefined }
       if (waited > 2 * longestRequest)
         throw new SvixError(409, 'conflict', 'A request with this Idempotency-Key is in progress.')
-      await sleep(this.#clock, lookEvery)
+      await sleep(clock, lookEvery)
     }
     let answer: Answer
     try {
       answer = await work()
     } catch (error) {
-      await this.#database.transaction((tx) =>
+      await database.transaction((tx) =>
         tx.deleteFrom('idempotent_responses').where('key_hash', '=', hash).execute(),
       )
       throw error
     }
-    await this.#store(hash, answer)
+    const { status, text } = answer
+    const body = text === undefined ? null : keyring.seal(text, context)
+    await database.transaction((tx) =>
+      tx.updateTable('idempotent_responses').set({ status, body }).where('key_hash', '=', hash).execute(),
+    )
     return answer
   }
 
   /** Inserts a request's row, or takes over a lost or expired one. Returns false if another request has the key. */
   async #begin(hash: Buffer): Promise<boolean> {
-    const now = this.#clock.now()
-    const started = await this.#database.transaction((tx) =>
+    const { database, clock } = this.#parts
+    const now = clock.now()
+    const started = await database.transaction((tx) =>
       tx
         .insertInto('idempotent_responses')
         .values({ key_hash: hash, status: null, body: null, created_at: now })
@@ -96,25 +99,10 @@ export class IdempotentResponses {
   }
 
   #read(hash: Buffer): Promise<IdempotentResponsesTable | undefined> {
-    return this.#database.reader
+    return this.#parts.database.reader
       .selectFrom('idempotent_responses')
       .selectAll()
       .where('key_hash', '=', hash)
       .executeTakeFirst()
   }
-
-  #answerOf(row: IdempotentResponsesTable, status: number): Answer {
-    const text = row.body && this.#keyring.open(row.body, contextOf(row)).toString()
-    return { status, text: text ?? undefined }
-  }
-
-  async #store(hash: Buffer, { status, text }: Answer): Promise<void> {
-    const context = contextOf({ key_hash: hash })
-    const body = text === undefined ? null : this.#keyring.seal(text, context)
-    await this.#database.transaction((tx) =>
-      tx.updateTable('idempotent_responses').set({ status, body }).where('key_hash', '=', hash).execute(),
-    )
-  }
 }
-
-const contextOf = sealedColumns.idempotentResponse.context
