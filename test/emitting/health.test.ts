@@ -114,7 +114,7 @@ onEachEngine('health of subscribers', (engine) => {
     const { database } = service
     await using health = scoped(new Health({ database, clock, log: createLog('fatal'), retention: Infinity }))
     const counted = async (): Promise<number> =>
-      (await health.read(id, 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
+      (await health.read([id], 0, 1_000)).reduce((sum, { delivered }) => sum + delivered, 0)
     for (let attempts = 1; attempts <= 30; attempts += 1) {
       health.record(id, true, 5)
       const before = counted()

@@ -24,34 +24,6 @@ import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import { bodyKey } from '../attempt/attempt.ts'
 import { signatures } from '../attempt/signature.ts'
 
-/** A page that is asked for. `query` is what its cursor is bound to. */
-interface AskedPage extends PageRequest {
-  query: unknown
-}
-
-/**
- * Finds the deliveries of a page, in the order of their source, and examines only so many for it.
- * @throws Problem `invalid-cursor`
- */
-async function findPage(
-  { database, cursors }: { database: Database; cursors: Cursors },
-  filter: DeliverySearch,
-  reach: Reach,
-  { query, limit, cursor }: AskedPage,
-): Promise<PageOfRows<Place>> {
-  const { readerAside: db, engine } = database
-  const source = await sourceOf({ db, engine }, filter)
-  const scope = scopeOf(source, query)
-  const start = cursor === undefined ? newest : readPlace(cursors.decode(scope, cursor))
-  const { found, last } = await search(limit, start, async (behind, count) => {
-    const { places, last } = await source.read(behind, count)
-    return { rows: await matching(database, places, conditionsOf(filter, reach, source.ensured)), last }
-  })
-  if (found.length > limit || last === undefined)
-    return cursors.page(scope, found, limit, (one) => keysOf(source, one))
-  return { rows: found, nextCursor: cursors.encode(scope, keysOf(source, last)) }
-}
-
 /** Those of the deliveries that fulfil the conditions, in their order. Reads only the tables that these need. */
 async function matching(
   { readerAside: db, engine }: Database,
@@ -191,9 +163,24 @@ export class DeliveryLog {
     return this.#find(filter, 'all', { query, limit, cursor })
   }
 
-  async #find(filter: DeliverySearch, reach: Reach, asked: AskedPage): Promise<PageOfRows<DeliveryEntry>> {
-    const parts = { database: this.#database, cursors: this.#cursors }
-    const { rows, nextCursor } = await findPage(parts, filter, reach, asked)
+  /** In the order of the source. @param asked `query` is what the cursor is bound to */
+  async #find(
+    filter: DeliverySearch,
+    reach: Reach,
+    { query, limit, cursor }: PageRequest & { query: unknown },
+  ): Promise<PageOfRows<DeliveryEntry>> {
+    const [database, cursors] = [this.#database, this.#cursors]
+    const source = await sourceOf({ db: database.readerAside, engine: database.engine }, filter)
+    const scope = scopeOf(source, query)
+    const start = cursor === undefined ? newest : readPlace(cursors.decode(scope, cursor))
+    const { found, last } = await search(limit, start, async (behind, count) => {
+      const { places, last } = await source.read(behind, count)
+      return { rows: await matching(database, places, conditionsOf(filter, reach, source.ensured)), last }
+    })
+    const { rows, nextCursor } =
+      found.length > limit || last === undefined
+        ? cursors.page(scope, found, limit, (one) => keysOf(source, one))
+        : { rows: found, nextCursor: cursors.encode(scope, keysOf(source, last)) }
     return { rows: await this.#entriesOf(rows), nextCursor }
   }
 

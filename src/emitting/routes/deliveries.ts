@@ -132,10 +132,40 @@ const AttemptView = closedObject({
   ),
 })
 
+/** Response headers that owners see: those that describe the response, and those that the service evaluates. */
+const shownToOwners: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-type',
+  'date',
+  'location',
+  'retry-after',
+  'server',
+  'webhook-delivery',
+])
+
+/** The headers of a response. Owners see the usual ones: they choose the address, and a server may tell this service more than it tells them. */
+export function responseHeaders(
+  { response_headers: json }: Pick<AttemptsTable, 'response_headers'>,
+  isOwner: boolean,
+) {
+  if (json === null) return null
+  const headers = Object.entries(JSON.parse(json) as Record<string, string>)
+  return Object.fromEntries(isOwner ? headers.filter(([name]) => shownToOwners.has(name)) : headers)
+}
+
+/** Bytes of a response body that owners see: enough for an error message, too few to read pages of a server. */
+const bodyShownToOwners = 4 * 1024
+
+export function responseBody(
+  { response_body: body }: Pick<AttemptsTable, 'response_body'>,
+  isOwner: boolean,
+) {
+  return body && Buffer.from(isOwner ? body.subarray(0, bodyShownToOwners) : body)
+}
+
 function viewAttempt(
   row: AttemptsTable,
-  signature: string | null,
-  { payload, size }: DeliveryDetail,
+  { signature, detail, isOwner }: { signature: string | null; detail: DeliveryDetail; isOwner: boolean },
 ): Static<typeof AttemptView> {
   const {
     [addressKey]: url = null,
@@ -143,7 +173,7 @@ function viewAttempt(
     [bodyKey]: body,
     ...requestHeaders
   } = JSON.parse(row.request_headers) as Record<string, string>
-  const requestBody = row.request_body ?? (body === 'data' ? dataIn(payload, size) : null)
+  const requestBody = row.request_body ?? (body === 'data' ? dataIn(detail.payload, detail.size) : null)
   return {
     number: row.number,
     at: isoTime(row.at),
@@ -159,39 +189,9 @@ function viewAttempt(
     requestBody: requestBody && Buffer.from(requestBody).toString(),
     transformed: row.request_body !== null,
     signature,
-    responseHeaders:
-      row.response_headers === null ? null : (JSON.parse(row.response_headers) as Record<string, string>),
-    responseBody: row.response_body === null ? null : Buffer.from(row.response_body).toString(),
+    responseHeaders: responseHeaders(row, isOwner),
+    responseBody: responseBody(row, isOwner)?.toString() ?? null,
   }
-}
-
-/** Response headers that owners see: those that describe the response, and those that the service evaluates. */
-export const shownToOwners: ReadonlySet<string> = new Set([
-  'content-length',
-  'content-type',
-  'date',
-  'location',
-  'retry-after',
-  'server',
-  'webhook-delivery',
-])
-
-/** Bytes of a response body that owners see: enough for an error message, too few to read pages of a server. */
-export const bodyShownToOwners = 4 * 1024
-
-/**
- * An attempt as an owner sees it: the usual headers, and only the beginning of the response body. Owners choose the address, and
- * a server may tell this service more than it tells them.
- */
-function viewAttemptForOwner(
-  row: AttemptsTable,
-  signature: string | null,
-  detail: DeliveryDetail,
-): Static<typeof AttemptView> {
-  const responseBody = row.response_body && row.response_body.subarray(0, bodyShownToOwners)
-  const view = viewAttempt({ ...row, response_body: responseBody }, signature, detail)
-  const headers = Object.entries(view.responseHeaders ?? {}).filter(([name]) => shownToOwners.has(name))
-  return { ...view, responseHeaders: view.responseHeaders && Object.fromEntries(headers) }
 }
 
 function viewPhases(text: string): Static<typeof PhasesView> {
@@ -294,13 +294,15 @@ function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, ar
       const detail = await deliveryLog.get(readDeliveryId(request.params.id), area.reach(request))
       const { entry, payload, size, attempts } = detail
       const signatureOf = await pastSignatures(parts, detail)
-      const view = area.reachesAll ? viewAttempt : viewAttemptForOwner
+      const isOwner = !area.reachesAll
       const seen = seenBy(area, parts)
       return {
         ...viewOwnedDelivery(seen.entry(entry)),
         payload: payload.toString(),
         payloadBytes: size,
-        attempts: attempts.map((attempt) => view(seen.attempt(entry, attempt), signatureOf(attempt), detail)),
+        attempts: attempts.map((attempt) =>
+          viewAttempt(seen.attempt(entry, attempt), { signature: signatureOf(attempt), detail, isOwner }),
+        ),
       }
     },
   )

@@ -44,7 +44,7 @@ export function healthRoutes(app: App, { health, subscribers, clock }: EmittingR
       const until = asked.until ?? clock.now()
       const since = Math.max(asked.since ?? until - usual, until - longest)
       const from = Math.floor(since / hour) * hour
-      const rows = await health.read(id, from, until)
+      const rows = await health.read([id], from, until)
       return {
         since: isoTime(from),
         until: isoTime(until),

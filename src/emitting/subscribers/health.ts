@@ -1,10 +1,9 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
-import type { Clock } from '../../runtime/clock.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
 import { DelayedWrites } from '../../runtime/delayed-writes.ts'
-import type { Database, Tx } from '../../storage/database.ts'
+import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscriberHoursTable, SubscribersTable } from '../../storage/tables.ts'
-import type { Log } from '../../telemetry/log.ts'
 
 export const hour = 3_600_000
 /** Milliseconds between two writes of the counts. A crash loses the counts since the last one. */
@@ -12,10 +11,7 @@ const flushEvery = 5_000
 /** Rows of one statement. */
 const perStep = 500
 
-interface HealthParts {
-  database: Database
-  clock: Clock
-  log: Log
+interface HealthParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   /** Retention of the hours in milliseconds; Infinity: never removed. */
   retention: number
 }
@@ -66,14 +62,17 @@ export class Health {
     return [...new Set([...this.#counts.values()].map((row) => row.subscriber_id))]
   }
 
-  /** The rows of a subscriber, including counts that are not in the table yet. Each attempt is counted once. */
-  read(subscriberId: string, since: number, until: number): Promise<SubscriberHoursTable[]> {
-    return this.readAll([subscriberId], since, until)
-  }
-
-  /** The same of several subscribers. */
-  readAll(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
-    return this.#read(subscriberIds, since, until, () => this.#written(subscriberIds, since, until))
+  /** The rows of subscribers, including counts that are not in the table yet. Each attempt is counted once. */
+  read(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
+    return this.#read(subscriberIds, since, until, () =>
+      this.#parts.database.readerAside
+        .selectFrom('subscriber_hours')
+        .selectAll()
+        .where('subscriber_id', 'in', [...subscriberIds])
+        .where('hour', '>=', since)
+        .where('hour', '<', until)
+        .execute(),
+    )
   }
 
   /** Their sums since an hour. The rows have no hour and no class, and a subscriber can have several. */
@@ -126,16 +125,6 @@ export class Health {
       // A write that started meanwhile may have moved counts to the table, where they would count twice.
       if (writing === this.#writing) return [...rows, ...unwritten]
     }
-  }
-
-  #written(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
-    return this.#parts.database.readerAside
-      .selectFrom('subscriber_hours')
-      .selectAll()
-      .where('subscriber_id', 'in', [...subscriberIds])
-      .where('hour', '>=', since)
-      .where('hour', '<', until)
-      .execute()
   }
 
   async stop(): Promise<void> {
@@ -324,7 +313,7 @@ export async function lastDays(
   subscriberIds: readonly string[],
   now: number,
 ): Promise<Map<string, Summary>> {
-  const rows = await health.readAll(subscriberIds, lastDayBegins(now), Number.MAX_SAFE_INTEGER)
+  const rows = await health.read(subscriberIds, lastDayBegins(now), Number.MAX_SAFE_INTEGER)
   const bySubscriber = Map.groupBy(rows, (row) => row.subscriber_id)
   return new Map(subscriberIds.map((id) => [id, summarize(bySubscriber.get(id) ?? [])]))
 }

@@ -7,7 +7,7 @@ import type { SubscribersTable } from '../../storage/tables.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import { addressKey } from '../attempt/attempt.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { bodyShownToOwners, shownToOwners } from '../routes/deliveries.ts'
+import { responseBody, responseHeaders } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
 import { endpointOf, viewEndpoint } from './endpoints.ts'
@@ -291,8 +291,9 @@ function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixC
     const sent = JSON.parse(row.request_headers) as Record<string, string>
     const url = sent[addressKey] ?? row.url ?? ''
     const isHidden = isPortal && !isOpenToOwners(destinations, { url })
-    const most = isPortal ? bodyShownToOwners : undefined
-    const body = row.response_body ? readBody(row.response_body, most) : (row.error ?? '')
+    const bytes = responseBody(row, isPortal)
+    // Text, or base64 if the bytes are not UTF-8.
+    const body = bytes?.toString(isUtf8(row.response_body!) ? 'utf8' : 'base64') ?? row.error ?? ''
     return {
       id: row.id,
       msgId: row.event_id,
@@ -309,23 +310,14 @@ function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixC
   }
 }
 
-/** Text, or base64 if the bytes are not UTF-8. @param most bytes that are shown */
-function readBody(bytes: Uint8Array, most?: number): string {
-  return Buffer.from(bytes.subarray(0, most)).toString(isUtf8(bytes) ? 'utf8' : 'base64')
-}
-
-function viewHeaders({ isPortal }: SvixCall, { request_headers, response_headers }: Attempt): object {
-  const sent = Object.entries(JSON.parse(request_headers) as Record<string, string>).filter(
+function viewHeaders({ isPortal }: SvixCall, row: Attempt): object {
+  const sent = Object.entries(JSON.parse(row.request_headers) as Record<string, string>).filter(
     ([name]) => !name.startsWith(':'),
   )
-  const received =
-    response_headers &&
-    Object.entries(JSON.parse(response_headers) as object).filter(
-      ([name]) => !isPortal || shownToOwners.has(name),
-    )
+  const received = responseHeaders(row, isPortal)
   return {
     sentHeaders: Object.fromEntries(sent),
-    responseHeaders: received,
+    responseHeaders: received && Object.entries(received),
     sensitive: sent.filter(([, value]) => value === redactedValue).map(([name]) => name),
   }
 }

@@ -317,7 +317,7 @@ function reportOperations(parts: EmittingRouteParts): SvixOperations {
         throw badRange("'since' cannot be more than 28 days before 'until'")
       const { id } = await endpointOf(parts, call)
       // Attempts are counted by the hour.
-      const hours = await health.read(id, Math.floor(since / hour) * hour, until)
+      const hours = await health.read([id], Math.floor(since / hour) * hour, until)
       const { delivered, failed } = summarize(hours)
       return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
     },
