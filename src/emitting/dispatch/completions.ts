@@ -2,6 +2,7 @@ import { sleep, type Scheduler } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { isRefusedValue, StorageUnavailable } from '../../storage/unavailable.ts'
+import { notMade } from '../attempt/attempt.ts'
 import type { Completion, DeliveryStore } from '../store.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -193,18 +194,6 @@ export class Completions {
 /** The outcome of the attempt, without what the subscriber answered. */
 function withoutDetails({ attempt, ...completion }: Completion): Completion {
   const { at, durationMs, status, failure } = attempt
-  return {
-    ...completion,
-    attempt: {
-      at,
-      durationMs,
-      status,
-      failure,
-      error: 'The details of this attempt could not be stored.',
-      phases: null,
-      requestHeaders: '{}',
-      responseHeaders: null,
-      responseBody: null,
-    },
-  }
+  const error = 'The details of this attempt could not be stored.'
+  return { ...completion, attempt: { ...notMade(at, '{}'), durationMs, status, failure, error } }
 }

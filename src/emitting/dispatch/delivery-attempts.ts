@@ -229,11 +229,9 @@ function mayReceive({ owner }: Endpoint, { audience }: EventPayload): boolean {
 const outcomes = ['delivered', 'retry', 'dead'] as const
 type Outcome = (typeof outcomes)[number]
 
-interface DeliveryMetrics {
-  attempted(outcome: Outcome, durationMs: number, traceparent?: string): void
-}
+type DeliveryMetrics = ReturnType<typeof deliveryMetrics>
 
-export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
+export function deliveryMetrics(metrics: Metrics) {
   const attempts = metrics.counter(
     'postern_delivery_attempts_total',
     'Attempts of deliveries, by what followed: delivered, retry or dead (dead-lettered)',
@@ -250,7 +248,7 @@ export function deliveryMetrics(metrics: Metrics): DeliveryMetrics {
     outcomes.map((outcome) => [outcome, attempts.labels({ outcome })]),
   ) as Record<Outcome, Counter.Internal>
   return {
-    attempted(outcome, durationMs, traceparent) {
+    attempted(outcome: Outcome, durationMs: number, traceparent?: string): void {
       children[outcome].inc()
       observe(outcome, durationMs, traceparent)
       metrics.durations.deliveries.observe(durationMs)

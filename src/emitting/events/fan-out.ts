@@ -1,4 +1,4 @@
-import { CompiledQuery, type Insertable, sql } from 'kysely'
+import { CompiledQuery, sql } from 'kysely'
 import type { RunLast, Tx } from '../../storage/database.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 import type { Engine } from '../../storage/query-runner.ts'
@@ -220,8 +220,8 @@ const insertJoined = `
 const deliveryColumns: readonly Column<NewDelivery>[] = [
   { kind: 'bigints', read: ({ event }) => event },
   { kind: 'texts', read: ({ subscriber_id }) => subscriber_id },
-  { kind: 'bigints', read: ({ due_at }) => due_at ?? null },
-  { kind: 'bigints', read: ({ nonce }) => nonce ?? null },
+  { kind: 'bigints', read: ({ due_at }) => due_at },
+  { kind: 'bigints', read: ({ nonce }) => nonce },
 ]
 
 function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
@@ -232,7 +232,7 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))
 }
 
-type NewDelivery = Insertable<Tables['deliveries']>
+type NewDelivery = Omit<InsertedDelivery, 'id'> & Pick<DeliveriesTable, 'created_at'>
 
 /** Inserts a delivery, unless its subscriber was removed. */
 export async function insertDelivery(engine: Engine, tx: Tx, row: NewDelivery): Promise<void> {
@@ -245,15 +245,5 @@ export function newDelivery(
   now: number,
   dueAt: number,
 ): NewDelivery {
-  return {
-    event: event.id,
-    nonce: event.nonce,
-    subscriber_id: subscriberId,
-    status: 'pending',
-    attempts: 0,
-    attempts_before: 0,
-    due_at: dueAt,
-    created_at: now,
-    finished_at: null,
-  }
+  return { event: event.id, nonce: event.nonce, subscriber_id: subscriberId, due_at: dueAt, created_at: now }
 }

@@ -182,14 +182,9 @@ async function endPending(tx: Tx, ids: readonly number[], now: number): Promise<
         number: attempts,
         at: now,
         duration_ms: 0,
-        status: null,
         error,
         failure,
-        phases: null,
         request_headers: '{}',
-        response_headers: null,
-        request_body: null,
-        response_body: null,
       })),
     )
     .execute()

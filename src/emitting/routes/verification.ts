@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { type App, route } from '../../http/app.ts'
 import { readRequestOptions } from '../subscribers/request-options.ts'
 import { destinationIn } from '../subscribers/destinations.ts'
@@ -72,18 +72,8 @@ export function keyRoutes(app: App, { secrets, database, clock }: EmittingRouteP
   )
 }
 
-/** A program that receives and verifies webhooks. Each template is a file of its own in `templates/`. */
-interface Receiver {
-  /** A stable name, which is also the name of the template. */
-  id: string
-  /** The language, as people write it. */
-  name: string
-  /** The name under which the code is saved. */
-  file: string
-}
-
-/** In the order in which they are offered. */
-const languages: readonly Receiver[] = [
+/** In the order in which they are offered. The id is also the name of the template, a file of its own in `templates/`. */
+const languages = [
   { id: 'typescript', name: 'TypeScript', file: 'receive.ts' },
   { id: 'python', name: 'Python', file: 'receive.py' },
   { id: 'go', name: 'Go', file: 'receive.go' },
@@ -102,7 +92,7 @@ const templates = new Map<string, string>()
  * constant time, accept any of several signatures, and refuse timestamps that differ from now by more than five minutes.
  * @param prefix the prefix of the signature headers
  */
-export function receiversFor(url: string, prefix: 'webhook' | 'svix'): (Receiver & { code: string })[] {
+export function receiversFor(url: string, prefix: 'webhook' | 'svix'): Static<typeof View>['languages'] {
   const { href, pathname } = new URL(url)
   return languages.map(({ id, name, file }) => {
     const code = templateOf(id)

@@ -18,7 +18,6 @@ const settings: Partial<Record<keyof SubscribersTable, string>> = {
   transformation: 'transformation',
   ordered: 'ordered',
   signing: 'signing',
-  owner: 'owner',
   conditions: 'conditions',
   http_signature: 'httpSignature',
   operational: 'operational',
@@ -68,7 +67,6 @@ export async function recordChange(
         oldOrigin: new URL(before.url).origin,
         newOrigin: new URL(after.url).origin,
       }),
-      ...(changed.includes('owner') && { oldOwner: before.owner, newOwner: after.owner }),
     },
     ...origin,
   })
