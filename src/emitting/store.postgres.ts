@@ -17,7 +17,6 @@ import {
   inOrder,
   isRetry,
   nextDue,
-  type ReadRequest,
   subscribersPerScan,
 } from './store.ts'
 import { poolRows } from '../storage/postgres/pool/connection-shares.ts'
@@ -60,12 +59,35 @@ export function postgresDeliveryStore(
   const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>
     toResult(await translated(pool.query(bounded(answerWithin, sql, [...parameters])))),
   )
+  const run = runOn(pool)
+  // Runs statements that PostgreSQL must plan with index seeks.
+  const seek = runOn(seeks)
   return {
     activeSubscribers: activeSubscribersIn(reader),
-    readPayloads: readPayloadsBy(runOn(pool)),
-    ...ownershipIn(runOn(pool), runOn(seeks), claimer),
-    ...dueReadsIn(runOn(seeks)),
+    readPayloads: readPayloadsBy(run),
+    readDue: readDueBy(seek),
     ...completionsIn(pool),
+    acquireSession: (listener) => claimer.start(listener),
+    async subscribersDue(now, after) {
+      const values = [after, now, claimer.id]
+      const rows = await seek<{ id: string; due: boolean }>('due', dueSubscribers, values)
+      const ids = rows.filter(({ due }) => due).map(({ id }) => id)
+      return { ids, next: rows.length < subscribersPerScan ? undefined : rows.at(-1)!.id }
+    },
+    async claim(subscriberIds) {
+      const rows = await run<{ id: string }>('take', take, [claimer.id, subscriberIds])
+      return rows.map(({ id }) => id)
+    },
+    async release(subscriberIds) {
+      await run('release', release, [claimer.id, subscriberIds])
+    },
+    leaseValid: () => claimer.isLeaseValid,
+    releaseSession: () => claimer.close(),
+    async oldestDue(now, busy) {
+      const values = [now, busy.size + 1, claimer.lastId ?? null]
+      const rows = await seek<{ id: string; due: number }>('oldest', oldest, values)
+      return rows.find(({ id }) => !busy.has(id))?.due
+    },
   }
 }
 
@@ -95,34 +117,26 @@ const readFirst = `
     order by ${inOrder.postgres} limit 1
   ) due where due.due_at <= $1`
 
-function dueReadsIn(seek: Run): Pick<DeliveryStore, 'readDue'> {
-  type ByPosition = Exclude<ReadRequest, { ordered: true }>
-
-  async function readByPosition(requests: readonly ByPosition[], now: number): Promise<DeliveryRow[]> {
-    if (requests.length === 0) return []
-    return seek<DeliveryRow>('read_due', readDue, [
-      now,
-      requests.map(({ subscriberId }) => subscriberId),
-      requests.map(({ retries }) => (retries ? 1 : 0)),
-      requests.map(({ behind }) => behind.dueAt),
-      requests.map(({ behind }) => behind.id),
-      requests.map(({ count }) => count),
+function readDueBy(seek: Run): DeliveryStore['readDue'] {
+  return async (requests, now) => {
+    const behind = requests.filter((request) => !request.ordered)
+    const ordered = requests.filter((request) => request.ordered)
+    const rows = await Promise.all([
+      behind.length === 0
+        ? []
+        : seek<DeliveryRow>('read_due', readDue, [
+            now,
+            behind.map(({ subscriberId }) => subscriberId),
+            behind.map(({ retries }) => (retries ? 1 : 0)),
+            behind.map(({ behind: { dueAt } }) => dueAt),
+            behind.map(({ behind: { id } }) => id),
+            behind.map(({ count }) => count),
+          ]),
+      ordered.length === 0
+        ? []
+        : seek<DeliveryRow>('read_first', readFirst, [now, ordered.map(({ subscriberId }) => subscriberId)]),
     ])
-  }
-
-  async function readFirstOf(requests: readonly ReadRequest[], now: number): Promise<DeliveryRow[]> {
-    if (requests.length === 0) return []
-    const ids = requests.map(({ subscriberId }) => subscriberId)
-    return seek<DeliveryRow>('read_first', readFirst, [now, ids])
-  }
-
-  return {
-    async readDue(requests, now) {
-      const byPosition = requests.filter((request) => !request.ordered)
-      const ordered = requests.filter((request) => request.ordered)
-      const rows = await Promise.all([readByPosition(byPosition, now), readFirstOf(ordered, now)])
-      return rows.flat().map(dueDelivery)
-    },
+    return rows.flat().map(dueDelivery)
   }
 }
 
@@ -267,39 +281,3 @@ const oldest = `
       select from queue_owners o where o.subscriber_id = s.id and o.dispatcher is distinct from $3
     )
   ) waiting where due <= $1 order by due limit $2`
-
-type Ownership =
-  | 'acquireSession'
-  | 'subscribersDue'
-  | 'claim'
-  | 'release'
-  | 'leaseValid'
-  | 'releaseSession'
-  | 'oldestDue'
-
-/** @param seek runs statements that PostgreSQL must plan with index seeks */
-function ownershipIn(run: Run, seek: Run, claimer: Claimer): Pick<DeliveryStore, Ownership> {
-  return {
-    acquireSession: (listener) => claimer.start(listener),
-    async subscribersDue(now, after) {
-      const values = [after, now, claimer.id]
-      const rows = await seek<{ id: string; due: boolean }>('due', dueSubscribers, values)
-      const ids = rows.filter(({ due }) => due).map(({ id }) => id)
-      return { ids, next: rows.length < subscribersPerScan ? undefined : rows.at(-1)!.id }
-    },
-    async claim(subscriberIds) {
-      const rows = await run<{ id: string }>('take', take, [claimer.id, subscriberIds])
-      return rows.map(({ id }) => id)
-    },
-    async release(subscriberIds) {
-      await run('release', release, [claimer.id, subscriberIds])
-    },
-    leaseValid: () => claimer.isLeaseValid,
-    releaseSession: () => claimer.close(),
-    async oldestDue(now, busy) {
-      const values = [now, busy.size + 1, claimer.lastId ?? null]
-      const rows = await seek<{ id: string; due: number }>('oldest', oldest, values)
-      return rows.find(({ id }) => !busy.has(id))?.due
-    },
-  }
-}
