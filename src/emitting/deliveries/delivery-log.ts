@@ -1,4 +1,4 @@
-import { type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import {
   type PageOfRows,
@@ -10,13 +10,7 @@ import {
 import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type {
-  AttemptsTable,
-  DeliveriesTable,
-  SigningScheme,
-  SubscribersTable,
-  DeliveryStatus,
-} from '../../storage/tables.ts'
+import type { AttemptsTable, SigningScheme, DeliveryStatus } from '../../storage/tables.ts'
 import { isForOwner, type Reach, reaches, dataIn } from '../events/event.ts'
 import { type DeliverySource, newest, type Place, search, sourceOf } from './delivery-sources.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -105,17 +99,7 @@ const mostAttempts = 100
 const payloadShown = 64 * 1024
 
 /** A delivery with its subscriber, and the response to its newest recorded attempt. */
-export type DeliveryEntry = Pick<
-  Selectable<DeliveriesTable>,
-  'id' | 'event' | 'subscriber_id' | 'status' | 'attempts' | 'due_at' | 'created_at' | 'finished_at'
-> &
-  Pick<SubscribersTable, 'url' | 'owner'> & {
-    event_id: string
-    type: string
-    last_status: number | null
-    last_error: string | null
-    owner_name: string | null
-  }
+export type DeliveryEntry = Awaited<ReturnType<ReturnType<typeof entries>['executeTakeFirstOrThrow']>>
 
 export interface DeliveryDetail {
   entry: DeliveryEntry
@@ -272,7 +256,7 @@ export async function pastSignatures(
     )
     if (then.length === 0) return null
     const signers = then.map((key) => key.signing)
-    const body = request_body ?? (headers[bodyKey] === 'data' ? dataIn(payload) : payload)
+    const body = request_body ?? ((headers[bodyKey] === 'data' && dataIn(payload)) || payload)
     return signatures(signers, entry.event_id, Number(timestamp), body)
   }
 }

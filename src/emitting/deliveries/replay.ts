@@ -74,8 +74,7 @@ export class Replay extends AuditedStore {
       if (row.status === 'disabled') throw subscriberDisabled()
       if (row.expunged_at !== null) throw payloadGone()
       if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
-      await endWait(tx, [id], now)
-      await reopen(tx, [id], now)
+      await makeDue(tx, [id], now)
       await this.record(tx, {
         action: 'delivery.replayed',
         target: `delivery:${id}`,
@@ -299,11 +298,19 @@ function hasOption(name: 'channels' | 'tags', text: string): RawBuilder<SqlBool>
     where o.event = deliveries.event and replace(${column}, ${JSON.stringify(text)}, '') <> ${column})`
 }
 
-/** Makes finished deliveries due now and starts their schedules again. */
-async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+/**
+ * Makes deliveries due now. A finished one starts its schedule again. For one that waits, if this attempt fails, the next one is due when it
+ * was before, and the number of attempts that are left does not change.
+ */
+async function makeDue(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   if (ids.length === 0) return
-  await tx
-    .updateTable('deliveries')
+  const chosen = tx.updateTable('deliveries').where('id', 'in', [...ids])
+  await chosen
+    .set((eb) => ({ due_at: now, planned_at: eb.fn.coalesce('planned_at', 'due_at') }))
+    .where('status', '=', 'pending')
+    .where('due_at', '>', now)
+    .execute()
+  await chosen
     .set({
       status: 'pending',
       attempts_before: sql<number>`attempts`,
@@ -311,23 +318,7 @@ async function reopen(tx: Tx, ids: readonly number[], now: number): Promise<void
       due_at: now,
       finished_at: null,
     })
-    .where('id', 'in', [...ids])
     .where('status', '!=', 'pending')
-    .execute()
-}
-
-/**
- * Makes waiting deliveries due now. If this attempt fails, the next one is due when it was before, and the number of attempts that are left does
- * not change.
- */
-async function endWait(tx: Tx, ids: readonly number[], now: number): Promise<void> {
-  if (ids.length === 0) return
-  await tx
-    .updateTable('deliveries')
-    .set((eb) => ({ due_at: now, planned_at: eb.fn.coalesce('planned_at', 'due_at') }))
-    .where('id', 'in', [...ids])
-    .where('status', '=', 'pending')
-    .where('due_at', '>', now)
     .execute()
 }
 
@@ -357,8 +348,7 @@ export async function replayStep(
     .limit(limit)
     .execute()
   const ids = rows.map(({ id }) => id)
-  await endWait(tx, ids, now)
-  await reopen(tx, ids, now)
+  await makeDue(tx, ids, now)
   // Behind the last one, others that were examined may match.
   if (ids.length === limit) return { count: limit, last: ids.at(-1), done: false }
   return { count: ids.length, last: examined.at(-1), done: examined.length < examinedPerStep }

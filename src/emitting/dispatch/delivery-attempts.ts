@@ -136,7 +136,9 @@ export class DeliveryAttempts {
       const keys = endpoint.keysAt(clock.now())
       const maySend = this.#maySend
       const { number } = delivery
-      const sent = target.special?.bare ? { ...event, payload: dataIn(event.payload) } : event
+      const sent = target.special?.bare
+        ? { ...event, payload: dataIn(event.payload) ?? event.payload }
+        : event
       const request = { target, owned, event: sent, number, keys, httpSignature, timeout, maySend }
       result = await (spans.attempt.start.hasSubscribers
         ? this.#attemptTraced(request, delivery, abort)

@@ -141,13 +141,13 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
 const beforeData = Buffer.from(',"data":')
 
 /**
- * The data in a payload, or in the beginning of one of `size` bytes. The strings before it cannot contain `beforeData`, because JSON
- * escapes their quotes.
+ * The data in a payload, or in the beginning of one of `size` bytes; `undefined` if it was removed. The strings before it cannot contain
+ * `beforeData`, because JSON escapes their quotes.
  */
-export function dataIn(payload: Uint8Array, size = payload.byteLength): Buffer {
+export function dataIn(payload: Uint8Array, size = payload.byteLength): Buffer | undefined {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const at = bytes.indexOf(beforeData)
-  return at < 0 ? bytes : bytes.subarray(at + beforeData.length, size - 1)
+  return at < 0 ? undefined : bytes.subarray(at + beforeData.length, size - 1)
 }
 
 function readDeliverAt({ deliverAt, delay }: NewEvent, now: number): number | null {

@@ -173,7 +173,8 @@ function viewAttempt(
     [bodyKey]: body,
     ...requestHeaders
   } = JSON.parse(row.request_headers) as Record<string, string>
-  const requestBody = row.request_body ?? (body === 'data' ? dataIn(detail.payload, detail.size) : null)
+  const requestBody =
+    row.request_body ?? (body === 'data' ? (dataIn(detail.payload, detail.size) ?? detail.payload) : null)
   return {
     number: row.number,
     at: isoTime(row.at),

@@ -6,7 +6,7 @@ import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { ownerPattern } from '../events/event.ts'
 import type { Owner, OwnerBrand, Owners } from '../subscribers/owners.ts'
 import { Metadata } from '../subscribers/metadata.ts'
-import type { EmittingRouteParts } from './area.ts'
+import { type EmittingRouteParts, searchable } from './area.ts'
 import type { SubscriberState } from '../subscribers/health.ts'
 import {
   closedObject,
@@ -32,6 +32,8 @@ const Logo = Type.String({
   pattern: '^data:image/(svg\\+xml|png|webp|jpeg);base64,[A-Za-z0-9+/]+={0,2}$',
 })
 
+const tags = ['owners']
+const params = Type.Object({ owner: Type.String({ pattern: ownerPattern }) })
 const fields = {
   name: nullable(Name, 'In place of BRAND_NAME'),
   color: nullable(Color, 'In place of BRAND_COLOR, as `#rrggbb`'),
@@ -59,8 +61,6 @@ export function portalBrand({ name, logo, color }: OwnerBrand): Static<typeof Po
 
 /** `/owners/{owner}/brand`: name, colour and logo of one owner's portal. */
 export function brandRoutes(app: App, { brands }: EmittingRouteParts): void {
-  const tags = ['owners']
-  const params = Type.Object({ owner: Type.String({ pattern: ownerPattern }) })
   app.get(
     '/owners/:owner/brand',
     route({ scope: 'subscribers:read' }, tags, "The brand of an owner's portal", {
@@ -90,8 +90,6 @@ export const DisplayName = Type.String({
   description: 'The display name of the customer',
 })
 const access = { scope: 'subscribers:read' } as const
-const OwnerParams = Type.Object({ owner: Type.String({ pattern: ownerPattern }) })
-const tags = ['owners']
 const OwnerView = closedObject({
   owner: Type.String(),
   name: nullable(Type.String({ description: 'The display name; null without one' })),
@@ -158,7 +156,7 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
     route({ scope: 'subscribers:write' }, tags, "Set or remove an owner's display name and metadata", {
       description:
         'Pages and the portal show the name in place of `owner`. The owner is listed even before it has a subscriber. Without `metadata`, the stored metadata stays.',
-      params: OwnerParams,
+      params,
       body: closedObject({ name: nullable(DisplayName), metadata: Type.Optional(nullable(Metadata)) }),
       response: {
         200: closedObject({ owner: Type.String(), name: nullable(Type.String()), metadata: Metadata }),
@@ -180,18 +178,13 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
       { scope: 'subscribers:write' },
       tags,
       'Remove an owner with its subscribers and its portal access',
-      { params: OwnerParams, response: noContent },
+      { params, response: noContent },
     ),
     async (request, reply) => {
       await owners.remove(request.params.owner, auditOrigin(request))
       return reply.code(204).send(null)
     },
   )
-}
-
-/** PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same. */
-function searchable(text: string): string {
-  return text.replaceAll('\0', '\u{fffd}')
 }
 
 function view({ lastDelivery, linkExpiresAt, sessionExpiresAt, ...counts }: Owner): Static<typeof OwnerView> {

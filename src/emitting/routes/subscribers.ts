@@ -6,7 +6,7 @@ import { readChoice, pageParameters, readPageRequest, pageSchema, viewPage } fro
 import type { Reach } from '../events/event.ts'
 import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
 import { lastDays, stateOf, subscriberStates, type Summary } from '../subscribers/health.ts'
-import { type Area, type EmittingRouteParts, readSubscriberId, subscriberOf } from './area.ts'
+import { type Area, type EmittingRouteParts, readSubscriberId, searchable, subscriberOf } from './area.ts'
 import {
   closedObject,
   DateTime,
@@ -317,8 +317,7 @@ function listRoute(app: App, parts: EmittingRouteParts, area: Area): void {
         {
           owner: ownerAsked(area.reach(request), owner),
           state: asked,
-          // PostgreSQL refuses a NUL in a parameter. No address contains one.
-          url: query.url?.replaceAll('\0', '\u{fffd}') || undefined,
+          url: query.url ? searchable(query.url) : undefined,
         },
         readPageRequest(query),
       )
@@ -399,8 +398,7 @@ function testRoute(app: App, { testEvents }: EmittingRouteParts, area: Area): vo
 /** Returns the owner whose subscribers are listed; see Subscribers.list. */
 function ownerAsked(reach: Reach, owner: string | undefined): string | null | undefined {
   if (reach !== 'all') return reach.owner
-  // PostgreSQL refuses a NUL in a parameter. No owner contains one, so another character finds the same.
-  return owner === '' ? null : owner?.replaceAll('\0', '\u{fffd}')
+  return owner === '' ? null : owner && searchable(owner)
 }
 
 /** Seconds for which an old secret signs after a rotation. */

@@ -230,10 +230,6 @@ export interface Summary {
   p99: number | null
 }
 
-interface HourSummary extends Summary {
-  hour: number
-}
-
 export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
   const sum = (count: (row: SubscriberHoursTable) => number): number =>
     rows.reduce((total, row) => total + count(row), 0)
@@ -250,7 +246,7 @@ export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
 }
 
 /** One summary for each hour with attempts, oldest first. */
-export function byHour(rows: readonly SubscriberHoursTable[]): HourSummary[] {
+export function byHour(rows: readonly SubscriberHoursTable[]): (Summary & { hour: number })[] {
   return [...Map.groupBy(rows, (row) => row.hour)]
     .toSorted(([a], [b]) => a - b)
     .map(([hour, some]) => Object.assign({ hour }, summarize(some)))

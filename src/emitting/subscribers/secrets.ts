@@ -45,7 +45,7 @@ export interface KeyDescription {
   publicKey: string | null
 }
 
-interface SecretRotation {
+export interface SecretRotation {
   schemes: readonly Scheme[]
   now: number
   /** Milliseconds for which the older keys sign as well. */

@@ -10,7 +10,7 @@ import { describeSubscriber, recordChange, subscriberTarget } from './subscriber
 import { isUid, unlessTaken, writeMetadata } from './metadata.ts'
 import { ensureOwner, lockOwner } from './owner-directory.ts'
 import { removeSubscriber } from './removal.ts'
-import { schemesOf, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
+import { schemesOf, type SecretRotation, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
   checkAssignment,
   checkedUrl,
@@ -436,14 +436,10 @@ function updateSubscriber(
     .executeTakeFirstOrThrow()
 }
 
-interface KeyRotation {
-  /** Milliseconds for which the old keys sign as well. */
-  overlap: number
+interface KeyRotation extends Pick<SecretRotation, 'overlap' | 'keepsEnds'> {
   secret: string | undefined
   /** The scheme of the new key. Keys of another scheme end with the overlap. Default: new keys of all schemes that the subscriber has. */
   scheme?: Exclude<SigningScheme, 'both'>
-  /** See `SubscriberSecrets.rotate`. */
-  keepsEnds?: boolean
 }
 
 /**

@@ -146,16 +146,10 @@ function readPosition(iterator: string): { owner: string; createdAt: number } | 
 /** Milliseconds for which messages may still be sent to an application that another process removed. */
 const recentFor = 1_000
 
-/** Finds an owner by its application's id or uid. */
-export interface OwnerLookup {
-  (idOrUid: string): Promise<string | undefined>
-  /** The same, without a statement if the owner was found within the last second. */
-  recent(idOrUid: string): string | Promise<string | undefined>
-  /** Call it after an application changes. */
-  forget(): void
-}
+export type OwnerLookup = ReturnType<typeof ownerLookup>
 
-export function ownerLookup({ owners, clock }: Parts): OwnerLookup {
+/** Returns a function that finds an owner by its application's id or uid. */
+export function ownerLookup({ owners, clock }: Parts) {
   const found = new BoundedCache<string, { owner: string; at: number }>(10_000)
   const find = async (idOrUid: string): Promise<string | undefined> => {
     const at = clock.now()
@@ -163,11 +157,14 @@ export function ownerLookup({ owners, clock }: Parts): OwnerLookup {
     if (owner !== undefined) found.set(idOrUid, { owner, at })
     return owner
   }
+  /** The same, without a statement if the owner was found within the last second. */
   const recent = (idOrUid: string): string | Promise<string | undefined> => {
     const known = found.get(idOrUid)
     return known && Math.abs(clock.now() - known.at) < recentFor ? known.owner : find(idOrUid)
   }
-  return Object.assign(find, { recent, forget: () => found.clear() })
+  /** Called after an application changes. */
+  const forget = (): void => found.clear()
+  return Object.assign(find, { recent, forget })
 }
 
 /** Seconds for which a token is valid by default. */

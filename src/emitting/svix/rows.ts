@@ -6,7 +6,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import { bounds } from '../deliveries/delivery-sources.ts'
 import { idsAfter, idsBelow, type OpenStatus } from '../deliveries/id-streams.ts'
-import { everybody } from '../events/event.ts'
+import { dataIn, everybody } from '../events/event.ts'
 import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
 import { type AskedPage, placeOf, type Walk } from './pages.ts'
@@ -218,8 +218,8 @@ export async function contentsOf(
     .execute()
   return new Map(
     found.flatMap(({ id, payload }) => {
-      const data = dataOf(payload)
-      return data === undefined ? [] : [[id, data] as const]
+      const data = dataIn(payload)
+      return data ? [[id, data.toString()] as const] : []
     }),
   )
 }
@@ -247,12 +247,4 @@ export async function viewMessages(
 export function readContent(json: string): unknown {
   const data = parseExactly(json)
   return typeof data === 'object' && data !== null && !Array.isArray(data) ? data : { data }
-}
-
-/** The JSON of an event's data. No earlier part of the payload can contain `,"data":`. `undefined` if the data was removed. */
-function dataOf(payload: Uint8Array): string | undefined {
-  const text = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString()
-  const name = ',"data":'
-  const start = text.indexOf(name)
-  return start < 0 ? undefined : text.slice(start + name.length, -1)
 }
