@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-log.ts'
@@ -93,7 +93,7 @@ interface Bounds {
 export async function bounds(
   db: Queryable,
   table: 'deliveries' | 'events',
-  { since, until }: Pick<DeliverySearch, 'since' | 'until'>,
+  { since, until }: { since?: number | undefined; until?: number | undefined },
 ): Promise<Bounds> {
   const low = since === undefined ? 0 : (await idAtTime(db, table, since)) - outOfOrder
   const high = until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder
@@ -147,7 +147,7 @@ async function ofType(
     order: 'event',
     async read(behind, count) {
       const from = Math.min(behind.event, high)
-      const events = await run<{ id: number }>(db, eventsOfType[engine](type, { from, low }))
+      const { rows: events } = await eventsOfType[engine](type, { from, low }).execute(db)
       if (events.length === 0) return { places: [], last: undefined }
       const places = await deliveriesOf(db, { events: events.map(({ id }) => id), behind, count })
       if (places.length === count) return { places, last: places.at(-1) }
@@ -188,8 +188,4 @@ async function deliveriesOf(
     places.push(...found)
   }
   return places
-}
-
-async function run<Row>(db: Queryable, query: RawBuilder<Row>): Promise<Row[]> {
-  return (await query.execute(db)).rows
 }

@@ -95,8 +95,10 @@ export class OperationalEvents {
     if (endpoint.operational) return
     const consequence = consequenceOf(endpoint, disabling, clock.now())
     if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
-    if (consequence === 'disable')
-      effects.push((tx) => disable(tx, endpoint, reasonOfFailing(failingSince!), true))
+    if (consequence === 'disable') {
+      const reason = `Every attempt since ${isoTime(failingSince!)} failed.`
+      effects.push((tx) => disable(tx, endpoint, reason, true))
+    }
   }
 
   /** Publishes that a subscriber was disabled, in the transaction that does it. Then the caller wakes the dispatcher. */
@@ -254,9 +256,4 @@ export function consequenceOf(
   if (at === null) return undefined
   if (failing.warnedAt === null) return now >= at - notice(policy) ? 'warn' : undefined
   return now >= at ? 'disable' : undefined
-}
-
-/** The reason that the API shows. */
-function reasonOfFailing(failingSince: number): string {
-  return `Every attempt since ${isoTime(failingSince)} failed.`
 }

@@ -105,7 +105,9 @@ export class StoredEventTypes extends AuditedStore {
     decide: (before: ReadonlyMap<string, StoredEventType>) => readonly EventTypeChange[],
   ): Promise<StoredEventType[]> {
     return this.database.transaction(async (tx) => {
-      await this.#lock(tx)
+      // Serializes changes, because they depend on what they read. SQLite has one write lock.
+      if (this.database.engine === 'postgres')
+        await sql`select pg_advisory_xact_lock(${eventTypesLock[0]}, ${eventTypesLock[1]})`.execute(tx)
       const before = new Map((await this.list(types, tx)).map((one) => [one.type, one]))
       const stored: StoredEventType[] = []
       const changes = decide(before)
@@ -140,12 +142,6 @@ export class StoredEventTypes extends AuditedStore {
       await this.record(tx, { action: 'event_type.deleted', target: `event_type:${type}`, ...origin })
       return true
     })
-  }
-
-  /** Serializes changes, because they depend on what they read. SQLite has one write lock. */
-  async #lock(tx: Tx): Promise<void> {
-    if (this.database.engine === 'postgres')
-      await sql`select pg_advisory_xact_lock(${eventTypesLock[0]}, ${eventTypesLock[1]})`.execute(tx)
   }
 
   async #write(

@@ -163,6 +163,8 @@ export function responseBody(
   return body && Buffer.from(isOwner ? body.subarray(0, bodyShownToOwners) : body)
 }
 
+const noPhases = { dns: null, connect: null, tls: null, firstByte: null }
+
 function viewAttempt(
   row: AttemptsTable,
   { signature, detail, isOwner }: { signature: string | null; detail: DeliveryDetail; isOwner: boolean },
@@ -182,7 +184,7 @@ function viewAttempt(
     method,
     status: row.status,
     durationMs: row.duration_ms,
-    phases: row.phases === null ? null : viewPhases(row.phases),
+    phases: row.phases === null ? null : { ...noPhases, ...(JSON.parse(row.phases) as Phases) },
     error: row.error,
     failure: row.failure,
     advice: troubleshootingHint(row.failure),
@@ -193,10 +195,6 @@ function viewAttempt(
     responseHeaders: responseHeaders(row, isOwner),
     responseBody: responseBody(row, isOwner)?.toString() ?? null,
   }
-}
-
-function viewPhases(text: string): Static<typeof PhasesView> {
-  return { dns: null, connect: null, tls: null, firstByte: null, ...(JSON.parse(text) as Phases) }
 }
 
 const tags = ['deliveries']

@@ -121,12 +121,9 @@ async function find(
   request: FastifyRequest<{ Params: { id: string } }>,
   verb: Verb,
 ): Promise<ShownJob> {
-  const job = await jobs.get(readJobId(request.params.id), reach(request))
+  const { id } = request.params
+  if (!isId(id)) throw new Problem('not-found', { detail: 'There is no such job.' })
+  const job = await jobs.get(id, reach(request))
   if (reachesAll) requireScope(request, `${workedOn[job.kind]}:${verb}`)
   return job
-}
-
-function readJobId(text: string): string {
-  if (!isId(text)) throw new Problem('not-found', { detail: 'There is no such job.' })
-  return text
 }

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { destinationIn } from './destinations.ts'
 
 /** Columns by their names in the API. Encrypted headers differ after each write, so headers that are sent again count as changed. */
-const settings: Partial<Record<keyof SubscribersTable, string>> = {
+const settings = {
   url: 'url',
   description: 'description',
   event_types: 'eventTypes',
@@ -24,7 +25,7 @@ const settings: Partial<Record<keyof SubscribersTable, string>> = {
   channels: 'channels',
   uid: 'uid',
   metadata: 'metadata',
-}
+} as const satisfies Partial<Record<keyof SubscribersTable, string>>
 
 const statusActions = {
   active: 'subscriber.resumed',
@@ -56,7 +57,10 @@ export async function recordChange(
       detail: { from: before.status, to: after.status },
       ...origin,
     })
-  const changed = changedSettings(before, after)
+  const columns = Object.keys(settings) as (keyof typeof settings)[]
+  const changed = columns
+    .filter((column) => !isDeepStrictEqual(before[column], after[column]))
+    .map((column) => settings[column])
   if (changed.length === 0) return
   await record(tx, {
     action: 'subscriber.changed',
@@ -70,14 +74,4 @@ export async function recordChange(
     },
     ...origin,
   })
-}
-
-function changedSettings(before: SubscribersTable, after: SubscribersTable): string[] {
-  const columns = Object.keys(settings) as (keyof SubscribersTable)[]
-  return columns.filter((column) => !isSame(before[column], after[column])).map((column) => settings[column]!)
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0
-  return one === other
 }

@@ -25,7 +25,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
 import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
 import { Problem } from '../../errors.ts'
-import { checkConditions, type Condition } from './conditions.ts'
+import { checkConditions } from './conditions.ts'
 import { readCustomHeaders, readRequestOptions, writeRequestOptions } from './request-options.ts'
 import {
   type Credentials,
@@ -160,7 +160,9 @@ export class Subscribers {
     if (state !== undefined)
       query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
     if (url !== undefined)
-      query = query.where(sql<boolean>`lower(url) like ${`%${escapeLike(url.toLowerCase())}%`} escape '!'`)
+      query = query.where(
+        sql<boolean>`lower(url) like ${`%${url.toLowerCase().replace(/[!%_]/g, '!$&')}%`} escape '!'`,
+      )
     return cursors.readById(scope, request, (before, count) =>
       query
         .$if(before !== undefined, (all) => all.where('id', '<', before!))
@@ -413,10 +415,6 @@ interface SubscriberFilter {
   url?: string | undefined
 }
 
-function escapeLike(text: string): string {
-  return text.replace(/[!%_]/g, '!$&')
-}
-
 /** For `updated_at`: increases even within a millisecond, because `Endpoints` caches by this column. */
 export function laterThanBefore(now: number) {
   return sql<number>`case when updated_at >= ${now} then updated_at + 1 else ${now} end`
@@ -468,7 +466,10 @@ function settingsColumns(
   if (given.ordered !== undefined) columns.ordered = given.ordered ? 1 : 0
   if (given.signing !== undefined) columns.signing = given.signing
   if (given.httpSignature !== undefined) columns.http_signature = given.httpSignature ? 1 : 0
-  if (given.conditions !== undefined) columns.conditions = writeConditions(given.conditions)
+  if (given.conditions !== undefined) {
+    checkConditions(given.conditions ?? [])
+    columns.conditions = given.conditions?.length ? JSON.stringify(given.conditions) : null
+  }
   if (given.channels !== undefined)
     columns.channels = given.channels?.length ? JSON.stringify([...new Set(given.channels)]) : null
   if (given.uid !== undefined) columns.uid = given.uid
@@ -480,10 +481,4 @@ function settingsColumns(
 const nothingStored: { headers: Readonly<Record<string, string>>; request: string | null } = {
   headers: {},
   request: null,
-}
-
-function writeConditions(conditions: readonly Condition[] | null): string | null {
-  if (conditions === null || conditions.length === 0) return null
-  checkConditions(conditions)
-  return JSON.stringify(conditions)
 }

@@ -84,8 +84,8 @@ async function rangesOf(
   lead: number,
 ): Promise<(behind: number | undefined) => Range> {
   const { low, high } = await bounds(readerAside, table, {
-    ...(after !== undefined && { since: after - lead }),
-    ...(before !== undefined && { until: before }),
+    since: after === undefined ? undefined : after - lead,
+    until: before,
   })
   return (behind) =>
     ascending
