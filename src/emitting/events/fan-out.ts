@@ -6,7 +6,7 @@ import { everybody, isFor, matchesType, type PreparedEvent, storedChannels } fro
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import type { DeliveriesTable, SubscribersTable, Tables } from '../../storage/tables.ts'
+import type { DeliveriesTable, SubscribersTable } from '../../storage/tables.ts'
 
 interface FanOutParts {
   engine: Engine

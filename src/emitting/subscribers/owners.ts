@@ -6,7 +6,7 @@ import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { DeliveryStatus, OwnerBrandsTable, SubscribersTable } from '../../storage/tables.ts'
+import type { DeliveryStatus, SubscribersTable, Tables } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
 import { lockOwner, OwnerDirectory, type OwnerRecord, targetOf } from './owner-directory.ts'
 import type { Subscribers } from './subscribers.ts'
@@ -190,7 +190,7 @@ export class Owners {
 }
 
 /** How the portal of one owner looks: `color` is `#rrggbb`, `logo` a `data:` URI. What is null is as the settings say. */
-export type OwnerBrand = Pick<OwnerBrandsTable, 'name' | 'color' | 'logo'>
+export type OwnerBrand = Pick<Tables['owner_brands'], 'name' | 'color' | 'logo'>
 
 /** The brand of an owner without one. */
 const noBrand: OwnerBrand = { name: null, color: null, logo: null }
