@@ -17,18 +17,6 @@ const day = 86_400_000
 
 // Each query reads a bounded part of an index.
 
-/** Sign-ins of the last 24 hours and 7 days, of the audit log. */
-async function signInsOf(database: Database, provider: string, now: number) {
-  const [ok, failed] = await Promise.all([
-    countEntries(database, provider, 'user.signed_in', now),
-    countEntries(database, provider, 'sign_in.failed', now),
-  ])
-  return {
-    day: { ok: ok.day, failed: failed.day },
-    week: { ok: ok.week, failed: failed.week },
-  }
-}
-
 /** Users whose first identity is of this provider. */
 async function countUsers({ readerAside }: Database, provider: string): Promise<number> {
   const some = readerAside
@@ -60,6 +48,7 @@ async function lastCheckOf({ readerAside }: Database, provider: string) {
   return { state, text, at: isoTime(row.created_at) }
 }
 
+/** Entries of the audit log in the last 24 hours and 7 days. */
 async function countEntries(
   { readerAside }: Database,
   provider: string,
@@ -182,8 +171,10 @@ async function view(
   { provider }: ProviderClient,
 ) {
   const { name, label, icon, kind, clientId, scope, groups, admission } = provider
-  const [signIns, users, lastCheck] = await Promise.all([
-    signInsOf(database, name, clock.now()),
+  const now = clock.now()
+  const [ok, failed, users, lastCheck] = await Promise.all([
+    countEntries(database, name, 'user.signed_in', now),
+    countEntries(database, name, 'sign_in.failed', now),
     countUsers(database, name),
     lastCheckOf(database, name),
   ])
@@ -206,7 +197,10 @@ async function view(
       endSession: provider.endSession,
       keepsTokens: stored.has(name),
     },
-    signIns,
+    signIns: {
+      day: { ok: ok.day, failed: failed.day },
+      week: { ok: ok.week, failed: failed.week },
+    },
     users,
     lastCheck,
   }

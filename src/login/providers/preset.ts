@@ -3,9 +3,6 @@ import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 import { readFileSync } from 'node:fs'
 import type { AuthenticationDemands } from '../flow/flows.ts'
 
-/** Fetches another document of the provider's API with the user's access token; `undefined` when the token may not read it. */
-type ReadMore = (url: string) => Promise<unknown>
-
 /** The value of one of the preset's own settings; empty when it is not set and has no default. */
 export type ReadPresetSetting = (setting: string) => string
 
@@ -35,7 +32,8 @@ export interface ProfileSource {
   /** The fetched profile; with OpenID Connect, the claims merged with the userinfo response. */
   document: ProfileDocument
   profileUrl: string
-  readMore: ReadMore
+  /** Fetches another document of the provider's API; `undefined` when the user's access token may not read it. */
+  readMore: (url: string) => Promise<unknown>
   presetSetting: ReadPresetSetting
   /** The name in the authorization response: Apple's only. */
   givenName: string | undefined
@@ -44,14 +42,8 @@ export interface ProfileSource {
 /** What a preset reads groups with. */
 export interface GroupSource {
   profileUrl: string
-  /** As `ReadMore`, but the document is needed. @throws ProfileRefused unless the status is 200. */
+  /** As `readMore`, but the document is needed. @throws ProfileRefused unless the status is 200. */
   readNeeded: (url: string) => Promise<unknown>
-}
-
-/** How the request for the profile differs from a plain GET. */
-interface ProfileRequest {
-  method?: 'POST'
-  query?: Readonly<Record<string, string>>
 }
 
 /** Deviations of a provider from the standards. They apply only with the preset's own protocol. */
@@ -77,7 +69,11 @@ export interface Quirks {
   headers?: (presetSetting: ReadPresetSetting) => Record<string, string>
   /** The id_token has the whole profile: the userinfo endpoint is used only if its address is configured. */
   userinfo?: false
-  profileRequest?: (token: string, clientSecret: string | undefined) => ProfileRequest
+  /** How the request for the profile differs from a plain GET. */
+  profileRequest?: (
+    token: string,
+    clientSecret: string | undefined,
+  ) => { method?: 'POST'; query?: Readonly<Record<string, string>> }
   /** Creates a client secret for each request, if none is configured. */
   signedSecret?: SignedSecret
   /** Whether the discovery document of `requested` may have the other issuer `found`. */
