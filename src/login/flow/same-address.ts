@@ -96,6 +96,7 @@ export async function offerRoute(app: App, parts: LoginServices): Promise<void> 
 function expiredPath(basePath: string, row: FlowsTable | undefined): string {
   const query = new URLSearchParams({
     error: 'sign-in-expired',
+    ...(row?.invitation && { invitation: 'true' }),
     ...(row && { return_to: row.return_to }),
   })
   return `${basePath}/login?${query.toString()}`
@@ -154,7 +155,8 @@ async function continueAsNewUser(
         outcome && outcome.kind !== 'failed' && (await signIn.repeat(row, outcome, { token, browser }))
       if (again) return sendOnward(parts, reply, row, again)
     }
-    const failed = { provider: row.provider, failure, returnTo: row.return_to, offer: verified && id }
+    const { provider, return_to: returnTo, invitation } = row
+    const failed = { provider, failure, returnTo, invitation, offer: verified && id }
     await recordFailure(parts, request, failed)
     return reply.redirect(failurePath(parts, request, failed), 303)
   }
