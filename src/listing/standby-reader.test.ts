@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { thisMoment } from '../storage/sql-text.ts'
+import { thisMoment } from '../runtime/clock.ts'
 import { StandbyReader } from './standby-reader.ts'
 
 const plan = { name: 'plan', sql: 'select 1', slots: [] }

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { PostgresDatabase, Database, SqliteDatabase } from '../storage/database.ts'
-import { millisecondsSince, type Moment } from '../storage/sql-text.ts'
+import { millisecondsSince, type Moment } from '../runtime/clock.ts'
 import type { Replica } from '../storage/postgres/replica.ts'
 import { postgresReader } from './store.postgres.ts'
 import type { KeyValue } from '../paging/cursor.ts'

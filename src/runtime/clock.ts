@@ -37,6 +37,25 @@ export const systemClock: Scheduler = {
   },
 }
 
+/** The wall clock and the steady clock. */
+export type TwoClocks = Pick<Scheduler, 'now' | 'elapsed'>
+
+/** A point in time by both clocks, for measuring elapsed time. */
+export type Moment = Readonly<Record<keyof TwoClocks, number>>
+
+/** Now, by both clocks. */
+export function thisMoment(clocks: TwoClocks = systemClock): Moment {
+  return { now: clocks.now(), elapsed: clocks.elapsed() }
+}
+
+/**
+ * Milliseconds since a moment, by the clock that shows more. The steady clock never jumps, but stops while the machine is
+ * suspended; the wall clock does not. So a time limit may end early, but never late.
+ */
+export function millisecondsSince({ now, elapsed }: Moment, clocks: TwoClocks = systemClock): number {
+  return Math.max(clocks.now() - now, clocks.elapsed() - elapsed)
+}
+
 /** Resolves after `ms` milliseconds of `clock`, or rejects with the signal's reason when it is aborted first. */
 export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

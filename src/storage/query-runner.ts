@@ -11,7 +11,10 @@ import {
   Transaction,
   type CompiledQuery,
   type DatabaseConnection,
+  type DatabaseIntrospector,
   type Dialect,
+  type DialectAdapter,
+  type QueryCompiler,
   type QueryResult,
 } from 'kysely'
 import type { Tables } from './tables.ts'
@@ -19,35 +22,25 @@ import type { Tables } from './tables.ts'
 export type Engine = 'sqlite' | 'postgres'
 type RunQuery = (query: CompiledQuery) => Promise<QueryResult<unknown>>
 
-const dialects: Record<Engine, Dialect> = {
-  sqlite: {
-    createAdapter: () => new SqliteAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
-  },
-  postgres: {
-    createAdapter: () => new PostgresAdapter(),
-    createDriver: () => new DummyDriver(),
-    createIntrospector: (db) => new PostgresIntrospector(db),
-    createQueryCompiler: () => new PostgresQueryCompiler(),
-  },
-}
-
 /** Created once, because every handled event creates a transaction, and these have no state. */
 const parts = {
-  sqlite: partsOf(dialects.sqlite),
-  postgres: partsOf(dialects.postgres),
+  sqlite: partsOf(SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler),
+  postgres: partsOf(PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler),
 }
 
-function partsOf(dialect: Dialect) {
-  return {
-    dialect,
-    config: { dialect },
-    driver: dialect.createDriver(),
-    compiler: dialect.createQueryCompiler(),
-    adapter: dialect.createAdapter(),
+function partsOf(
+  Adapter: new () => DialectAdapter,
+  Introspector: new (db: Kysely<unknown>) => DatabaseIntrospector,
+  Compiler: new () => QueryCompiler,
+) {
+  const [adapter, driver, compiler] = [new Adapter(), new DummyDriver(), new Compiler()]
+  const dialect: Dialect = {
+    createAdapter: () => adapter,
+    createDriver: () => driver,
+    createIntrospector: (db) => new Introspector(db),
+    createQueryCompiler: () => compiler,
   }
+  return { dialect, config: { dialect }, driver, compiler, adapter }
 }
 
 function streamQuery(): never {

@@ -34,25 +34,6 @@ export const inTime = 'postern_in_time()'
 /** The longest name that PostgreSQL does not truncate, in bytes. */
 export const longestName = 63
 
-/** A point in time, for measuring elapsed time. */
-export interface Moment {
-  readonly steady: number
-  readonly wall: number
-}
-
-/** Now, by both clocks. */
-export function thisMoment(): Moment {
-  return { steady: performance.now(), wall: Date.now() }
-}
-
-/**
- * Milliseconds since a moment, by the clock that shows more. The steady clock never jumps, but stops while the machine is
- * suspended; the wall clock does not. So a time limit may end early, but never late.
- */
-export function millisecondsSince({ steady, wall }: Moment): number {
-  return Math.max(performance.now() - steady, Date.now() - wall)
-}
-
 /** Whether the database can store a text unchanged: PostgreSQL refuses U+0000, and lone surrogates have no UTF-8 encoding. */
 export function isStorableText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed()

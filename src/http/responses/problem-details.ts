@@ -135,7 +135,7 @@ export class ProblemLog {
   /** @param log of the request */
   report(log: FastifyBaseLogger, problem: Problem, error: unknown): void {
     if (problem.code === 'internal') return log.error({ err: error }, 'request failed')
-    // A lack of connections has a notice of its own (`ConnectionLimitNotice`).
+    // A lack of connections has a notice of its own (`connectionLimitNotice`).
     if (problem.status < 500 || isWithoutRoom(problem.extras.cause)) return
     const now = this.#clock.now()
     const last = this.#lines.get(problem.code)

@@ -4,7 +4,7 @@ import {
   type ConnectionCounts,
   divideConnections,
   leastConnections,
-  ConnectionLimitNotice,
+  connectionLimitNotice,
 } from './pool/connection-shares.ts'
 import { Connector } from './pool/connector.ts'
 import { openPool, type OpenPool } from './pool/open-pool.ts'
@@ -125,9 +125,9 @@ export interface Connections {
 export function openConnections(url: string, options: ConnectionOptions): Connections {
   const { sessionUrl, connections = leastConnections, answerWithin = defaultAnswerWithin } = options
   const counts = divideConnections(connections)
-  const limitNotice = new ConnectionLimitNotice(connections, options.onNoRoom ?? (() => undefined))
+  const isNoticed = connectionLimitNotice(connections, options.onNoRoom)
   const onError = (error: Error): void => {
-    if (!limitNotice.report(error)) options.onError?.(error)
+    if (!isNoticed(error)) options.onError?.(error)
   }
   const connector = new Connector(url, { pooled: sessionUrl !== undefined })
   const sessionConnector = sessionUrl === undefined ? connector : new Connector(sessionUrl)

@@ -1,8 +1,7 @@
 import type { Pool } from 'pg'
-import { millisecondsSince, thisMoment, type Moment } from '../sql-text.ts'
+import { millisecondsSince, thisMoment, type Moment } from '../../runtime/clock.ts'
 import type { Connections } from './connections.ts'
 import { beginFor, needsTransaction, rowsOf, type RowsStatement, type RowValue } from './driver/queries.ts'
-import { endClient } from './driver/session-client.ts'
 import { bounded } from './driver/statement.ts'
 import { Connector } from './pool/connector.ts'
 import { openPool, type OpenPool } from './pool/open-pool.ts'
@@ -187,13 +186,9 @@ export async function askStandby<Row extends object>(
   { pooled }: { pooled: boolean },
   statement: string,
 ): Promise<Row[]> {
-  const client = standbyConnector(replicaUrl, pooled).newClient({ answerWithin: 10_000, brief: true })
-  // The statement reports errors. Without a listener they would end the process.
-  client.on('error', () => undefined)
-  try {
-    await client.connect()
-    return (await client.query<Row>(statement)).rows
-  } finally {
-    await endClient(client)
-  }
+  const settings = { answerWithin: 10_000, brief: true }
+  return standbyConnector(replicaUrl, pooled).withClient(
+    settings,
+    async (client) => (await client.query<Row>(statement)).rows,
+  )
 }

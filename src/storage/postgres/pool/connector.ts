@@ -139,6 +139,19 @@ export class Connector {
     return client
   }
 
+  /** Runs `work` on a connection of its own beside the pools. */
+  async withClient<T>(settings: SessionSettings, work: (client: Client) => Promise<T>): Promise<T> {
+    const client = this.newClient(settings)
+    // Statements report errors. Without a listener they would end the process.
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      return await work(client)
+    } finally {
+      await endClient(client)
+    }
+  }
+
   /** @param onError for sessions of pools, whose first statements are not waited for */
   #config(settings: SessionSettings, onError?: (error: Error) => void, route: Route = this.#locator) {
     // A pooler would run them on any session, which other clients use later.

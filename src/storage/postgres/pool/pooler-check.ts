@@ -2,7 +2,6 @@ import { randomInt } from 'node:crypto'
 import type { Client, Pool } from 'pg'
 import { lockSpaces } from '../../advisory-locks.ts'
 import type { Connector } from './connector.ts'
-import { endClient } from '../driver/session-client.ts'
 import { poolTransaction } from '../transaction/transaction.ts'
 
 /** A pooler does not work with the service. The message tells what to change. */
@@ -51,21 +50,19 @@ export async function requireSessions(
     brief: true,
     firstStatements: 'set datestyle to iso',
   }
-  const clients = [connector.newClient(settings), connector.newClient(settings)] as const
-  for (const client of clients) client.on('error', () => undefined)
-  try {
-    await Promise.all(clients.map((client) => client.connect()))
-    const seen = [new Set<string>(), new Set<string>()] as const
-    for (const turn of turns) {
-      const { rows } = await clients[turn].query<{ session: string }>(askSession)
-      const { session } = rows[0]!
-      if ((seen[turn].size > 0 && !seen[turn].has(session)) || seen[turn === 0 ? 1 : 0].has(session))
-        throw new UnsuitablePooler(sharesSessions[setting])
-      seen[turn].add(session)
-    }
-  } finally {
-    await Promise.all(clients.map((client) => endClient(client)))
-  }
+  await connector.withClient(settings, (one) =>
+    connector.withClient(settings, async (other) => {
+      const clients = [one, other] as const
+      const seen = [new Set<string>(), new Set<string>()] as const
+      for (const turn of turns) {
+        const { rows } = await clients[turn].query<{ session: string }>(askSession)
+        const { session } = rows[0]!
+        if ((seen[turn].size > 0 && !seen[turn].has(session)) || seen[turn === 0 ? 1 : 0].has(session))
+          throw new UnsuitablePooler(sharesSessions[setting])
+        seen[turn].add(session)
+      }
+    }),
+  )
 }
 
 /**
@@ -73,19 +70,14 @@ export async function requireSessions(
  * @throws UnsuitablePooler
  */
 export async function requireTransactions(pool: Pool, sessions: Connector): Promise<void> {
-  const holder = sessions.newClient({ answerWithin, name: 'postern-start', brief: true })
-  holder.on('error', () => undefined)
-  try {
-    await holder.connect()
+  await sessions.withClient({ answerWithin, name: 'postern-start', brief: true }, async (holder) => {
     const lock = [lockSpaces.poolerCheck, randomInt(2 ** 31 - 1)]
     await holder.query('select pg_advisory_lock($1, $2)', lock)
     await inTransaction(pool, async (client) => {
       await requireLock(client, lock)
       await requireReadable(client)
     })
-  } finally {
-    await endClient(holder)
-  }
+  })
 }
 
 function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {

@@ -1,4 +1,11 @@
-import { type Clock, type Scheduler, systemClock } from '../../../runtime/clock.ts'
+import {
+  type Clock,
+  millisecondsSince,
+  type Moment,
+  systemClock,
+  thisMoment,
+  type TwoClocks,
+} from '../../../runtime/clock.ts'
 import { StorageUnavailable, translateError } from '../../unavailable.ts'
 import type { ClaimSession, OpenClaimSession } from './claim-session.ts'
 
@@ -24,7 +31,7 @@ interface ClaimerParts {
   open: OpenClaimSession
   clock: Clock
   /** Default: the system's. */
-  elapsed?: Scheduler['elapsed']
+  elapsed?: TwoClocks['elapsed']
   onError: (error: unknown) => void
 }
 
@@ -35,7 +42,7 @@ interface ClaimerParts {
  */
 export class Claimer {
   readonly #parts: ClaimerParts
-  readonly #time: TwoClocks
+  readonly #clocks: TwoClocks
   readonly #dead: DeadClaimers
   #listener: ClaimListener | undefined
   #session: ClaimSession | undefined
@@ -57,8 +64,8 @@ export class Claimer {
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
-    this.#time = new TwoClocks(parts.clock, parts.elapsed ?? (() => systemClock.elapsed()))
-    this.#dead = new DeadClaimers(this.#time)
+    this.#clocks = { now: () => parts.clock.now(), elapsed: parts.elapsed ?? systemClock.elapsed }
+    this.#dead = new DeadClaimers(this.#clocks)
   }
 
   /** @throws StorageUnavailable; it may then be called again */
@@ -85,7 +92,7 @@ export class Claimer {
    * database is asked at once, and the listener is called when it is true again.
    */
   get isLeaseValid(): boolean {
-    if (this.#isReady && this.#time.since(this.#provenAt) <= leaseTime) return true
+    if (this.#isReady && millisecondsSince(this.#provenAt, this.#clocks) <= leaseTime) return true
     if (!this.#isAwaited) {
       this.#isAwaited = true
       const session = this.#session
@@ -108,19 +115,19 @@ export class Claimer {
     await session.end().catch(this.#parts.onError)
   }
 
-  #proven(at: Instant): void {
+  #proven(at: Moment): void {
     this.#provenAt = at
-    if (!this.#isAwaited || this.#time.since(at) > leaseTime) return
+    if (!this.#isAwaited || millisecondsSince(at, this.#clocks) > leaseTime) return
     this.#isAwaited = false
     this.#listener?.regained?.()
   }
 
   async #connect(): Promise<void> {
     // The timer of `#broken` stands still while the machine sleeps.
-    if (this.#id !== undefined && this.#time.since(this.#provenAt) > leaseTime) this.#lose()
+    if (this.#id !== undefined && millisecondsSince(this.#provenAt, this.#clocks) > leaseTime) this.#lose()
     const session = this.#parts.open((error) => this.#broken(session, error))
     this.#session = session
-    const asked = this.#time.instant()
+    const asked = thisMoment(this.#clocks)
     try {
       const id = this.#id
       const enlisted = await session.enlist(id)
@@ -153,8 +160,9 @@ export class Claimer {
     this.#isChecking = false
     if (error) this.#report(error)
     session.end().catch(() => undefined)
-    this.#cancelLoss = this.#parts.clock.after(leaseTime - this.#time.since(this.#provenAt), () =>
-      this.#lose(),
+    this.#cancelLoss = this.#parts.clock.after(
+      leaseTime - millisecondsSince(this.#provenAt, this.#clocks),
+      () => this.#lose(),
     )
     this.#reconnect()
   }
@@ -186,7 +194,7 @@ export class Claimer {
 
   async #check(session: ClaimSession): Promise<void> {
     this.#isChecking = true
-    const asked = this.#time.instant()
+    const asked = thisMoment(this.#clocks)
     try {
       const missing = new Set(await session.findMissing())
       if (this.#session !== session) return
@@ -255,15 +263,15 @@ interface Repeat {
 
 /** Decides which claimers are dead, from checks for claimers without a lock. */
 class DeadClaimers {
-  readonly #time: TwoClocks
+  readonly #clocks: TwoClocks
   /** By claimer: since when its lock has been missing, by the steady clock. */
   readonly #missing = new Map<number, number>()
   readonly #former = new Set<number>()
   #repeats: Repeat[] = []
   #checkedAt = never
 
-  constructor(time: TwoClocks) {
-    this.#time = time
+  constructor(clocks: TwoClocks) {
+    this.#clocks = clocks
   }
 
   /** Adds a former number of this process, which does no more work under it: its claims are taken over without delay. */
@@ -278,8 +286,8 @@ class DeadClaimers {
 
   /** Returns the dead ones of the claimers whose locks a check has just found missing. */
   amongMissing(ids: ReadonlySet<number>): number[] {
-    const now = this.#time.instant()
-    if (this.#time.since(this.#checkedAt) > longestGap) this.#missing.clear()
+    const now = thisMoment(this.#clocks)
+    if (millisecondsSince(this.#checkedAt, this.#clocks) > longestGap) this.#missing.clear()
     this.#checkedAt = now
     for (const id of this.#missing.keys()) if (!ids.has(id)) this.#missing.delete(id)
     for (const id of ids) if (!this.#missing.has(id)) this.#missing.set(id, now.elapsed)
@@ -291,7 +299,7 @@ class DeadClaimers {
   /** Records that the claims of `dead` have been taken over, which is repeated later. */
   takenOver(dead: readonly number[]): void {
     if (dead.length === 0) return
-    const now = this.#time.elapsed()
+    const now = this.#clocks.elapsed()
     const former = this.formerAmong(dead)
     for (const id of former) this.#former.delete(id)
     for (const after of repeatAfter) this.#repeats.push({ ids: dead, former, at: now + after })
@@ -299,7 +307,7 @@ class DeadClaimers {
 
   /** Returns the take-overs that are to be repeated now. They stay due until `repeated`. */
   dueRepeats(): readonly Repeat[] {
-    const now = this.#time.elapsed()
+    const now = this.#clocks.elapsed()
     return this.#repeats.filter(({ at }) => at <= now)
   }
 
@@ -309,31 +317,4 @@ class DeadClaimers {
   }
 }
 
-/** A time by both clocks: the wall clock can be set, and the steady clock may stop while the machine sleeps. */
-interface Instant {
-  now: number
-  elapsed: number
-}
-
-const never: Instant = { now: -Infinity, elapsed: -Infinity }
-
-/** Measures periods by the wall clock and the steady clock. */
-class TwoClocks {
-  readonly #clock: Clock
-  /** Milliseconds by the steady clock. */
-  readonly elapsed: Scheduler['elapsed']
-
-  constructor(clock: Clock, elapsed: Scheduler['elapsed']) {
-    this.#clock = clock
-    this.elapsed = elapsed
-  }
-
-  instant(): Instant {
-    return { now: this.#clock.now(), elapsed: this.elapsed() }
-  }
-
-  /** Milliseconds since `instant`, by the clock that shows more. */
-  since({ now, elapsed }: Instant): number {
-    return Math.max(this.#clock.now() - now, this.elapsed() - elapsed)
-  }
-}
+const never: Moment = { now: -Infinity, elapsed: -Infinity }

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Client, Pool } from 'pg'
 import { listenerLock } from '../../advisory-locks.ts'
 import type { Revocations, Tx } from '../../database.ts'
-import { millisecondsSince, type Moment, thisMoment } from '../../sql-text.ts'
+import { millisecondsSince, type Moment, thisMoment } from '../../../runtime/clock.ts'
 import type { ListeningSession } from './listening-session.ts'
 
 const channel = 'postern_revocations'
