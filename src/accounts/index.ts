@@ -22,7 +22,7 @@ import { isoTime } from '../runtime/iso-time.ts'
 import type { FastifyRequest } from 'fastify'
 import { Problem } from '../errors.ts'
 import type { Session } from './sessions/session-lookup.ts'
-import type { UsersTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import { sql } from 'kysely'
 import { isId } from '../crypto/ids.ts'
 import { contains, mostFound, type Finder, type Found } from '../http/finder.ts'
@@ -172,7 +172,7 @@ function userFinder({ readerAside: reader, engine }: Database): Finder {
   }
 }
 
-function describe({ id, email, name, role }: Pick<UsersTable, 'id' | 'email' | 'name' | 'role'>): Found {
+function describe({ id, email, name, role }: Pick<Row<'users'>, 'id' | 'email' | 'name' | 'role'>): Found {
   const detail = [email !== null && name !== null ? name : undefined, role].filter(Boolean).join(' · ')
   return { kind: 'user', id, title: email ?? name ?? id, detail }
 }

@@ -5,7 +5,7 @@ import type { Egress } from '../network/egress.ts'
 import { type Cursors, idScope } from '../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../paging/parameters.ts'
 import type { AttentionKind } from '../http/attention.ts'
-import type { AlertDestinationsTable, AlertSendingsTable } from '../storage/tables.ts'
+import type { AlertDestinationsTable, Row } from '../storage/tables.ts'
 import {
   openTarget,
   readTarget,
@@ -228,7 +228,7 @@ export function noSuchDestination(): Problem {
   return new Problem('not-found', { detail: 'There is no such destination of alerts.' })
 }
 
-export type SendingRow = Omit<AlertSendingsTable, 'attempts'> & { attempts: number }
+export type SendingRow = Row<'alert_sendings'>
 
 /** Milliseconds that one attempt may take before another process repeats it. */
 const claimTime = 60_000

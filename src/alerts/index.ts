@@ -26,7 +26,7 @@ import {
 import { alertRoutes } from './routes.ts'
 import { sql } from 'kysely'
 import type { Queryable, Tx } from '../storage/database.ts'
-import type { AlertDestinationsTable, AlertStatesTable } from '../storage/tables.ts'
+import type { AlertDestinationsTable, Row } from '../storage/tables.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** Notifies people of problems, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
@@ -285,7 +285,7 @@ const lineOf = ({ text, since, path, ...identity }: Condition): Line => ({
   path,
   condition: keyOf(identity),
 })
-const kindOf = ({ condition }: AlertStatesTable): string => condition.slice(0, condition.indexOf(' '))
+const kindOf = ({ condition }: Row<'alert_states'>): string => condition.slice(0, condition.indexOf(' '))
 
 function concerns(
   destination: AlertDestinationsTable,
@@ -304,16 +304,16 @@ interface Changes {
   /** Present again before their end was told. */
   back: string[]
   /** Not present any more, for too short a time to say so. */
-  gone: AlertStatesTable[]
-  resolved: AlertStatesTable[]
+  gone: Row<'alert_states'>[]
+  resolved: Row<'alert_states'>[]
   /** What the destination does not want to know any more. */
-  dropped: AlertStatesTable[]
+  dropped: Row<'alert_states'>[]
 }
 
 function compare(
   destination: AlertDestinationsTable,
   conditions: readonly Condition[],
-  known: ReadonlyMap<string, AlertStatesTable>,
+  known: ReadonlyMap<string, Row<'alert_states'>>,
   now: number,
 ): Changes {
   const changes: Changes = { opened: [], repeated: [], back: [], gone: [], resolved: [], dropped: [] }
@@ -365,7 +365,7 @@ async function writeStates(
       .onConflict((conflict) => conflict.columns(['destination_id', 'condition']).doUpdateSet(told))
       .execute()
   }
-  const update = (condition: string, change: Partial<AlertStatesTable>) =>
+  const update = (condition: string, change: Partial<Row<'alert_states'>>) =>
     tx
       .updateTable('alert_states')
       .set(change)

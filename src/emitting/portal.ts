@@ -4,9 +4,9 @@ import { hashToken, newToken } from '../crypto/tokens.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
 import { OwnerDirectory, targetOf } from './subscribers/owner-directory.ts'
-import type { PortalSessionsTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 
-export type PortalSession = Pick<PortalSessionsTable, 'id' | 'owner' | 'expires_at'>
+export type PortalSession = Pick<Row<'portal_sessions'>, 'id' | 'owner' | 'expires_at'>
 
 /**
  * Links and sessions for the pages on which owners manage their subscribers. An admin creates a link; it starts one session and

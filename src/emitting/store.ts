@@ -1,6 +1,5 @@
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
-import type { Selectable } from 'kysely'
 import type { DeliveriesTable, SubscribersTable } from '../storage/tables.ts'
 
 /** A position in the order in which deliveries become due. A read returns what lies behind it. */
@@ -118,7 +117,7 @@ export interface DeliveryStore {
 export const subscribersPerScan = 200
 
 export type DeliveryRow = Pick<
-  Selectable<DeliveriesTable>,
+  DeliveriesTable,
   'id' | 'event' | 'subscriber_id' | 'attempts' | 'attempts_before' | 'due_at' | 'nonce' | 'planned_at'
 >
 

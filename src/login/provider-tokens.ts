@@ -3,7 +3,7 @@ import type { ModuleParts } from '../http/service-module.ts'
 import { sleep, Period } from '../runtime/clock.ts'
 import { type SealContext, sealedColumns } from '../crypto/keyring.ts'
 import type { Tx } from '../storage/database.ts'
-import type { ProviderTokensTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import { describeCause } from './flow/failures.ts'
 import type { IssuedTokens } from './provider-client/token-response-cache.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -85,13 +85,13 @@ export class ProviderTokens {
     return refreshed
   }
 
-  async #refresh(row: ProviderTokensTable): Promise<string | undefined> {
+  async #refresh(row: Row<'provider_tokens'>): Promise<string | undefined> {
     const { providers, database, log } = this.#parts
     const provider = providers.get(row.provider)
     if (row.refresh_token === null || !provider) return undefined
     const lease = { ...keyOf(row), claim: randomUUID() }
     if (!(await this.#lease(row, lease.claim))) return this.#awaitOtherProcess(row)
-    const update = (changed: Partial<ProviderTokensTable>) =>
+    const update = (changed: Partial<Row<'provider_tokens'>>) =>
       database.transaction((tx) =>
         tx
           .updateTable('provider_tokens')
@@ -124,7 +124,7 @@ export class ProviderTokens {
   }
 
   /** Waits for the refresh of another process and gives its access token. */
-  async #awaitOtherProcess(row: ProviderTokensTable): Promise<string | undefined> {
+  async #awaitOtherProcess(row: Row<'provider_tokens'>): Promise<string | undefined> {
     const { clock } = this.#parts
     const waiting = new Period()
     waiting.start(clock.now(), leaseTime)
@@ -138,7 +138,7 @@ export class ProviderTokens {
     throw new ProviderTokenUnavailable(row.provider, new Error('another process could not refresh it either'))
   }
 
-  async #lease(row: ProviderTokensTable, lease: string): Promise<boolean> {
+  async #lease(row: Row<'provider_tokens'>, lease: string): Promise<boolean> {
     const { clock, database } = this.#parts
     const now = clock.now()
     const result = await database.transaction((tx) =>
@@ -156,7 +156,7 @@ export class ProviderTokens {
   }
 
   /** Of several identities of a user at one provider, the last used one counts. */
-  async #find(provider: string, owner: TokenOwner): Promise<ProviderTokensTable | undefined> {
+  async #find(provider: string, owner: TokenOwner): Promise<Row<'provider_tokens'> | undefined> {
     if ('providerId' in owner) return this.#findByKey({ provider, provider_id: owner.providerId })
     return this.#parts.database.reader
       .selectFrom('provider_tokens')
@@ -173,7 +173,7 @@ export class ProviderTokens {
       .executeTakeFirst()
   }
 
-  async #findByKey(key: RowKey): Promise<ProviderTokensTable | undefined> {
+  async #findByKey(key: RowKey): Promise<Row<'provider_tokens'> | undefined> {
     return this.#parts.database.reader
       .selectFrom('provider_tokens')
       .selectAll()
@@ -181,7 +181,7 @@ export class ProviderTokens {
       .executeTakeFirst()
   }
 
-  #isStale({ expires_at: end }: ProviderTokensTable): boolean {
+  #isStale({ expires_at: end }: Row<'provider_tokens'>): boolean {
     return end !== null && end <= this.#parts.clock.now() + margin
   }
 
@@ -201,14 +201,14 @@ export class ProviderTokens {
     }
   }
 
-  #open(row: ProviderTokensTable, column: Column): string {
+  #open(row: Row<'provider_tokens'>, column: Column): string {
     return this.#parts.keyring.open(row[column]!, contextOf(row, column)).toString()
   }
 }
 
 type Column = 'access_token' | 'refresh_token'
 
-type RowKey = Pick<ProviderTokensTable, 'provider' | 'provider_id'>
+type RowKey = Pick<Row<'provider_tokens'>, 'provider' | 'provider_id'>
 
 const keyOf = ({ provider, provider_id }: RowKey): RowKey => ({ provider, provider_id })
 

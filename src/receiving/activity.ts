@@ -1,10 +1,10 @@
 import type { ModuleParts } from '../http/service-module.ts'
 import { DelayedWrites } from '../runtime/delayed-writes.ts'
 import type { Queryable, Tx } from '../storage/database.ts'
-import type { ReceivingActivityTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import { type RawBuilder, sql } from 'kysely'
 
-type ActivityKind = ReceivingActivityTable['kind']
+type ActivityKind = Row<'receiving_activity'>['kind']
 
 /** Milliseconds of a slot, and for which its counts are stored. */
 export const slots: Readonly<Record<ActivityKind, { length: number; retention: number }>> = {
@@ -127,8 +127,8 @@ export class Activity {
   }
 
   /** Returns and resets the counts, in the order of the primary key: all processes lock rows in it. */
-  #drain(now: number): ReceivingActivityTable[] {
-    const rows: ReceivingActivityTable[] = []
+  #drain(now: number): Row<'receiving_activity'>[] {
+    const rows: Row<'receiving_activity'>[] = []
     for (const [key, { kind, name, counter, count }] of this.#counts) {
       if (count.value === 0) continue
       const slot = now - (now % slots[kind].length)
@@ -143,10 +143,10 @@ export class Activity {
   }
 }
 
-const orderOf = ({ kind, name, slot, counter }: ReceivingActivityTable): string =>
+const orderOf = ({ kind, name, slot, counter }: Row<'receiving_activity'>): string =>
   `${kind}\0${name}\0${String(slot).padStart(16, '0')}\0${counter}`
 
-async function addCounts(tx: Tx, rows: readonly ReceivingActivityTable[]): Promise<void> {
+async function addCounts(tx: Tx, rows: readonly Row<'receiving_activity'>[]): Promise<void> {
   await tx
     .insertInto('receiving_activity')
     .values([...rows])

@@ -23,42 +23,21 @@ export interface Tables extends RowsOf<typeof tables> {
 }
 
 /** A row of a table, as queries return it. */
-type Row<Name extends keyof Tables> = Selectable<Tables[Name]>
+export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>
 
 export type AlertDestinationsTable = Row<'alert_destinations'>
-export type AlertSendingsTable = Row<'alert_sendings'>
-export type AlertStatesTable = Row<'alert_states'>
-export type ApiKeysTable = Row<'api_keys'>
 export type AttemptsTable = Row<'attempts'>
-export type AuditExportsTable = Row<'audit_exports'>
-export type AuditLogTable = Row<'audit_log'>
-export type AuthorizationCodesTable = Row<'authorization_codes'>
-export type AuthorizationRequestsTable = Row<'authorization_requests'>
-export type BackchannelLogoutsTable = Row<'backchannel_logouts'>
-export type ClientSecretsTable = Row<'client_secrets'>
 export type ClientsTable = Row<'clients'>
-export type ConsentsTable = Row<'consents'>
 export type DeliveriesTable = Row<'deliveries'>
 export type DeviceCodesTable = Row<'device_codes'>
-export type EventTypesTable = Row<'event_types'>
-export type FailureGroupsTable = Row<'failure_groups'>
 export type FlowsTable = Row<'flows'>
-export type IdempotentResponsesTable = Row<'idempotent_responses'>
-export type IdentitiesTable = Row<'identities'>
-export type InvitationsTable = Row<'invitations'>
 export type JobsTable = Row<'jobs'>
 export type MetricHistoryTable = Row<'metric_history'>
 export type OwnersTable = Row<'owners'>
-export type PortalSessionsTable = Row<'portal_sessions'>
 export type PostsTable = Row<'posts'>
 export type ProductsTable = Row<'products'>
-export type ProviderTokensTable = Row<'provider_tokens'>
-export type ReceivingActivityTable = Row<'receiving_activity'>
-export type RejectedWebhooksTable = Row<'rejected_webhooks'>
 export type SigningKeysTable = Row<'signing_keys'>
 export type SubscriberHoursTable = Row<'subscriber_hours'>
-export type SubscriberSecretsTable = Row<'subscriber_secrets'>
 export type SubscribersTable = Row<'subscribers'>
 export type TokenFamiliesTable = Row<'token_families'>
 export type UsedAssertionsTable = Row<'used_assertions'>
-export type UsersTable = Row<'users'>

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Database } from '../../storage/database.ts'
-import type { AuditExportsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { storableText } from '../../storage/sql-text.ts'
 import { auditEntriesAfter } from '../audit/audit-reader.ts'
 
@@ -10,7 +10,7 @@ const claimTime = 60_000
 const longestError = 300
 
 /** The progress of a destination. */
-type ExportState = Pick<AuditExportsTable, 'position' | 'failing_since' | 'last_error'>
+type ExportState = Pick<Row<'audit_exports'>, 'position' | 'failing_since' | 'last_error'>
 
 /**
  * The position of one destination in the audit log, stored in the database. One process at a time holds the claim of a
@@ -88,7 +88,7 @@ export class ExportPosition {
     await this.#update(claim, { claim: null, claimed_until: null })
   }
 
-  async #update(claim: string, change: Partial<AuditExportsTable>): Promise<boolean> {
+  async #update(claim: string, change: Partial<Row<'audit_exports'>>): Promise<boolean> {
     const { numUpdatedRows } = await this.#database.inBackground((tx) =>
       tx
         .updateTable('audit_exports')

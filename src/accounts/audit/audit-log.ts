@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { CursorScope } from '../../paging/cursor.ts'
 import {
   invalidParameter,
@@ -8,12 +8,12 @@ import {
 } from '../../paging/parameters.ts'
 import { referenceOf } from '../../http/pages/page-view.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
-import type { AuditLogTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { AccountServices } from '../services.ts'
 import { type AuditAction, auditActions, isAuditAction } from './audit.ts'
 
-export type AuditRow = Selectable<AuditLogTable>
+export type AuditRow = Row<'audit_log'>
 
 /** Which entries to read. */
 export interface AuditFilter {

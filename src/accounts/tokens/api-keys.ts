@@ -7,7 +7,7 @@ import { type Principal, isScope } from '../../http/access/principal.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
-import type { ApiKeysTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type AuditOrigin, AuditedStore, type RecordAudit } from '../audit/audit.ts'
 
@@ -39,7 +39,7 @@ export interface NewKey {
 }
 
 /** A key without its hash. */
-export type KeyRow = Omit<ApiKeysTable, 'key_hash'>
+export type KeyRow = Omit<Row<'api_keys'>, 'key_hash'>
 
 const columns = [
   'id',

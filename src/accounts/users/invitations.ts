@@ -1,12 +1,11 @@
 import { createHmac } from 'node:crypto'
-import type { Selectable } from 'kysely'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
-import type { InvitationsTable, Role } from '../../storage/tables.ts'
+import type { Row, Role } from '../../storage/tables.ts'
 import { type AuditOrigin, AuditedStore } from '../audit/audit.ts'
 import type { AccountWiring } from '../services.ts'
 import type { ProviderIdentity } from './identities.ts'
@@ -14,7 +13,7 @@ import { roleExpression } from './roles.ts'
 import { storedGroups } from './user-profile.ts'
 
 /** An invitation without its token. */
-export type InvitationRow = Omit<Selectable<InvitationsTable>, 'token_hash'>
+export type InvitationRow = Omit<Row<'invitations'>, 'token_hash'>
 
 export interface NewInvitation {
   /** Only an identity with this verified address can use it; `undefined`: anybody who has the link can. */

@@ -8,7 +8,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { eventTypesLock } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
-import type { EventTypesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 
 /** The most stored event types, including archived ones: lists return all of them. */
@@ -189,7 +189,7 @@ const columns = {
   featureFlags: 'feature_flags',
   archived: 'archived',
   deprecated: 'deprecated',
-} as const satisfies Record<keyof EventTypeFields, keyof EventTypesTable>
+} as const satisfies Record<keyof EventTypeFields, keyof Row<'event_types'>>
 
 /** Not too long, and without the control characters U+0000 to U+0008. */
 const isDescription = (text: string): boolean =>
@@ -197,7 +197,7 @@ const isDescription = (text: string): boolean =>
   isStorableText(text) &&
   !Array.from(text).some((character) => character < '\t')
 
-function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<EventTypesTable, 'updated_at'> {
+function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<Row<'event_types'>, 'updated_at'> {
   if (!isDescription(one.description))
     throw new Problem('invalid-body', {
       detail: `The description of ${one.type} contains a control character or has more than ${longestDescription} characters.`,
@@ -220,7 +220,7 @@ function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<EventTypesTable, '
   }
 }
 
-function read(row: EventTypesTable): StoredEventType {
+function read(row: Row<'event_types'>): StoredEventType {
   return {
     type: row.type,
     description: row.description,

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
@@ -30,7 +30,7 @@ export interface OwnerChange {
   rateLimit?: number | null | undefined
 }
 
-type Row = Selectable<OwnersTable>
+type Row = OwnersTable
 type Columns = Pick<Row, 'name' | 'uid' | 'metadata' | 'rate_limit'>
 
 const storable = new RegExp(ownerPattern)

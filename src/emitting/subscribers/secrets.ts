@@ -2,7 +2,7 @@ import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
-import type { SigningScheme, SubscriberSecretsTable } from '../../storage/tables.ts'
+import type { SigningScheme, Row } from '../../storage/tables.ts'
 import {
   asymmetricKey,
   newAsymmetricSeed,
@@ -16,7 +16,7 @@ import {
   writeSymmetricKey,
 } from '../attempt/signature.ts'
 
-type Scheme = SubscriberSecretsTable['scheme']
+type Scheme = Row<'subscriber_secrets'>['scheme']
 const contextOf = sealedColumns.subscriberSecret.context
 
 /** The most older keys of one scheme that sign as well. A further rotation removes the oldest. */
@@ -175,7 +175,11 @@ export class SubscriberSecrets {
     return scheme === 'v1' ? { secret: writeSymmetricKey(bytes) } : { publicKey: writePublicKey(bytes) }
   }
 
-  #rows(db: Queryable, subscriberId: string, schemes: readonly Scheme[]): Promise<SubscriberSecretsTable[]> {
+  #rows(
+    db: Queryable,
+    subscriberId: string,
+    schemes: readonly Scheme[],
+  ): Promise<Row<'subscriber_secrets'>[]> {
     return db
       .selectFrom('subscriber_secrets')
       .selectAll()
@@ -185,7 +189,7 @@ export class SubscriberSecrets {
       .execute()
   }
 
-  #open(row: SubscriberSecretsTable): Buffer {
+  #open(row: Row<'subscriber_secrets'>): Buffer {
     return this.#keyring.open(row.secret, contextOf(row))
   }
 }

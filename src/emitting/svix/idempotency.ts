@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { sealedColumns } from '../../crypto/keyring.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'
-import type { IdempotentResponsesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { SvixError } from './call.ts'
 
 /** A response as it is sent. Without text: 204. */
@@ -98,7 +98,7 @@ export class IdempotentResponses {
     return started !== undefined
   }
 
-  #read(hash: Buffer): Promise<IdempotentResponsesTable | undefined> {
+  #read(hash: Buffer): Promise<Row<'idempotent_responses'> | undefined> {
     return this.#parts.database.reader
       .selectFrom('idempotent_responses')
       .selectAll()

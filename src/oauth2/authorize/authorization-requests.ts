@@ -3,7 +3,7 @@ import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { AuthorizationRequestsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 import { parametersToStore } from './request-parameters.ts'
 
@@ -123,7 +123,7 @@ export class AuthorizationRequests {
 
   /** Whether a parked request is of this browser. One of no browser yet is bound to it. */
   async #isOfBrowser(
-    { request_hash, browser_hash }: Pick<AuthorizationRequestsTable, 'request_hash' | 'browser_hash'>,
+    { request_hash, browser_hash }: Pick<Row<'authorization_requests'>, 'request_hash' | 'browser_hash'>,
     browser: BoundBrowser,
   ): Promise<boolean> {
     if (browser_hash !== null) return browser.isBoundTo(browser_hash)

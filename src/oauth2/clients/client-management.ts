@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { ClientsTable, ClientSecretsTable } from '../../storage/tables.ts'
+import type { ClientsTable, Row } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './clients.ts'
@@ -311,7 +311,7 @@ const secretPrefix = 'cs_'
 const mostSecrets = 2
 
 /** A secret in a list, without its hash. */
-export type ListedSecret = Omit<ClientSecretsTable, 'secret_hash' | 'client_id'>
+export type ListedSecret = Omit<Row<'client_secrets'>, 'secret_hash' | 'client_id'>
 
 /** The valid secrets of a client, newest first. */
 async function secretsOfClient(db: Queryable, clientId: string, now: number): Promise<ListedSecret[]> {

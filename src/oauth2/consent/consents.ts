@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { ConsentsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'
 
 /** Consents of a user that are read at most. */
@@ -79,7 +79,7 @@ export class Consents {
   }
 
   /** The consents of a user, the newest first. */
-  async list(userId: string): Promise<ConsentsTable[]> {
+  async list(userId: string): Promise<Row<'consents'>[]> {
     return this.#database.reader
       .selectFrom('consents')
       .selectAll()
@@ -95,7 +95,7 @@ function grantedTo(
   db: Queryable,
   userId: string,
   clientId: string,
-): Promise<Pick<ConsentsTable, 'scope' | 'resource'> | undefined> {
+): Promise<Pick<Row<'consents'>, 'scope' | 'resource'> | undefined> {
   return db
     .selectFrom('consents')
     .select(['scope', 'resource'])

@@ -8,7 +8,7 @@ import { equalBytes } from '../../crypto/constant-time.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/tokens.ts'
 import { buildOnce, insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { AuthorizationCodesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { type Client, refreshLifetime } from '../clients/client.ts'
 import type { OAuth2Basis } from '../services.ts'
 import type { SignedInUser } from '../../accounts/sessions/authentication.ts'
@@ -18,7 +18,7 @@ const lifetime = 60_000
 
 /** What a code is issued for. */
 type CodeGrant = Pick<
-  AuthorizationCodesTable,
+  Row<'authorization_codes'>,
   'client_id' | 'redirect_uri' | 'challenge' | 'session_id' | 'scope' | 'resource' | 'nonce' | 'claims'
 >
 

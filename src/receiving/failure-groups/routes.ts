@@ -18,14 +18,14 @@ import type { Queryable } from '../../storage/database.ts'
 import type { ReceivingRouteParts } from '../routes.ts'
 import { Failed, viewFailed } from '../failed/routes.ts'
 import { listFailed } from '../failed/store.ts'
-import { type RawBuilder, type Selectable, sql, type SqlBool } from 'kysely'
-import type { FailureGroupsTable } from '../../storage/tables.ts'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
+import type { Row } from '../../storage/tables.ts'
 
 /** Events that a count reads at most. */
 const mostCounted = 1_000
 
 /** A group with the numbers of its events that have failed or are retried, up to `mostCounted`. */
-interface CountedGroup extends Selectable<FailureGroupsTable> {
+interface CountedGroup extends Row<'failure_groups'> {
   failed: number
   retrying: number
 }

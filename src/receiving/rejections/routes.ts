@@ -1,4 +1,3 @@
-import type { Selectable } from 'kysely'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/present.ts'
@@ -6,7 +5,7 @@ import { type App, route } from '../../http/app.ts'
 import type { CursorScope } from '../../paging/cursor.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
-import type { RejectedWebhooksTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { ReceivingRouteParts } from '../routes.ts'
 import { longestLog, presentBody } from './log.ts'
@@ -160,7 +159,7 @@ function explain(reason: string): { meaning: string; advice: string } {
   return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
 }
 
-function present({ body, ...row }: Selectable<RejectedWebhooksTable>) {
+function present({ body, ...row }: Row<'rejected_webhooks'>) {
   return {
     ...row,
     at: isoTime(row.at),
