@@ -307,7 +307,7 @@ onEachEngine('the audit log', (engine) => {
       {},
     )
     const full = new Error('the disk is full')
-    const unwritable = { reader: database.reader, transaction: () => Promise.reject(full) }
+    const unwritable = { reader: database.reader, inBackground: () => Promise.reject(full) }
     const told: unknown[] = []
     const keys = new ApiKeys(unwritable as unknown as Database, systemClock, createRecordAudit(systemClock), {
       log: { warn: (line: object) => told.push(line) } as Pick<Log, 'warn'>,

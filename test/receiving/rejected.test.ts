@@ -219,8 +219,8 @@ onEachEngine('rejected webhooks', (engine) => {
     const failing = {
       engine: database.engine,
       reader: database.reader,
-      transaction: (...given: Parameters<typeof database.transaction>) =>
-        away ? Promise.reject(new Error('away')) : database.transaction(...given),
+      inBackground: (...given: Parameters<typeof database.inBackground>) =>
+        away ? Promise.reject(new Error('away')) : database.inBackground(...given),
     } as unknown as Database
     const open = () => {
       const activity = new Activity({ database: failing, clock, log: createLog('fatal') })

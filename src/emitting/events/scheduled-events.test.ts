@@ -46,7 +46,7 @@ test('scheduled events are read at their time, at a signal and once a minute, no
     },
     signal: () => heard?.(),
     // Another process releases them.
-    transaction: async () => {
+    inBackground: async () => {
       next = null
       return 0
     },

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
 import { isRawNumber } from '../../json/exact.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { IdentitiesTable } from '../../storage/tables.ts'
+import type { Tables } from '../../storage/tables.ts'
 import { boundedText } from '../writing/routes.ts'
 import { createCheck, type ImportTarget } from './target.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
@@ -17,7 +17,7 @@ const ImportedUser = Type.Object({
   providerId: boundedText(1, 255, "The provider's id of the user"),
 })
 
-type Identity = Pick<IdentitiesTable, 'provider' | 'provider_id' | 'user_id' | 'email' | 'name'>
+type Identity = Pick<Tables['identities'], 'provider' | 'provider_id' | 'user_id' | 'email' | 'name'>
 
 /** Without `email` or `name`, an existing user keeps its own. */
 export type Row = Pick<Identity, 'provider' | 'provider_id'> & {
