@@ -8,9 +8,8 @@ import {
   shownFields,
   sortKeyOf,
 } from './list.ts'
-import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-text.ts'
-import { type Plan, readColumn, Statement } from './plan.ts'
+import { internalName, type Plan, readColumn, Statement } from './plan.ts'
 import type { KeyValue } from '../paging/cursor.ts'
 import { oneOf } from './filters.ts'
 import { type Item, presenter, type Revision } from './items.ts'

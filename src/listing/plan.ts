@@ -15,8 +15,12 @@ import {
   shownFields,
   type SortKey,
 } from './list.ts'
-import { internalName } from './names.ts'
 import { quote, quoteTable } from '../storage/sql-text.ts'
+
+/** A name for aliases in generated SQL. The prefix avoids conflicts with the columns of users' tables. */
+export function internalName(name: string): string {
+  return `postern_${name}`
+}
 
 /** A statement for all queries of one shape. */
 export interface Plan {

@@ -2,8 +2,8 @@ import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/d
 import type { Engine } from '../../storage/query-runner.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Expansion, Field, Filter, ListDeclaration, SortKey } from '../list.ts'
-import { indexName } from '../names.ts'
 import {
+  indexName,
   joinFaults,
   missingFilterIndexes,
   type MissingIndex,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import {
   collated,
   type Expansion,
@@ -13,10 +14,19 @@ import { areConditions, settingsOf } from '../items.ts'
 import type { List, RowAccess } from '../config.ts'
 import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { indexName } from '../names.ts'
-import { quote, quoteTable } from '../../storage/sql-text.ts'
+import { longestName, quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Settings } from '../standby-reader.ts'
 import type { Index, Table } from './table.ts'
+
+/** The name of an advised index: the table without its schema, and `what`. A name that is too long is cut and ends with a hash. */
+export function indexName(table: string, what: string): string {
+  const name = `${table.split('.').at(-1)}_${what}`
+  if (Buffer.byteLength(name) <= longestName) return name
+  return `${Buffer.from(name)
+    .subarray(0, 50)
+    .toString('utf8')
+    .replace(/\uFFFD{1,3}$/, '')}_${hash('sha256', name, 'hex').slice(0, 12)}`
+}
 
 /** The index that a query needs: first the columns that it compares with one value, then its order. */
 interface WantedIndex {

@@ -13,7 +13,7 @@ import {
   insertBuckets,
 } from '../../storage/maintained-counts.ts'
 import type { ListDeclaration } from '../list.ts'
-import { internalName } from '../names.ts'
+import { internalName } from '../plan.ts'
 import { countedOrderOf, bucketOfSql, changesByBucketSql, firstBucketSql } from './list-order.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Worker, periodicWorker } from '../../runtime/worker.ts'

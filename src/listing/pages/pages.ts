@@ -1,6 +1,6 @@
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
-import { oncePer } from '../../runtime/bounded-cache.ts'
+import { BoundedCache, oncePer } from '../../runtime/bounded-cache.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { MaintainedCounts, RowLocation } from '../counts/counts.ts'
 import type { CursorScopes, Query } from '../query.ts'
@@ -11,16 +11,21 @@ import {
   type KeysetPage,
   type OffsetPage,
   type Page,
-  PagePlans,
   readKeysetCursor,
   showKeysetCursor,
 } from './page.ts'
 import type { PageStyle } from '../config.ts'
 import { effectiveWords } from '../filters.ts'
-import { type Plan, Statement } from '../plan.ts'
+import { type Plan, planCount, planPage, type QueryShape, Statement } from '../plan.ts'
 import { invalidParameter, readPage } from '../../paging/parameters.ts'
-import { defaultOrder, writeOrder } from '../order.ts'
-import { type AppliedFilter, countModesOf, type CountMode, type ListDeclaration } from '../list.ts'
+import { defaultOrder, reversed, writeOrder } from '../order.ts'
+import {
+  type AppliedFilter,
+  countModesOf,
+  type CountMode,
+  type ListDeclaration,
+  type SortKey,
+} from '../list.ts'
 
 /** The statement that a cursor selects. */
 interface CursorRead {
@@ -46,13 +51,22 @@ interface OffsetRequest {
   mode: CountMode
 }
 
+/** Plans in the cache; beyond them, the oldest one is dropped. */
+const cacheSize = 1_000
+
+interface PageShape extends Pick<QueryShape, 'rows' | 'from' | 'total'> {
+  order?: readonly SortKey[]
+  key?: readonly KeyValue[] | undefined
+}
+
 /** Reads pages of lists, from a query to the rows: by signed cursor, by the key of the last item, or by number. */
 export class Pages {
   readonly #engine: Engine
   readonly #reader: ListReader
   readonly #cursors: Cursors
   readonly #counts: ReadonlyMap<string, MaintainedCounts>
-  readonly #plans: PagePlans
+  /** The statements of pages, one for all queries that differ only in values. */
+  readonly #plans = new BoundedCache<string, Plan>(cacheSize)
   /** Equal requests share their query (query.ts), and with it the statement of its cursor. */
   readonly #cursorReadOf = oncePer((query: Query) => this.#decodeCursor(query))
 
@@ -67,7 +81,6 @@ export class Pages {
     this.#reader = reader
     this.#cursors = cursors
     this.#counts = counts
-    this.#plans = new PagePlans(engine)
   }
 
   /** @throws Problem `invalid-cursor`, or `invalid-parameter` for parameters of two page styles. */
@@ -105,7 +118,7 @@ export class Pages {
     limit: number,
     signal: AbortSignal,
   ): Promise<readonly Row[]> {
-    const plan = this.#plans.after(query, key, limit)
+    const plan = this.#planAfter(query, key, limit)
     const { settings, values } = query
     return this.#reader.read(plan, [...values, ...(key ?? [])], { settings, signal })
   }
@@ -139,7 +152,7 @@ export class Pages {
   async #turn(query: Query, { key, backward }: CursorRead): Promise<PageCursors> {
     const scope = backward ? query.scopes.first : query.scopes.last
     if (!key || !scope) return noCursors
-    const plan = this.#plans.after(query, undefined, 1, !backward)
+    const plan = this.#planAfter(query, undefined, 1, !backward)
     if ((await this.#reader.read(plan, query.values, query)).length === 0) return noCursors
     return { ...noCursors, [backward ? 'nextCursor' : 'previousCursor']: this.#cursors.encode(scope, key) }
   }
@@ -157,7 +170,7 @@ export class Pages {
     const to = decoded && pages[decoded.which]
     const backward = to === 'previous' || to === 'last'
     const key = to === 'first' || to === 'last' ? undefined : decoded?.values
-    const plan = this.#plans.after(query, key, limit + 1, backward)
+    const plan = this.#planAfter(query, key, limit + 1, backward)
     return { plan, values: key ? [...values, ...key] : values, key, backward }
   }
 
@@ -169,7 +182,7 @@ export class Pages {
     const page = { style: 'keyset', query, limit } as const
     if (query.empty) return { ...page, rows: [], nextCursor: null }
     const values = [...query.values, ...(key ?? [])]
-    const found = await this.#reader.read(this.#plans.after(query, key, limit + 1), values, query)
+    const found = await this.#reader.read(this.#planAfter(query, key, limit + 1), values, query)
     const rows = found.slice(0, limit)
     const nextCursor =
       found.length > limit ? showKeysetCursor(order, keyOf(query, order, rows.at(-1)!)) : null
@@ -197,7 +210,7 @@ export class Pages {
     totalSql: string,
   ): Promise<OffsetPage> {
     const { query, page, limit, offset } = request
-    const plan = this.#plans.page(query, { rows: limit, from: startOf(page), total: totalSql })
+    const plan = this.#planPage(query, { rows: limit, from: startOf(page), total: totalSql })
     const rows = await this.#reader.read(plan, [...query.values, offset], query)
     const total = rows.length > 0 ? Number(rows[0]![query.columns.length]) : await counts.total()
     return pageOf(request, { total, estimated: false }, rows, page * limit < total)
@@ -206,11 +219,12 @@ export class Pages {
   async #count({ query, mode }: OffsetRequest, counts: MaintainedCounts | undefined): Promise<Total> {
     if (mode === 'none') return { total: undefined, estimated: false }
     if (counts) return { total: await counts.total(), estimated: false }
-    const plan = this.#plans.count(query)
+    const { list, filters, shape } = query
+    const plan = this.#plans.obtain(`count ${shape}`, () => planCount(list, filters, this.#engine))
     if (mode === 'estimate') return this.#reader.estimate(plan, query.values, query)
     const [row] = await this.#reader.read(plan, query.values, query)
     const total = Number(row![0])
-    return { total, estimated: total === query.list.countAtMost }
+    return { total, estimated: total === list.countAtMost }
   }
 
   /** Reads the rows of a page. Without an exact total, one row more tells whether another page follows. */
@@ -220,11 +234,27 @@ export class Pages {
     if (total !== undefined && offset >= total) return pageOf(request, counted, [], false)
     const rows = total === undefined ? limit + 1 : limit
     const { key, skip = 0 } = location ?? {}
-    const plan = this.#plans.page(query, { rows, from: key ? 'bucket' : startOf(page), key })
+    const plan = this.#planPage(query, { rows, from: key ? 'bucket' : startOf(page), key })
     const position = key ? [...key, skip] : [offset]
     const found = await this.#reader.read(plan, [...query.values, ...position], query)
     const hasNext = total === undefined ? found.length > limit : page * limit < total
     return pageOf(request, withRows(counted, offset, found.length), found.slice(0, limit), hasNext)
+  }
+
+  #planPage(query: Query, { rows, from, order = query.order, key, total }: PageShape): Plan {
+    const { list, filters, columns, shape } = query
+    const nulls = key?.map((value) => value === null)
+    const mask = nulls?.includes(true) ? nulls.map((isNull) => (isNull ? 'n' : 'v')).join('') : ''
+    const name = `${from} ${rows} ${mask} ${total ?? ''} ${shape} ${writeOrder(order).join(',')}`
+    return this.#plans.obtain(name, () =>
+      planPage({ list, filters, columns, order, rows, from, total, ...(nulls && { nulls }) }, this.#engine),
+    )
+  }
+
+  /** The rows after a key, or from the beginning without one. @param backward against the query's order. */
+  #planAfter(query: Query, key: readonly KeyValue[] | undefined, rows: number, backward = false): Plan {
+    const order = backward ? reversed(query.order) : query.order
+    return this.#planPage(query, { rows, from: key ? 'key' : 'start', order, key })
   }
 }
 
