@@ -120,17 +120,12 @@ async function follow(
         .execute()
       progress.update(rows.reduce((sum, { done }) => sum + done, 0))
       if (!rows.some(({ status }) => status === 'running')) return
-      await (signal.aborted ? cancel(database, ids) : step())
+      const context = { now: systemClock.now(), record, origin: byCommand }
+      await (signal.aborted ? database.transaction((tx) => cancelJobs(tx, ids, context)) : step())
     }
   } finally {
     progress.stop()
   }
-}
-
-async function cancel(database: Database, ids: readonly string[]): Promise<void> {
-  await database.transaction((tx) =>
-    cancelJobs(tx, ids, { now: systemClock.now(), record, origin: byCommand }),
-  )
 }
 
 async function replayEvents(database: Database, options: ReplayOptions, signal: AbortSignal): Promise<void> {

@@ -33,12 +33,8 @@ export type FileRecord = { line: number; fields: Record<string, unknown> } | { l
 /** The longest accepted record, in bytes. */
 export const maxRecordLength = 1024 * 1024
 
-/** @throws TypeError for bytes that are not UTF-8. */
-export function decodeUtf8(bytes: Uint8Array): string {
-  return decoder.decode(bytes)
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true })
+/** Throws TypeError for bytes that are not UTF-8. */
+export const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * A line, numbered from 1. Its text has one character for each byte (Latin-1), so that invalid UTF-8 is a fault of its line only;
@@ -160,7 +156,7 @@ function nameFields(
 }
 
 function decodeField(latin1: string): string {
-  return /[\u0080-\u00ff]/.test(latin1) ? decodeUtf8(Buffer.from(latin1, 'latin1')) : latin1
+  return /[\u0080-\u00ff]/.test(latin1) ? utf8.decode(Buffer.from(latin1, 'latin1')) : latin1
 }
 
 /** A record of CSV (RFC 4180) that is read line by line: a field in quotes may hold line ends. */

@@ -9,7 +9,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isUniqueViolation, mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import { columnsOf, idField, writablePosts, writableProducts, type WritableList } from '../writing/routes.ts'
-import { readCsv, decodeUtf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
+import { readCsv, utf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
 import { type ColumnValues, saveRows } from './rows.ts'
 import { createCheck, type ImportTarget, InvalidRecord, type SavedRows } from './target.ts'
 import { userTarget } from './users.ts'
@@ -237,7 +237,7 @@ async function* readNdjson(chunks: AsyncIterable<Buffer>): AsyncGenerator<FileRe
 function readLine(line: number, bytes: Buffer): FileRecord {
   let value: unknown
   try {
-    value = parseExactly(decodeUtf8(bytes))
+    value = parseExactly(utf8.decode(bytes))
   } catch (error) {
     // parseExactly's reviver recurses into each level.
     if (error instanceof RangeError) return { line, fault: 'is nested too deeply' }
