@@ -31,6 +31,7 @@ export async function send(url: string, options: SendOptions): Promise<void> {
   const sign = Object.hasOwn(samples, options.source) ? samples[options.source] : undefined
   if (!sign)
     throw new UsageFailure(`--source takes ${Object.keys(samples).join(', ')}, not ${options.source}`)
+  // First: what is wrong with the other options is said before a missing secret.
   const webhook = readWebhook(url, options.type, options)
   const { secret, from } =
     options.secret === undefined ? ownSecret() : { secret: options.secret, from: '--secret' }
