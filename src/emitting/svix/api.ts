@@ -20,12 +20,13 @@ import {
   notImplemented,
   type SvixError,
 } from './call.ts'
-import { endpointOperations } from './endpoints.ts'
+import { endpointOf, endpointOperations } from './endpoints.ts'
 import { environmentOperations, eventTypeOperations } from './event-types.ts'
 import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
+import { findMessage } from './rows.ts'
 import { taskOperations, recoveryOperations } from './tasks.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
@@ -119,6 +120,8 @@ function handle(
   if (!handler) throw new Error(`${id} of Svix's API has no handler`)
   const isForOwners = forOwners.test(id) && !notForOwners.test(id)
   const isMessage = id === 'v1.message.create'
+  const hasEndpoint = operation.url.includes(':endpoint_id') && id !== 'v1.endpoint.upsert'
+  const hasMessage = operation.url.includes(':msg_id')
   const changesApplications = id.startsWith('v1.application.') && operation.method !== 'GET'
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const isPortal = request.principal?.kind === 'portal'
@@ -132,7 +135,11 @@ function handle(
     if (isMessage && owner === '')
       owner = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
     const call = new SvixCall({ owner, params, query, body, request, isPortal })
-    const work = async (): Promise<Answer> => write(status, await handler(call))
+    const work = async (): Promise<Answer> => {
+      if (hasMessage) call.message = await findMessage(parts.database.readerAside, owner, params['msg_id']!)
+      if (hasEndpoint) call.endpoint = await endpointOf(parts, owner, params['endpoint_id']!)
+      return write(status, await handler(call))
+    }
     // A message's id is derived from its key, so messages need no stored response.
     const key = isMessage ? undefined : idempotencyHash(request)
     const answer = await (key === undefined ? work() : repeated.answer(key, work))

@@ -3,19 +3,17 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import { addressKey } from '../attempt/attempt.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { responseBody, responseHeaders } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
-import { endpointOf, viewEndpoint } from './endpoints.ts'
+import { endpointOf, reachOf, viewEndpoint } from './endpoints.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
 import { type AskedPage, listOfSorted, pageOf, placeOf, readPage, type Walk } from './pages.ts'
 import {
   deliveryReader,
-  findMessage,
   fitting,
   isWithin,
   messagesOf,
@@ -87,8 +85,7 @@ type Attempt = Awaited<ReturnType<typeof attemptsOf>>[number]
 /** The attempts of an endpoint, by delivery. */
 async function byEndpoint(
   { database }: EmittingRouteParts,
-  { owner, query }: Pick<SvixCall, 'owner' | 'query'>,
-  endpoint: SubscribersTable,
+  { owner, query, endpoint }: Pick<SvixCall, 'owner' | 'query' | 'endpoint'>,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
   const { ascending, limit } = asked
@@ -110,14 +107,12 @@ async function byEndpoint(
 /** The attempts of a message at the endpoints of the application. */
 async function byMessage(
   parts: EmittingRouteParts,
-  { owner, params, query }: SvixCall,
+  { owner, message, query }: SvixCall,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
   const { database } = parts
-  const message = await findMessage(database.readerAside, owner, params['msg_id']!)
   const endpoint = query['endpoint_id'] as string | undefined
-  const only =
-    endpoint === undefined ? undefined : await endpointOf(parts, { owner, params: { endpoint_id: endpoint } })
+  const only = endpoint === undefined ? undefined : await endpointOf(parts, owner, endpoint)
   const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
   const ids = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
   return {
@@ -144,8 +139,8 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
 const mostCounted = 1_000
 
 export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
-  const ofEndpoint = async (call: Pick<SvixCall, 'owner' | 'params' | 'query'>, asked: AskedPage) =>
-    pageOf(asked, await byEndpoint(parts, call, await endpointOf(parts, call), asked))
+  const ofEndpoint = async (call: Parameters<typeof byEndpoint>[1], asked: AskedPage) =>
+    pageOf(asked, await byEndpoint(parts, call, asked))
   return {
     'v1.message-attempt.list-by-endpoint': async (call) => {
       const page = await ofEndpoint(call, readPage(call.query))
@@ -155,10 +150,10 @@ export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
       return { ...page, data }
     },
     'v1.message-attempt.count-by-endpoint': async (call) => {
-      const { owner, params } = call
+      const { owner, endpoint } = call
       const query = { ...call.query, with_content: false }
       const asked = { ...readPage(query), limit: mostCounted }
-      const { done, data } = await ofEndpoint({ owner, params, query }, asked)
+      const { done, data } = await ofEndpoint({ owner, endpoint, query }, asked)
       return { count: data.length, approximated: !done }
     },
     'v1.message-attempt.list-by-msg': async (call) => {
@@ -185,9 +180,8 @@ async function messagesIn(
 /** The messages that were sent to an endpoint, by delivery. */
 async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
   const { database } = parts
-  const { owner, query } = call
+  const { owner, query, endpoint } = call
   const asked = readPage(query)
-  const endpoint = await endpointOf(parts, call)
   const statuses = Object.keys(ofDelivery) as (keyof typeof ofDelivery)[]
   const status = statuses.find((one) => ofDelivery[one].status === query['status'])
   if (query['status'] !== undefined && !status) return { data: [], iterator: null, done: true }
@@ -223,9 +217,8 @@ async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Pro
 /** The endpoints to which a message was sent, with the outcome of the newest attempt. */
 async function attemptedEndpoints(
   { database }: EmittingRouteParts,
-  { owner, params, query }: SvixCall,
+  { owner, message, query }: SvixCall,
 ): Promise<object> {
-  const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
   const found = await database.readerAside
     .selectFrom('deliveries as d')
     .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
@@ -234,7 +227,7 @@ async function attemptedEndpoints(
     )
     .selectAll('s')
     .select(['d.status as delivered', 'd.due_at', 'a.failure'])
-    .where('d.event', '=', event)
+    .where('d.event', '=', message.event)
     .where('d.owner', '=', owner)
     .orderBy('s.id')
     .execute()
@@ -252,14 +245,13 @@ async function attemptedEndpoints(
 
 function singleOperations(parts: EmittingRouteParts): SvixOperations {
   const { database, replay, payloadRemoval } = parts
-  const find = async ({ owner, params }: SvixCall): Promise<Attempt> => {
-    const { event } = await findMessage(database.readerAside, owner, params['msg_id']!)
+  const find = async ({ owner, message, params }: SvixCall): Promise<Attempt> => {
     const id = params['attempt_id']!
     const { delivery, number } = readAttemptId(id) ?? { delivery: 0, number: 0 }
     const row = await attempts(database.readerAside)
       .where('a.delivery', '=', delivery)
       .where('a.number', '=', number)
-      .where('d.event', '=', event)
+      .where('d.event', '=', message.event)
       .where('d.owner', '=', owner)
       .executeTakeFirst()
     if (!row) throw notFound()
@@ -273,11 +265,9 @@ function singleOperations(parts: EmittingRouteParts): SvixOperations {
       await payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
     },
     'v1.message-attempt.resend': async (call) => {
-      const { owner, params, isPortal, origin } = call
-      const message = await findMessage(database.readerAside, owner, params['msg_id']!)
-      const endpoint = await endpointOf(parts, call)
+      const { message, endpoint } = call
       if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
-      await replay.resend(message.event, endpoint, isPortal ? { owner } : 'all', origin)
+      await replay.resend(message.event, endpoint, reachOf(call), call.origin)
       return {}
     },
   }

@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
 import type { Problem, ProblemCode } from '../../errors.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
+import type { MessageRow } from './rows.ts'
 
 /**
  * A validated call of one operation. A class, because V8 creates a hidden class for each object literal with a getter, which retains the
@@ -12,6 +14,10 @@ export class SvixCall {
   readonly owner!: string
   /** The parameters of the path. */
   readonly params!: Readonly<Record<string, string>>
+  /** The endpoint of `{endpoint_id}`, except for its upsert. */
+  endpoint!: SubscribersTable
+  /** The message of `{msg_id}`. */
+  message!: MessageRow
   /** Declared parameters only: numbers, booleans, arrays, and times in milliseconds since 1970. */
   // The document declares the types. TypeScript cannot read them from it.
   // oxlint-disable-next-line typescript/no-explicit-any
@@ -23,7 +29,7 @@ export class SvixCall {
   /** Whether the caller is the owner, with a token of app-portal-access. */
   readonly isPortal!: boolean
 
-  constructor(call: Omit<SvixCall, 'origin'>) {
+  constructor(call: Omit<SvixCall, 'origin' | 'endpoint' | 'message'>) {
     Object.assign(this, call)
   }
 

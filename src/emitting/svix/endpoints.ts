@@ -27,12 +27,13 @@ export function endpointOperations(parts: EmittingRouteParts): SvixOperations {
   }
 }
 
-/** The endpoint in the request's path, by id or uid. @throws SvixError 404, also for an endpoint of another application */
+/** An endpoint by its id or uid. @throws SvixError 404, also for an endpoint of another application */
 export async function endpointOf(
   { subscribers }: Pick<EmittingRouteParts, 'subscribers'>,
-  { owner, params }: Pick<SvixCall, 'owner' | 'params'>,
+  owner: string,
+  text: string,
 ): Promise<SubscribersTable> {
-  const row = await subscribers.find(owner, params['endpoint_id']!)
+  const row = await subscribers.find(owner, text)
   if (!row) throw notFound()
   return row
 }
@@ -104,16 +105,13 @@ function settingOperations(parts: EmittingRouteParts): SvixOperations {
   return {
     'v1.endpoint.list': (call) => list(parts, call),
     'v1.endpoint.create': create,
-    'v1.endpoint.get': async (call) => viewEndpoint(await endpointOf(parts, call)),
+    'v1.endpoint.get': async ({ endpoint }) => viewEndpoint(endpoint),
     'v1.endpoint.upsert': async (call) => {
       const before = await subscribers.find(call.owner, call.params['endpoint_id']!)
       return before ? change(call, before, 'all') : created(await create(call))
     },
-    'v1.endpoint.patch': async (call) => change(call, await endpointOf(parts, call), 'given'),
-    'v1.endpoint.delete': async (call) => {
-      const { id } = await endpointOf(parts, call)
-      await subscribers.remove(id, reachOf(call), call.origin)
-    },
+    'v1.endpoint.patch': (call) => change(call, call.endpoint, 'given'),
+    'v1.endpoint.delete': (call) => subscribers.remove(call.endpoint.id, reachOf(call), call.origin),
   }
 }
 
@@ -211,14 +209,13 @@ const defaultGracePeriod = 86_400
 function secretOperations(parts: EmittingRouteParts): SvixOperations {
   const { database, secrets, subscribers, clock } = parts
   return {
-    'v1.endpoint.get-secret': async (call) => {
-      const { id } = await endpointOf(parts, call)
-      return { key: await subscribers.revealSecret(id, call.origin) }
-    },
+    'v1.endpoint.get-secret': async ({ endpoint, origin }) => ({
+      key: await subscribers.revealSecret(endpoint.id, origin),
+    }),
     'v1.endpoint.rotate-secret': async (call) => {
       const { key, gracePeriodSeconds } = call.body
       const secret = readSecret(key, 'key')
-      const { id } = await endpointOf(parts, call)
+      const { id } = call.endpoint
       const overlap = (gracePeriodSeconds ?? defaultGracePeriod) * 1000
       const keys = await secrets.describe(database.reader, id, clock.now())
       if (overlap > 0 && keys.length > mostOlderKeys)
@@ -255,20 +252,19 @@ function checkHeaders<T extends object>(headers: T, type?: string): T {
 function headerOperations(parts: EmittingRouteParts): SvixOperations {
   const { keyring, subscribers } = parts
   return {
-    'v1.endpoint.get-headers': async (call) => {
-      const headers = Object.entries(openHeaders(keyring, await endpointOf(parts, call)))
+    'v1.endpoint.get-headers': async ({ endpoint }) => {
+      const headers = Object.entries(openHeaders(keyring, endpoint))
       const sensitive = headers.map(([name]) => name).filter(isSensitiveHeader)
       return { headers: Object.fromEntries(headers.filter(([name]) => !isSensitiveHeader(name))), sensitive }
     },
     'v1.endpoint.set-headers': async (call) => {
       const headers = checkHeaders<Headers>(call.body.headers, 'value_error.jsondecode')
-      const { id } = await endpointOf(parts, call)
-      await subscribers.change(id, { headers }, reachOf(call), call.origin)
+      await subscribers.change(call.endpoint.id, { headers }, reachOf(call), call.origin)
     },
     'v1.endpoint.patch-headers': async (call) => {
       const { headers: given, deleteHeaders = [] } = call.body
       checkHeaders(given)
-      const row = await endpointOf(parts, call)
+      const row = call.endpoint
       const headers: Record<string, string | null> = { ...openHeaders(keyring, row) }
       for (const name of deleteHeaders) headers[name.toLowerCase()] = null
       for (const [name, value] of Object.entries<string | null>(given)) headers[name.toLowerCase()] = value
@@ -280,10 +276,12 @@ function headerOperations(parts: EmittingRouteParts): SvixOperations {
 
 function transformationOperations(parts: EmittingRouteParts): SvixOperations {
   return {
-    'v1.endpoint.transformation.get': async (call) => {
-      const { transformation: code, updated_at } = await endpointOf(parts, call)
-      return { code, enabled: code !== null, variables: {}, updatedAt: isoTime(updated_at) }
-    },
+    'v1.endpoint.transformation.get': async ({ endpoint: { transformation: code, updated_at } }) => ({
+      code,
+      enabled: code !== null,
+      variables: {},
+      updatedAt: isoTime(updated_at),
+    }),
     'v1.endpoint.transformation.patch': async (call) => {
       const { code, enabled, variables } = call.body
       if (Object.keys(variables ?? {}).length > 0)
@@ -291,7 +289,7 @@ function transformationOperations(parts: EmittingRouteParts): SvixOperations {
           ['variables'],
           'Transformations have no variables. Write the values into the code.',
         )
-      const { id, transformation } = await endpointOf(parts, call)
+      const { id, transformation } = call.endpoint
       const next = code === undefined ? transformation : (code as string | null)
       if (enabled === false && next !== null)
         throw invalidField(
@@ -315,19 +313,17 @@ function reportOperations(parts: EmittingRouteParts): SvixOperations {
       if (until > clock.now()) throw badRange("'until' cannot be in the future")
       if (until - since > 28 * day + tolerance)
         throw badRange("'since' cannot be more than 28 days before 'until'")
-      const { id } = await endpointOf(parts, call)
       // Attempts are counted by the hour.
-      const hours = await health.read([id], Math.floor(since / hour) * hour, until)
+      const hours = await health.read([call.endpoint.id], Math.floor(since / hour) * hour, until)
       const { delivered, failed } = summarize(hours)
       return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
     },
     'v1.endpoint.send-example': async (call) => {
       const { eventType: type, exampleIndex = 0 } = call.body
-      const { id: subscriberId } = await endpointOf(parts, call)
       const data = type === 'svix.ping' ? { success: true } : await exampleOf(parts, type, exampleIndex)
       const now = clock.now()
       const id = newMessageId(now)
-      await testEvents.send(subscriberId, 'all', call.origin, { event: { id, type, data } })
+      await testEvents.send(call.endpoint.id, 'all', call.origin, { event: { id, type, data } })
       return { id, eventId: null, eventType: type, payload: {}, channels: null, timestamp: isoTime(now) }
     },
   }

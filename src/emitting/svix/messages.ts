@@ -10,7 +10,6 @@ import { pageOf, readPage } from './pages.ts'
 import {
   contentsOf,
   expired,
-  findMessage,
   fitting,
   messageWalk,
   readContent,
@@ -43,7 +42,6 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
     const { data, ...page } = await pageOf(asked, walk, withContent ? fitting : undefined)
     return { data: await viewMessages(database, data, withContent), ...page }
   }
-  const find = ({ owner, params }: SvixCall) => findMessage(database.readerAside, owner, params['msg_id']!)
   return {
     'v1.message.create': creator(parts),
     'v1.message.list': ({ owner, query }) => list(owner, query),
@@ -55,16 +53,12 @@ export function messageOperations(parts: EmittingRouteParts): SvixOperations {
         after: undefined,
         ...readTimes(body, 'before', 'after'),
       }),
-    'v1.message.get': async (call) => {
-      const row = await find(call)
-      return (await viewMessages(database, [row], call.query['with_content'] !== false))[0]
-    },
-    'v1.message.get-raw-payload': async (call) => {
-      const row = await find(call)
-      return { payload: (await contentsOf(database, [row])).get(row.event) ?? expired }
-    },
-    'v1.message.expunge-content': async (call) =>
-      payloadRemoval.remove((await find(call)).event, call.origin),
+    'v1.message.get': async ({ message, query }) =>
+      (await viewMessages(database, [message], query['with_content'] !== false))[0],
+    'v1.message.get-raw-payload': async ({ message }) => ({
+      payload: (await contentsOf(database, [message])).get(message.event) ?? expired,
+    }),
+    'v1.message.expunge-content': ({ message, origin }) => payloadRemoval.remove(message.event, origin),
     'v1.message.bulk-expunge-content': async ({ owner, body: { ids = [] }, origin }) => {
       if (ids.length > mostExpunged)
         throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)

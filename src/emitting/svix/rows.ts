@@ -23,7 +23,7 @@ function messages(db: Queryable) {
 }
 
 /** A message without its payload. The type is null once its event was deleted. */
-type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
+export type MessageRow = Awaited<ReturnType<ReturnType<typeof messages>['executeTakeFirstOrThrow']>>
 
 function deliveries(db: Queryable) {
   return messages(db)

@@ -10,7 +10,7 @@ import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
 import type { ReplayFilter } from '../deliveries/replay.ts'
-import { endpointOf, reachOf } from './endpoints.ts'
+import { reachOf } from './endpoints.ts'
 
 /** The most tasks that a filtered list reads. */
 const mostExamined = 1_000
@@ -159,8 +159,11 @@ export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
     return { id: taskId(id), status: 'running', task, updatedAt: isoTime(clock.now()) }
   }
   const start = async (call: SvixCall, filter: ReplayFilter, task: string): Promise<object> => {
-    const { id } = await endpointOf(parts, call)
-    const job = await replay.start(id, { filter, rate: null, caller: reachOf(call) }, call.origin)
+    const job = await replay.start(
+      call.endpoint.id,
+      { filter, rate: null, caller: reachOf(call) },
+      call.origin,
+    )
     return view(job.id, task)
   }
   return {
