@@ -35,13 +35,13 @@ export interface Emitting extends ServiceModule {
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
 export function createEmitting(given: EmittingParts): Emitting {
   const parts = createParts(given)
-  const { database, emitter, portal, portalCookie } = parts
+  const { database, emitter } = parts
   return {
     emitWithin: (...call) => emitter.emitAll(...call),
     announce: parts.announce,
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers: parts.subscribers,
-    authenticatePortal: authenticatePortal(portal, portalCookie),
+    authenticatePortal: authenticatePortal(parts),
     workers: [parts.dispatcher, ...parts.workers],
     finders: [emittingFinder(parts)],
     attention: (now) => emittingAttention(database, now),

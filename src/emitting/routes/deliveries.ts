@@ -254,13 +254,12 @@ export function deliverySearchRoute(app: App, { deliveryLog }: EmittingRoutePart
 }
 
 export function deliveryRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
-  logRoute(app, parts, area)
-  detailRoute(app, parts, area)
+  logRoutes(app, parts, area)
   replayRoute(app, parts, area)
   bulkReplayRoute(app, parts, area)
 }
 
-function logRoute(app: App, { deliveryLog, subscribers, ...parts }: EmittingRouteParts, area: Area): void {
+function logRoutes(app: App, { deliveryLog, subscribers, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/subscribers/:id/deliveries`,
     route(area.access.read, tags, "A subscriber's delivery log, newest first", {
@@ -280,9 +279,6 @@ function logRoute(app: App, { deliveryLog, subscribers, ...parts }: EmittingRout
       return viewPage(page, (entry) => viewDelivery(seen.entry(entry)))
     },
   )
-}
-
-function detailRoute(app: App, { deliveryLog, ...parts }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/deliveries/:id`,
     route(area.access.read, tags, 'One delivery with its attempts', {

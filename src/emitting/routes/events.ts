@@ -55,11 +55,10 @@ const emitSchema = {
 /** POST /events: one event, an array of them, or a stream of lines. DELETE /events/{id}: cancels a scheduled one. DELETE /events/{id}/payload: removes the payload. */
 export function eventRoutes(app: App, parts: EmittingRouteParts): void {
   emitRoute(app, parts)
-  cancelRoute(app, parts)
-  payloadRoute(app, parts)
+  removalRoutes(app, parts)
 }
 
-function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
+function removalRoutes(app: App, { scheduledEvents, payloadRemoval }: EmittingRouteParts): void {
   app.delete(
     '/events/:id',
     route(
@@ -73,9 +72,6 @@ function cancelRoute(app: App, { scheduledEvents }: EmittingRouteParts): void {
       return reply.code(204).send(null)
     },
   )
-}
-
-function payloadRoute(app: App, { payloadRemoval }: EmittingRouteParts): void {
   app.delete(
     '/events/:id/payload',
     route({ scope: 'events:write' }, ['emitting'], "Remove an emitted event's payload", {

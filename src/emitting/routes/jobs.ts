@@ -24,8 +24,7 @@ type Verb = 'read' | 'write'
 export function jobRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
   if (area.reachesAll) allRoute(app, parts)
   listRoute(app, parts, area)
-  statusRoute(app, parts, area)
-  cancelRoute(app, parts, area)
+  singleRoutes(app, parts, area)
 }
 
 const statuses = ['running', 'done', 'cancelled', 'failed'] as const
@@ -84,7 +83,7 @@ function listRoute(app: App, { jobs, subscribers }: EmittingRouteParts, area: Ar
   )
 }
 
-function statusRoute(app: App, { jobs }: EmittingRouteParts, area: Area): void {
+function singleRoutes(app: App, { jobs }: EmittingRouteParts, area: Area): void {
   app.get(
     `${area.prefix}/jobs/:id`,
     {
@@ -93,9 +92,6 @@ function statusRoute(app: App, { jobs }: EmittingRouteParts, area: Area): void {
     },
     async (request) => viewJob(await find(jobs, area, request, 'read')),
   )
-}
-
-function cancelRoute(app: App, { jobs }: EmittingRouteParts, area: Area): void {
   app.delete(
     `${area.prefix}/jobs/:id`,
     {

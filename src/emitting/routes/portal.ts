@@ -5,7 +5,7 @@ import { Problem } from '../../errors.ts'
 import { isForeignWrite } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'
 import { ownerPattern, type Reach } from '../events/event.ts'
-import type { Portal, PortalSession } from '../portal.ts'
+import type { PortalSession } from '../portal.ts'
 import { DisplayName, portalBrand, PortalBrandView } from './owners.ts'
 import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/subscriber-body.ts'
 import type { Area, EmittingRouteParts } from './area.ts'
@@ -15,7 +15,6 @@ import { builtPage, type BuiltPage } from '../../http/pages/built-pages.ts'
 import { languageOf, languageTags } from '../../http/pages/language/languages.ts'
 import { pageLanguage } from '../../http/pages/page-view.ts'
 import { ofPages, framedBy } from '../../http/responses/response-headers.ts'
-import type { HostCookie } from '../../http/responses/host-cookie.ts'
 import type { Authenticate } from '../../http/access/principal.ts'
 
 /** Owners have access to their own subscribers, with the cookie that a link sets. */
@@ -74,15 +73,13 @@ const OpenedView = closedObject({
 
 /** Links to the portal, its page and its session. `portalArea` has its other calls. */
 export function portalRoutes(app: App, parts: EmittingRouteParts): void {
-  createLinkRoute(app, parts)
-  revokeRoute(app, parts)
+  linkRoutes(app, parts)
   portalPageRoute(app, parts)
   openSessionRoute(app, parts)
-  showSessionRoute(app, parts)
-  endSessionRoute(app, parts)
+  sessionRoutes(app, parts)
 }
 
-function createLinkRoute(app: App, { portal, baseUrl }: EmittingRouteParts): void {
+function linkRoutes(app: App, { portal, baseUrl }: EmittingRouteParts): void {
   app.post(
     '/portal-links',
     route(
@@ -108,9 +105,6 @@ function createLinkRoute(app: App, { portal, baseUrl }: EmittingRouteParts): voi
         .send({ url: `${baseUrl()}/portal#${link.token}`, expiresAt: isoTime(link.expiresAt) })
     },
   )
-}
-
-function revokeRoute(app: App, { portal }: EmittingRouteParts): void {
   app.delete(
     '/portal-links',
     route({ scope: 'subscribers:write' }, tags, 'End all portal links and sessions of an owner', {
@@ -168,7 +162,7 @@ function openSessionRoute(app: App, parts: EmittingRouteParts): void {
           detail: 'The portal may not be embedded here: `PORTAL_FRAME_ORIGINS` is not set.',
         })
       // What another tab has open stays open beside a frame.
-      const before = embedded ? undefined : await findSession(request, portal, portalCookie)
+      const before = embedded ? undefined : await findSession(request, parts)
       const opening = portal.open(link, auditOrigin(request), { before, replace, embedded })
       const { token, session, lasts } = await opening.catch(async (error: unknown) => {
         if (error instanceof Problem && error.code === 'not-signed-in')
@@ -184,16 +178,13 @@ function openSessionRoute(app: App, parts: EmittingRouteParts): void {
   )
 }
 
-function showSessionRoute(app: App, parts: EmittingRouteParts): void {
+function sessionRoutes(app: App, parts: EmittingRouteParts): void {
+  const { portal, portalCookie } = parts
   app.get(
     '/portal/session',
     route('portal', tags, "The session's owner, expiry and brand", { response: { 200: SessionView } }),
-    async (request, reply) =>
-      reply.send(await viewSession(await sessionOf(request, parts.portal, parts.portalCookie), parts)),
+    async (request, reply) => reply.send(await viewSession(await sessionOf(request, parts), parts)),
   )
-}
-
-function endSessionRoute(app: App, { portal, portalCookie }: EmittingRouteParts): void {
   app.delete(
     '/portal/session',
     route(
@@ -204,8 +195,8 @@ function endSessionRoute(app: App, { portal, portalCookie }: EmittingRouteParts)
       { sends: { sometimes: ['Set-Cookie'] } },
     ),
     async (request, reply) => {
-      await portal.end(await sessionOf(request, portal, portalCookie), auditOrigin(request))
-      if (frameToken(request) === undefined) portalCookie.clear(reply)
+      await portal.end(await sessionOf(request, parts), auditOrigin(request))
+      if (tokenOf(request, frameToken) === undefined) portalCookie.clear(reply)
       return reply.code(204).send(null)
     },
   )
@@ -218,10 +209,8 @@ async function viewSession({ owner, expires_at }: PortalSession, { brands, owner
 }
 
 /** `GET /portal`, with the brand of the owner who is signed in, so that it looks right from the first paint. */
-function portalPageRoute(
-  app: App,
-  { portal, brands, portalCookie, configuration }: EmittingRouteParts,
-): void {
+function portalPageRoute(app: App, parts: EmittingRouteParts): void {
+  const { brands, configuration } = parts
   const { basePath, site } = app
   const brand = { name: site.plainName, logo: site.logo }
   const pages = new Map(languageTags.map((tag) => [tag, portalIn(tag)]))
@@ -230,7 +219,7 @@ function portalPageRoute(
   const isInFrame = ({ headers: { 'sec-fetch-dest': dest } }: FastifyRequest): boolean =>
     dest !== undefined && dest !== 'document'
   const pageFor = async (request: FastifyRequest, page: BuiltPage): Promise<string> => {
-    const session = isInFrame(request) ? undefined : await findSession(request, portal, portalCookie)
+    const session = isInFrame(request) ? undefined : await findSession(request, parts)
     if (!session) return page.render({ basePath, brand })
     return page.render({ basePath, brand, ownerBrand: portalBrand(await brands.get(session.owner)) })
   }
@@ -261,46 +250,39 @@ function portalPageRoute(
  * Authenticates requests to the portal by its cookie or by a frame's token: no API key and no other session is valid there. Requests to
  * the Svix-compatible API are authenticated by an owner's token, or elsewhere if they have none.
  */
-export function authenticatePortal(portal: Portal, cookie: HostCookie): Authenticate {
+export function authenticatePortal(parts: SessionParts): Authenticate {
   return async (request) => {
     const isOfPortal = request.routeOptions.config.access === 'portal'
-    const token = isOfPortal ? portalToken(request, cookie) : applicationToken(request)
-    const session = token === undefined ? undefined : await portal.find(token)
+    const token = isOfPortal ? portalToken(request, parts) : tokenOf(request, applicationToken)
+    const session = token === undefined ? undefined : await parts.portal.find(token)
     if (token !== undefined && !isOfPortal && !session) throw new Problem('not-signed-in')
     return session && { kind: 'portal', role: 'user', owner: session.owner, sessionId: session.id }
   }
 }
 
-function frameToken({ headers }: FastifyRequest): string | undefined {
-  return /^Bearer (pt_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
+type SessionParts = Pick<EmittingRouteParts, 'portal' | 'portalCookie'>
+
+const frameToken = /^Bearer (pt_[\w-]{1,100})$/i
+const applicationToken = /^Bearer (appsk_[\w-]{1,100})$/i
+
+function tokenOf({ headers }: FastifyRequest, form: RegExp): string | undefined {
+  return form.exec(headers.authorization ?? '')?.[1]
 }
 
 /** A request with a frame's token never falls back to the cookie, which may be that of another owner. */
-function portalToken(request: FastifyRequest, cookie: HostCookie): string | undefined {
-  return frameToken(request) ?? cookie.read(request)
-}
-
-function applicationToken({ headers }: FastifyRequest): string | undefined {
-  return /^Bearer (appsk_[\w-]{1,100})$/i.exec(headers.authorization ?? '')?.[1]
+function portalToken(request: FastifyRequest, { portalCookie }: SessionParts): string | undefined {
+  return tokenOf(request, frameToken) ?? portalCookie.read(request)
 }
 
 /** The session of a frame's token, or of the cookie. */
-async function findSession(
-  request: FastifyRequest,
-  portal: Portal,
-  cookie: HostCookie,
-): Promise<PortalSession | undefined> {
-  const token = portalToken(request, cookie)
-  return token === undefined ? undefined : portal.find(token)
+async function findSession(request: FastifyRequest, parts: SessionParts): Promise<PortalSession | undefined> {
+  const token = portalToken(request, parts)
+  return token === undefined ? undefined : parts.portal.find(token)
 }
 
 /** @throws Problem `not-signed-in` */
-async function sessionOf(
-  request: FastifyRequest,
-  portal: Portal,
-  cookie: HostCookie,
-): Promise<PortalSession> {
-  const session = await findSession(request, portal, cookie)
+async function sessionOf(request: FastifyRequest, parts: SessionParts): Promise<PortalSession> {
+  const session = await findSession(request, parts)
   if (!session) throw new Problem('not-signed-in')
   return session
 }

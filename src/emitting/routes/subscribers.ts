@@ -352,13 +352,9 @@ function singleRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
     ),
     async (request) => {
       const { params, body } = request
-      const given = { ...readSettings(body), status: body.status }
-      const { row, keys } = await subscribers.change(
-        readSubscriberId(params.id),
-        given,
-        area.reach(request),
-        auditOrigin(request),
-      )
+      const id = readSubscriberId(params.id)
+      const origin = auditOrigin(request)
+      const { row, keys } = await subscribers.change(id, readSettings(body), area.reach(request), origin)
       return { ...(await view(row, parts, area)), ...keys }
     },
   )
