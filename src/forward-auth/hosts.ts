@@ -14,13 +14,7 @@ export interface Rule extends Omit<ForwardedRule, 'allow'> {
   readonly allow: PeopleRule
 }
 
-export interface Condition {
-  readonly roles?: ReadonlySet<string>
-  readonly emailDomains?: ReadonlySet<string>
-  readonly identities?: ReadonlySet<string>
-  readonly providers?: ReadonlySet<string>
-  readonly groups?: ReadonlySet<string>
-}
+export type Condition = { readonly [Field in keyof PeopleCondition]: ReadonlySet<string> }
 
 /** No condition holds. */
 const nobody: Rule = { allow: [] }

@@ -6,7 +6,7 @@ import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
 import type { Row, Role } from '../../storage/tables.ts'
-import { type AuditOrigin, AuditedStore } from '../audit/audit.ts'
+import type { AuditOrigin } from '../audit/audit.ts'
 import type { AccountWiring } from '../services.ts'
 import type { ProviderIdentity } from './identities.ts'
 import { roleExpression } from './roles.ts'
@@ -44,11 +44,10 @@ const ends = ['expires_at', 'revoked_at', 'used_at', 'used_by'] as const
  * Invitations for new users. Each works once, and only while its creator may invite: a former admin, or a thief of a revoked key, must not
  * get back in with an invitation.
  */
-export class Invitations extends AuditedStore {
+export class Invitations {
   readonly #parts: AccountWiring
 
   constructor(parts: AccountWiring) {
-    super(parts.database, parts.clock, parts.record)
     this.#parts = parts
   }
 
@@ -57,7 +56,7 @@ export class Invitations extends AuditedStore {
     { email, role, groups, expiresAt }: NewInvitation,
     origin: AuditOrigin,
   ): Promise<{ row: InvitationRow; token: string }> {
-    const now = this.clock.now()
+    const now = this.#parts.clock.now()
     const token = newToken()
     const row: InvitationRow = {
       id: newId(now),
@@ -71,13 +70,13 @@ export class Invitations extends AuditedStore {
       used_at: null,
       used_by: null,
     }
-    await this.database.transaction(async (tx) => {
+    await this.#parts.database.transaction(async (tx) => {
       await tx
         .insertInto('invitations')
         .values({ ...row, token_hash: this.#storedHash(hashToken(token), row.created_by) })
         .execute()
       const detail = { email: row.email, role, groups: groups.join(', ') }
-      await this.record(tx, { ...origin, action: 'invitation.created', target: targetOf(row), detail })
+      await this.#parts.record(tx, { ...origin, action: 'invitation.created', target: targetOf(row), detail })
     })
     return { row, token }
   }
@@ -87,7 +86,7 @@ export class Invitations extends AuditedStore {
     cursors: Cursors,
     request: PageRequest,
   ): Promise<PageOfRows<InvitationRow> & { formerCreators: ReadonlySet<string> }> {
-    const { reader } = this.database
+    const { reader } = this.#parts.database
     const page = await cursors.readById(cursorScope, request, (before, count) =>
       reader
         .selectFrom('invitations')
@@ -105,17 +104,17 @@ export class Invitations extends AuditedStore {
 
   /** False when there is no such invitation, or it is used or revoked already. */
   async revoke(id: string, origin: AuditOrigin): Promise<boolean> {
-    return this.database.transaction(async (tx) => {
+    return this.#parts.database.transaction(async (tx) => {
       const revoked = await tx
         .updateTable('invitations')
-        .set({ revoked_at: this.clock.now() })
+        .set({ revoked_at: this.#parts.clock.now() })
         .where('id', '=', id)
         .where('revoked_at', 'is', null)
         .where('used_at', 'is', null)
         .returning('id')
         .executeTakeFirst()
       if (!revoked) return false
-      await this.record(tx, { ...origin, action: 'invitation.revoked', target: targetOf(revoked) })
+      await this.#parts.record(tx, { ...origin, action: 'invitation.revoked', target: targetOf(revoked) })
       return true
     })
   }
@@ -126,7 +125,7 @@ export class Invitations extends AuditedStore {
       .selectFrom('invitations')
       .select([...columns, ...ends])
       .where('token_hash', 'in', [hash, this.#storedHash(hash, ofSetting)])
-      .where('expires_at', '>', this.clock.now())
+      .where('expires_at', '>', this.#parts.clock.now())
       .where('revoked_at', 'is', null)
       .where('used_at', 'is', null)
       .executeTakeFirst()
@@ -146,7 +145,7 @@ export class Invitations extends AuditedStore {
       return 'mismatch'
     const used = await tx
       .updateTable('invitations')
-      .set({ used_at: this.clock.now(), used_by: userId })
+      .set({ used_at: this.#parts.clock.now(), used_by: userId })
       .where('id', '=', id)
       .where('used_at', 'is', null)
       .where('revoked_at', 'is', null)
@@ -158,10 +157,10 @@ export class Invitations extends AuditedStore {
     const { provider, providerId } = identity
     const about = { ...origin, userId, provider, providerId, target: targetOf(invitation) }
     const detail = { role, groups: storedGroups(groups).join(', ') }
-    await this.record(tx, { ...about, actor: `user:${userId}`, action: 'invitation.used', detail })
+    await this.#parts.record(tx, { ...about, actor: `user:${userId}`, action: 'invitation.used', detail })
     if (role === 'admin') {
       const change = { from: 'user', to: role, by: 'invitation' }
-      await this.record(tx, {
+      await this.#parts.record(tx, {
         ...about,
         actor: invitation.created_by,
         action: 'user.role_changed',
@@ -172,7 +171,7 @@ export class Invitations extends AuditedStore {
   }
 
   sweep(now: number): Promise<void> {
-    return deleteExpired(this.database, 'invitations', now - retention)
+    return deleteExpired(this.#parts.database, 'invitations', now - retention)
   }
 
   /** An invitation by ADMIN_API_KEY is stored under a hash with this key, which has no row: with another key, nobody finds it. */
@@ -206,7 +205,7 @@ export class Invitations extends AuditedStore {
       .where('id', '=', id)
       .where('revoked_at', 'is', null)
       .executeTakeFirst()
-    return key !== undefined && (key.expires_at ?? Number.POSITIVE_INFINITY) > this.clock.now()
+    return key !== undefined && (key.expires_at ?? Number.POSITIVE_INFINITY) > this.#parts.clock.now()
   }
 }
 
