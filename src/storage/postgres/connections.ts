@@ -1,4 +1,5 @@
-import type { Pool, Client } from 'pg'
+import type { Client } from 'pg'
+import type { PostgresDatabase } from '../database.ts'
 import { type SessionCheck, SessionClient } from './driver/session-client.ts'
 import {
   type ConnectionCounts,
@@ -98,27 +99,18 @@ const seekSettings = `set enable_seqscan = off; set enable_bitmapscan = off; set
   set plan_cache_mode = force_generic_plan`
 
 /** All connections of a process to the primary. */
-export interface Connections {
+export interface Connections extends Pick<
+  PostgresDatabase,
+  'pool' | 'seeks' | 'sessions' | 'addCheck' | 'checkPooling' | 'abandon' | 'close'
+> {
   readonly counts: ConnectionCounts
   /** Makes the connections of `pool`. */
   readonly connector: Connector
   /** Makes connections that keep their session. */
   readonly sessionConnector: Connector
-  readonly pool: Pool
-  /** One connection for statements that must use an index for their order. */
-  readonly seeks: Pool
-  /** Connections that keep their session between transactions. */
-  readonly sessions: Pool
   readonly continuity: Continuity
   readonly answerWithin: number
   readonly onError: (error: Error) => void
-  /** Adds a check to all new sessions, before their first use. */
-  readonly addCheck: (check: SessionCheck) => void
-  /** Closes all sessions at once and refuses to make others. */
-  abandon(why: Error): void
-  /** @throws UnsuitablePooler */
-  readonly checkPoolers: () => Promise<void>
-  close(): Promise<void>
 }
 
 /** Opens the pools of a process. Nothing is connected yet: the database may be unavailable now. */
@@ -142,7 +134,7 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
   addCheck(continuity.check)
 
   const open = (on: Connector, max: number, settings?: string): OpenPool =>
-    openPool(on, { onError, answerWithin, cancelled: true, max, ...(settings !== undefined && { settings }) })
+    openPool(on, { onError, answerWithin, max, settings })
   const beside = sessionConnector === connector ? undefined : open(sessionConnector, 1)
   const main = open(connector, counts.pool - (beside ? 1 : 0))
   const seeks = open(sessionConnector, 1, seekSettings)
@@ -165,7 +157,7 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
     abandon(why) {
       for (const one of connectors) one.abandon(why)
     },
-    async checkPoolers() {
+    async checkPooling() {
       await requireSessions(
         sessionConnector,
         sessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL',

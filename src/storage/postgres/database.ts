@@ -10,7 +10,7 @@ import { queryRows } from './driver/queries.ts'
 import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
 import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
-import { Replica, type ReplicaOptions } from './replica.ts'
+import { type OnReplica, Replica } from './replica.ts'
 import { sharedClaimingSession } from './session/claim-session.ts'
 import { ListeningSession } from './session/listening-session.ts'
 import { Notifications } from './session/notifications.ts'
@@ -37,14 +37,14 @@ export interface PostgresOptions extends ConnectionOptions {
   handlerAnswerWithin?: number
   /** The address of a standby, for lists. */
   replicaUrl?: string | undefined
-  /** Called when the service begins, and stops, to use the standby. */
-  onReplica?: ReplicaOptions['onReplica']
+  onReplica?: OnReplica | undefined
 }
 
 /** Opens a database. Nothing is connected yet: it may be unavailable now. */
 export function openPostgres(url: string, options: PostgresOptions = {}): PostgresDatabase {
   const connections = openConnections(url, options)
-  const { pool, continuity, onError, sessionConnector, counts } = connections
+  const { pool, seeks, sessions, addCheck, checkPooling, continuity, onError, sessionConnector, counts } =
+    connections
   const listening = new ListeningSession(sessionConnector, onError, continuity.check)
   const notifications = new Notifications(pool, listening, onError)
   const revocations = new PostgresRevocations(pool, listening, onError)
@@ -59,13 +59,13 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
   return {
     engine: 'postgres',
     pool,
-    seeks: connections.seeks,
-    sessions: connections.sessions,
+    seeks,
+    sessions,
     // If a network path becomes silent, this session notices it first. Each idle connection of the pools would cost a caller
     // the limit of a statement.
     claiming: sharedClaimingSession(sessionConnector, () => connections.connector.renew()),
-    addCheck: connections.addCheck,
-    checkPooling: connections.checkPoolers,
+    addCheck,
+    checkPooling,
     replica,
     lists: (work, isQuick = false) => (isQuick ? lists.run(work) : slowLists.run(() => lists.run(work))),
     maintenance: (work) => maintenance.run(work),

@@ -31,11 +31,8 @@ const standbyPosition = {
     when server = postern_server() then pg_current_wal_insert_lsn() end - '0/0', -1)::float8 as wal from continuity`,
 }
 
-export interface ReplicaOptions {
-  replicaUrl?: string | undefined
-  /** Called when the service begins, and stops, to use the standby. */
-  onReplica?: ((usable: boolean, reason?: Error) => void) | undefined
-}
+/** Called when the service begins, and stops, to use the standby. */
+export type OnReplica = (usable: boolean, reason?: Error) => void
 
 interface Rows {
   rows: RowValue[][]
@@ -55,7 +52,7 @@ export class Replica {
   readonly #probe: OpenPool
   /** Whether a pooler may change the session of a connection between transactions. */
   readonly #pooled: boolean
-  readonly #onChange: (usable: boolean, reason?: Error) => void
+  readonly #onChange: OnReplica
   /** Positions of the primary, the oldest first, each with the time before it was asked for. */
   readonly #positions: (Position & { askedAt: Moment })[] = []
   /** The time up to which the standby had all commits when it was last measured. */
@@ -72,12 +69,12 @@ export class Replica {
   constructor(
     url: string,
     { pool, connector, onError, answerWithin }: Connections,
-    onChange: ReplicaOptions['onReplica'] = () => undefined,
+    onChange: OnReplica = () => undefined,
   ) {
     this.#pooled = connector.pooled
     const standby = standbyConnector(url, this.#pooled)
     const settings = 'set default_transaction_read_only = on'
-    const open = (max: number) => openPool(standby, { onError, answerWithin, cancelled: true, max, settings })
+    const open = (max: number) => openPool(standby, { onError, answerWithin, max, settings })
     this.#primary = pool
     this.#standby = open(mostConnections)
     this.#probe = open(1)

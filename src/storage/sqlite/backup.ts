@@ -22,8 +22,8 @@ export class SpoolUnreadable extends Error {
 }
 
 interface BackupOptions {
-  signal?: AbortSignal
-  onProgress?: (pagesDone: number, pages: number) => void
+  signal?: AbortSignal | undefined
+  onProgress?: ((pagesDone: number, pages: number) => void) | undefined
 }
 
 /**
@@ -39,7 +39,7 @@ export async function backUpSqlite(
   const spoolCopy = `${file}.spool.partial`
   try {
     if (existsSync(`${source}-spool`)) await copySpool(`${source}-spool`, spoolCopy, signal)
-    await copySnapshot(source, partial, { ...(signal && { signal }), ...(onProgress && { onProgress }) })
+    await copySnapshot(source, partial, { signal, onProgress })
     const copy = new DatabaseSync(partial)
     try {
       copy.exec(createPart)
@@ -58,7 +58,7 @@ export async function backUpSqlite(
 /** @throws Error that names the file, if it is damaged: the operator would look at the database */
 async function copySpool(spool: string, file: string, signal: AbortSignal | undefined): Promise<void> {
   try {
-    await copySnapshot(spool, file, { ...(signal && { signal }) })
+    await copySnapshot(spool, file, { signal })
   } catch (error) {
     signal?.throwIfAborted()
     throw new SpoolUnreadable(spool, error)

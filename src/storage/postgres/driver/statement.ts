@@ -6,8 +6,6 @@ import { kindOf } from '../../statement-kinds.ts'
 interface BoundedQuery extends QueryConfig {
   /** Milliseconds. pg reads this field, but its types lack it. */
   query_timeout: number
-  /** With `extended`, a statement without values uses the extended protocol as well. */
-  queryMode?: 'extended'
 }
 
 /** @param within milliseconds until the answer; then the statement fails and its connection is closed */

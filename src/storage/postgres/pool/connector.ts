@@ -50,7 +50,7 @@ interface SessionSettings {
   firstStatements?: string
 }
 
-interface PoolSettings extends SessionSettings {
+export interface PoolSettings extends SessionSettings {
   /** Connections at most. */
   max: number
   /** Called with errors on connections that no caller waits for. */

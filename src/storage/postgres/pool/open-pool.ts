@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { SessionClient } from '../driver/session-client.ts'
-import type { Connector } from './connector.ts'
+import type { Connector, PoolSettings } from './connector.ts'
 
 /** Milliseconds that closing waits for the server, which may be unreachable. */
 const closeWithin = 2_000
@@ -20,24 +20,17 @@ export interface OpenPool {
   abandonAll(): void
 }
 
-interface PoolOptions {
-  /** Connections at most. */
-  max: number
-  /** Called with errors on connections that no caller waits for. */
-  onError: (error: Error) => void
-  /** Milliseconds for a statement. Then it fails and its connection is closed: the network path may be silent. */
-  answerWithin: number
-  /** Whether the server cancels such a statement as well. */
-  cancelled?: boolean
+/** After `answerWithin`, the server cancels a statement as well. */
+interface PoolOptions extends Pick<PoolSettings, 'max' | 'onError' | 'answerWithin'> {
   /** More statements at the start of each session. */
-  settings?: string
+  settings?: string | undefined
 }
 
 /** Opens a pool with pipelined connections. Nothing is connected yet. */
 export function openPool(connector: Connector, options: PoolOptions): OpenPool {
-  const { max, onError, answerWithin, cancelled, settings } = options
-  const bound = cancelled ? [`set statement_timeout = ${answerWithin}`] : []
-  const firstStatements = [readableFormats, ...bound, settings ?? []].flat().join('; ')
+  const { max, onError, answerWithin, settings } = options
+  const limit = `set statement_timeout = ${answerWithin}`
+  const firstStatements = [readableFormats, limit, settings ?? []].flat().join('; ')
   const pool = connector.newPool({ max, onError, answerWithin, firstStatements })
   const connected = new Set<object>()
   let allClosed: (() => void) | undefined

@@ -64,7 +64,7 @@ export class Claimer {
 
   constructor(parts: ClaimerParts) {
     this.#parts = parts
-    this.#clocks = { now: () => parts.clock.now(), elapsed: parts.elapsed ?? systemClock.elapsed }
+    this.#clocks = { now: () => parts.clock.now(), elapsed: parts.elapsed ?? (() => systemClock.elapsed()) }
     this.#dead = new DeadClaimers(this.#clocks)
   }
 
