@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
+import { ofOneFile } from './files.ts'
 
 /** Pages that are copied between two looks at the signal: about 8 MB. */
 const pagesPerStep = 2_000
@@ -50,8 +51,7 @@ export async function backUpSqlite(
     }
     renameSync(partial, file)
   } finally {
-    for (const left of [partial, spoolCopy])
-      for (const end of ['', '-wal', '-shm', '-journal']) rmSync(left + end, { force: true })
+    for (const left of [partial, spoolCopy]) for (const end of ofOneFile) rmSync(left + end, { force: true })
   }
 }
 
@@ -128,7 +128,7 @@ export function restoreSqlite(file: string, target: string): void {
     }
   } finally {
     rmSync(spoolPartial, { force: true })
-    for (const end of ['', '-wal', '-shm', '-journal']) rmSync(partial + end, { force: true })
+    for (const end of ofOneFile) rmSync(partial + end, { force: true })
   }
 }
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { inTime } from '../sql-text.ts'
 import { translateError, StorageUnavailable } from '../unavailable.ts'
 import { existing, FileInPlace, type OpenFile, createPrivately } from './files.ts'
@@ -98,7 +98,7 @@ export class SqliteConnection {
   }
 
   all<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row[] {
-    return this.#call(sql, (statement) => statement.all(...(parameters as SQLInputValue[]))) as Row[]
+    return this.#call(sql, (statement) => statement.all(...parameters)) as Row[]
   }
 
   /** As `all`, with each row as an array of its columns, which is a third faster. */
@@ -106,11 +106,7 @@ export class SqliteConnection {
     sql: string,
     parameters: readonly SqlValue[] = [],
   ): Row[] {
-    return this.#call(
-      sql,
-      (statement) => statement.all(...(parameters as SQLInputValue[])),
-      true,
-    ) as unknown as Row[]
+    return this.#call(sql, (statement) => statement.all(...parameters), true) as unknown as Row[]
   }
 
   /**
@@ -129,14 +125,12 @@ export class SqliteConnection {
   }
 
   get<Row = SqlRow>(sql: string, parameters: readonly SqlValue[] = []): Row | undefined {
-    return this.#call(sql, (statement) => statement.get(...(parameters as SQLInputValue[]))) as
-      | Row
-      | undefined
+    return this.#call(sql, (statement) => statement.get(...parameters)) as Row | undefined
   }
 
   /** Returns the number of changed rows and the last row id. */
   run(sql: string, parameters: readonly SqlValue[] = []): { changes: number; lastId: number } {
-    const result = this.#call(sql, (statement) => statement.run(...(parameters as SQLInputValue[])))
+    const result = this.#call(sql, (statement) => statement.run(...parameters))
     return { changes: Number(result.changes), lastId: Number(result.lastInsertRowid) }
   }
 

@@ -48,18 +48,10 @@ function identityOf(file: string): string | undefined {
   return found && `${found.dev}:${found.ino}`
 }
 
+/** Suffixes of the files that SQLite makes for one. */
+export const ofOneFile = ['', '-wal', '-shm', '-journal']
 /** Suffixes of the files of a database. */
-const beside = [
-  '',
-  '-wal',
-  '-shm',
-  '-journal',
-  '-owner',
-  '-spool',
-  '-spool-wal',
-  '-spool-shm',
-  '-spool-journal',
-]
+const beside = [...ofOneFile, '-owner', ...ofOneFile.map((end) => `-spool${end}`)]
 
 /**
  * Creates a file that only its owner can read and write (mode 0600), regardless of the umask. SQLite gives its log and shared
