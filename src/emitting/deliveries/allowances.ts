@@ -26,22 +26,16 @@ export type AllowanceKind = keyof typeof allowances
 /** Rows with a full allowance that each call removes at most. */
 const removedAtOnce = 100
 
-interface AllowanceUse {
-  kind: AllowanceKind
-  /** See `holderOf`. */
-  holder: string
-  now: number
-}
-
 /**
  * Counts one call against an allowance, in the caller's transaction. All processes share it through the database: `until` is
  * the time at which it is full again (the generic cell rate algorithm, ITU-T I.371).
+ * @param use `holder`: see `holderOf`
  * @throws Problem `too-many-requests`, with the seconds until one more is allowed
  */
 export async function takeAllowance(
   engine: Database['engine'],
   tx: Tx,
-  { kind, holder, now }: AllowanceUse,
+  { kind, holder, now }: { kind: AllowanceKind; holder: string; now: number },
 ): Promise<void> {
   const { burst, every, of } = allowances[kind]
   const key = `${kind} ${holder}`

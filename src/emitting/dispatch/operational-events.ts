@@ -229,10 +229,7 @@ export interface DisablingPolicy {
 }
 
 /** The state of a failing subscriber; times in milliseconds since 1970. */
-interface Failing {
-  failingSince: number | null
-  warnedAt: number | null
-}
+type Failing = Pick<Endpoint, 'failingSince' | 'warnedAt'>
 
 /** The shortest time between the warning and the disabling: a day, or half of a shorter `after`. */
 function notice({ after }: DisablingPolicy): number {

@@ -6,6 +6,7 @@ import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { OwnersTable } from '../../storage/tables.ts'
 import { ownerPattern } from '../events/event.ts'
 import { applicationId, isOwnId, newOwner, readApplicationId } from '../svix/ids.ts'
+import type { Given } from './request-options.ts'
 import { readMetadata, takenUid, type Texts, unlessTaken, writeMetadata } from './metadata.ts'
 
 /** A customer. Times in milliseconds since 1970. */
@@ -23,12 +24,7 @@ export interface OwnerRecord {
 }
 
 /** Absent fields stay as they are; null removes a value. */
-export interface OwnerChange {
-  name?: string | null | undefined
-  uid?: string | null | undefined
-  metadata?: Texts | null | undefined
-  rateLimit?: number | null | undefined
-}
+export type OwnerChange = Given<Pick<OwnerRecord, 'name' | 'uid' | 'rateLimit'> & { metadata: Texts | null }>
 
 type Row = OwnersTable
 type Columns = Pick<Row, 'name' | 'uid' | 'metadata' | 'rate_limit'>

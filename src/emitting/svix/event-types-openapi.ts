@@ -18,7 +18,8 @@ export type FoundEventType = Omit<StoredEventType, 'group' | 'featureFlags' | 'c
 /** The background task of every export. The export is created when the task is read. */
 export const exportTaskId = taskId('00000000-0000-0000-0000-000000000000')
 
-const validName = /^[a-zA-Z0-9\-_.]{1,256}$/
+/** Names that Svix's API allows. */
+export const validName = /^[a-zA-Z0-9\-_.]{1,256}$/
 const methods = ['post', 'put', 'patch', 'get', 'delete'] as const
 const own = '#/definitions/'
 

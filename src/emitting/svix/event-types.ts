@@ -9,7 +9,13 @@ import {
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { created, notFound, type SvixCall, type SvixOperations, SvixError, unsupported } from './call.ts'
 import { listOfSorted, readPage } from './pages.ts'
-import { exportTaskId, type FoundEventType, readEventTypes, writeSpec } from './event-types-openapi.ts'
+import {
+  exportTaskId,
+  type FoundEventType,
+  readEventTypes,
+  validName,
+  writeSpec,
+} from './event-types-openapi.ts'
 
 /** An event type in a request. */
 export interface EventTypeBody {
@@ -25,9 +31,6 @@ export interface EventTypeBody {
 }
 
 type Shown = Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'clock'>
-
-/** Names that Svix's API allows. */
-const validName = /^[a-zA-Z0-9\-_.]+$/
 
 /** v1.event-type.*. Types that the configuration declares are read-only. */
 export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {

@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify'
 import { sealedColumns } from '../../crypto/keyring.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'
-import type { Row } from '../../storage/tables.ts'
 import { SvixError } from './call.ts'
 
 /** A response as it is sent. Without text: 204. */
@@ -46,8 +45,12 @@ export class IdempotentResponses {
   async answer(hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
     const { database, keyring, clock } = this.#parts
     const context = sealedColumns.idempotentResponse.context({ key_hash: hash })
+    const responses = database.reader
+      .selectFrom('idempotent_responses')
+      .selectAll()
+      .where('key_hash', '=', hash)
     for (let waited = 0; !(await this.#begin(hash)); waited += lookEvery) {
-      const { status = null, body = null } = (await this.#read(hash)) ?? {}
+      const { status = null, body = null } = (await responses.executeTakeFirst()) ?? {}
       if (status !== null) return { status, text: body ? keyring.open(body, context).toString() : undefined }
       if (waited > 2 * longestRequest)
         throw new SvixError(409, 'conflict', 'A request with this Idempotency-Key is in progress.')
@@ -96,13 +99,5 @@ export class IdempotentResponses {
         .executeTakeFirst(),
     )
     return started !== undefined
-  }
-
-  #read(hash: Buffer): Promise<Row<'idempotent_responses'> | undefined> {
-    return this.#parts.database.reader
-      .selectFrom('idempotent_responses')
-      .selectAll()
-      .where('key_hash', '=', hash)
-      .executeTakeFirst()
   }
 }
