@@ -56,19 +56,19 @@ export class Owners {
       keys: [{ name: 'owner', type: 'text' }],
       query: text === undefined ? {} : { text },
     }
-    const has = (...columns: string[]): RawBuilder<boolean> => {
-      if (text === undefined) return sql<boolean>`1 = 1`
-      const at = sql.raw(database.engine === 'sqlite' ? 'instr' : 'strpos')
-      const matches = columns.map((name) => sql`${at}(lower(${sql.ref(name)}), ${text.toLowerCase()}) > 0`)
-      return sql<boolean>`(${sql.join(matches, sql` or `)})`
-    }
+    const at = sql.raw(database.engine === 'sqlite' ? 'instr' : 'strpos')
+    const part = text?.toLowerCase()
+    const matches =
+      part === undefined
+        ? sql`1 = 1`
+        : sql`(${at}(lower(owner), ${part}) > 0 or ${at}(lower(name), ${part}) > 0)`
     const page = await cursors.read(
       scope,
       request,
       async (behind: string | undefined, count) => {
         const from = behind === undefined ? sql`` : sql`owner > ${behind} and`
         const { rows } = await sql<{ owner: string }>`
-          select owner from owners where ${from} ${has('owner', 'name')}
+          select owner from owners where ${from} ${matches}
           order by owner limit ${count}`.execute(database.readerAside)
         return rows
       },
