@@ -171,7 +171,7 @@ export abstract class SessionLookup<Found extends Session = Session> {
   }
 }
 
-/** The session of an id; `undefined` as with `SessionLookup.find`. */
+/** The session of an id; `undefined` when it is unknown or revoked or its user is blocked. Callers check expiry and impersonation. */
 export async function findSessionById(
   db: Queryable,
   admins: readonly AdminRule[],

@@ -5,7 +5,7 @@ import { createHmac } from 'node:crypto'
 
 const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
-/** The id_token contains only claims that are requested by name. */
+/** Twitch includes only claims in the id_token that are requested by name. */
 const requested = { email: null, email_verified: null, preferred_username: null, picture: null }
 
 const teamId = 'https://slack.com/team_id'
@@ -521,18 +521,18 @@ export const presets: Readonly<Record<string, Preset>> = {
   },
 }
 
-/** The widest one is the first. */
+/** Spotify lists the widest image first. */
 function firstImage(images: unknown): unknown {
   const [first] = Array.isArray(images) ? (images as unknown[]) : []
   return isObject(first) ? first['url'] : undefined
 }
 
-/** Without a colon, so that different pairs give different ids. */
+/** For Slack: without a colon, so that different pairs give different ids. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^\w+$/.test(value)
 }
 
-/** The profile has only the hash of the picture. */
+/** Discord's profile has only the hash of the picture. */
 function avatarOf({ id, avatar }: ProfileDocument): string | undefined {
   return typeof avatar === 'string'
     ? `https://cdn.discordapp.com/avatars/${String(id)}/${avatar}.png`
