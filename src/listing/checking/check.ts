@@ -57,14 +57,16 @@ export async function checkList(database: Database, declaration: ListDeclaration
   ]
   const fields = withStoredForms(database, declaration, knownFields(declaration.fields, table, engine), table)
   const readable = { ...declaration, fields, expand: expansions.expand }
-  const counts = faults.length === 0 ? await checkCounts(database, readable, table) : noCounts
-  faults.push(...counts.faults)
+  if (declaration.maintainCounts && faults.length === 0) faults.push(...keepFaults(readable, table, engine))
+  const keeps = declaration.maintainCounts && faults.length === 0
+  // Until its counts are created, a list counts and skips rows like any other.
+  const counted = keeps && (await inspectTable(database, totalTableOf(readable))) !== undefined
   const nullKeys = faults.length === 0 && hasNullKeys(database, readable, table)
   const key = declaration.key.map((name) => [name, { ...fields[name]!, ...(nullKeys && { nullable: true }) }])
   const list = {
     ...readable,
     fields: { ...fields, ...(Object.fromEntries(key) as typeof fields) },
-    maintainCounts: counts.exist,
+    maintainCounts: counted,
   }
   const advice =
     table.kind === 'table' && faults.length === 0
@@ -75,37 +77,21 @@ export async function checkList(database: Database, declaration: ListDeclaration
     faults,
     missing: [...advice.missing, ...missingFilterIndexes(list, table, engine), ...expansions.missing],
     missingForPairs: advice.missingForPairs,
-    ...(counts.create !== undefined && { createCounts: counts.create }),
+    ...(keeps && !counted && { createCounts: `postern lists keep ${list.path}` }),
     ...(nullKeys && { nullKeys }),
   }
 }
 
-const noCounts: CountsCheck = { exist: false, faults: [] }
-
-interface CountsCheck {
-  exist: boolean
-  faults: readonly string[]
-  create?: string
-}
-
-/** Until its counts are created, a list counts and skips rows like any other. */
-async function checkCounts(
-  database: Database,
-  list: ListDeclaration,
-  { kind, materialized, columns }: Table,
-): Promise<CountsCheck> {
-  if (!list.maintainCounts) return noCounts
+/** Why triggers cannot maintain the counts of a list. */
+function keepFaults(list: ListDeclaration, { kind, materialized, columns }: Table, engine: Engine): string[] {
+  if (kind === 'view' || materialized) return ['`keep` needs a table: a view cannot have triggers']
   const order = defaultOrder(list)
-  const isFolded = ({ field }: SortKey): boolean =>
-    database.engine === 'sqlite' && columns.get(field.column)?.collation !== 'binary'
-  const folded = order.find(isFolded)
-  const fault =
-    (kind === 'view' || materialized ? '`keep` needs a table: a view cannot have triggers' : undefined) ??
-    whyNotCountable(order) ??
-    (folded && `\`keep\` needs an order whose collations compare by bytes, and ${folded.name} has another`)
-  if (fault !== undefined) return { ...noCounts, faults: [fault] }
-  if (await inspectTable(database, totalTableOf(list))) return { ...noCounts, exist: true }
-  return { ...noCounts, create: `postern lists keep ${list.path}` }
+  const why = whyNotCountable(order)
+  if (why !== undefined || engine === 'postgres') return why === undefined ? [] : [why]
+  const folded = order.find(({ field }) => columns.get(field.column)?.collation !== 'binary')
+  return folded
+    ? [`\`keep\` needs an order whose collations compare by bytes, and ${folded.name} has another`]
+    : []
 }
 
 /**
@@ -166,20 +152,10 @@ function formByDefault(expression: string | undefined): TimeForm | undefined {
     : undefined
 }
 
-/** The expansions of a list, checked against their tables and completed with facts about these. */
-interface CheckedExpansions {
-  expand: Expansion[]
-  faults: string[]
-  missing: MissingIndex[]
-}
-
-async function checkExpansions(
-  database: Database,
-  list: ListDeclaration,
-  own: Table,
-): Promise<CheckedExpansions> {
+/** Checks the expansions of a list against their tables, and completes them with facts about these. */
+async function checkExpansions(database: Database, list: ListDeclaration, own: Table) {
   const { engine } = database
-  const checked: CheckedExpansions = { expand: [], faults: [], missing: [] }
+  const checked = { expand: [] as Expansion[], faults: [] as string[], missing: [] as MissingIndex[] }
   for (const expansion of list.expand) {
     const { name, table, key } = expansion
     const other = await inspectTable(database, table)
@@ -246,9 +222,11 @@ async function validateSearch(database: Database, list: ListDeclaration, table: 
     kind === 'search' || (database.engine === 'sqlite' && index !== undefined && partKinds.has(kind))
   const filters = list.filters.filter(needsTable)
   if (filters.length === 0) return []
-  return database.engine === 'postgres'
-    ? validateConfigurations(database, filters)
-    : validateSearchTables(database, list, filters, table)
+  if (database.engine === 'sqlite') return validateSearchTables(database, list, filters, table)
+  const names = filters.flatMap(({ configuration }) => configuration ?? [])
+  return (await missingConfigurations(database, names)).map(
+    (name) => `there is no text search configuration ${name}: \\dF in psql lists them`,
+  )
 }
 
 async function validateSearchTables(
@@ -280,45 +258,32 @@ async function validateSearchTables(
   return faults
 }
 
-async function validateConfigurations(
-  database: PostgresDatabase,
-  filters: readonly Filter[],
-): Promise<string[]> {
-  const missing = await missingConfigurations(
-    database,
-    filters.flatMap(({ configuration }) => configuration ?? []),
-  )
-  return missing.map((name) => `there is no text search configuration ${name}: \\dF in psql lists them`)
-}
-
 /** Completes fields with facts about the table. A view has no nullability: unless declared, its columns may be null. */
 export function knownFields(
   fields: Readonly<Record<string, Field>>,
   table: Table,
   engine: Engine,
 ): Record<string, Field> {
+  const isLite = engine === 'sqlite'
   const known = Object.entries(fields).map(([name, field]): [string, Field] => {
-    const column = table.columns.get(field.column)
-    const nullable = field.nullable ?? column?.nullable ?? true
-    const type = engine === 'sqlite' && field.type === 'timestamp' ? 'timeText' : field.type
-    const ignoresCase = column?.collation === 'nocase'
-    const facts =
-      engine === 'postgres' ? factsOfColumn(column) : { mixed: true, ...(ignoresCase && { ignoresCase }) }
+    const found = table.columns.get(field.column)
+    const { type: ofColumn, collation: ownCollation } = found ?? {}
+    const ignoresCase = isLite ? ownCollation === 'nocase' : ofColumn === 'citext' || ofColumn === 'uuid'
     const { collation, ...rest } = field
-    const isOther = collation !== undefined && collation !== column?.collation
-    return [name, { ...rest, nullable, type, ...facts, ...(isOther && { collation }) }]
+    const complete: Field = {
+      ...rest,
+      nullable: field.nullable ?? found?.nullable ?? true,
+      type: isLite && field.type === 'timestamp' ? 'timeText' : field.type,
+      operators: found?.operators,
+      ...(!isLite && ofColumn === 'timestamp' && { stored: zonelessForm }),
+      ...(ignoresCase && { ignoresCase }),
+      ...(found?.array !== undefined && { array: found.array }),
+      ...(isLite && { mixed: true }),
+      ...(collation !== undefined && collation !== ownCollation && { collation }),
+    }
+    return [name, complete]
   })
   return Object.fromEntries(known)
-}
-
-/** What a PostgreSQL type changes about filters. */
-function factsOfColumn(
-  column: TableColumn | undefined,
-): Pick<Field, 'stored' | 'ignoresCase' | 'operators' | 'array'> {
-  const { type, operators, array } = column ?? {}
-  if (type === 'timestamp') return { stored: zonelessForm }
-  const ignoresCase = type === 'citext' || type === 'uuid'
-  return { ...(ignoresCase && { ignoresCase }), operators, ...(array !== undefined && { array }) }
 }
 
 function validateColumns(
