@@ -75,7 +75,8 @@ const mostKeyFields = 8
 /** A key's fields or columns; `undefined` unless they are 1 to 8 different texts. */
 function keyNames(given: unknown): readonly string[] | undefined {
   const names = typeof given === 'string' ? [given] : given
-  const isKey = areTexts(names) && names.length > 0 && names.length <= mostKeyFields && !hasRepeats(names)
+  const isKey =
+    areTexts(names) && names.length > 0 && names.length <= mostKeyFields && repeated(names).size === 0
   return isKey ? names : undefined
 }
 
@@ -154,7 +155,7 @@ const collationForm = /^[\w.@-]{1,63}$/
 
 function validateFields(fields: Readonly<Record<string, FieldOptions>>): string[] {
   return Object.entries(fields).flatMap(([name, { type, values, collation }]) => {
-    if (!isName(name) || name === '__proto__')
+    if (!nameForm.test(name) || name === '__proto__')
       return [`the field name ${JSON.stringify(name)} is invalid: use up to 63 letters, digits and _`]
     if (!Object.hasOwn(fieldTypes, type)) return [`the field ${name} has an unknown type: ${type}`]
     if (type === 'enum' && values === undefined) return [`the field ${name} is an enum and needs \`values\``]
@@ -249,7 +250,7 @@ function filterFault(
   { kind, field = parameter, member }: FilterOptions,
 ): string | undefined {
   if (reserved.has(parameter)) return 'has the name of a parameter that every list has'
-  if (!isName(parameter)) return 'has an invalid name: use up to 63 letters, digits and _'
+  if (!nameForm.test(parameter)) return 'has an invalid name: use up to 63 letters, digits and _'
   if (!Object.hasOwn(filterKinds, kind)) return `has an unknown kind: ${kind}`
   if (!Object.hasOwn(fields, field)) return `names ${field}, which is not a field`
   const { type } = fields[field]!
@@ -288,7 +289,7 @@ function expansionFault(
   name: string,
   { from: given, key = 'id', table, fields: expanded }: ExpandOptions,
 ): string | undefined {
-  if (!isName(name)) return 'has an invalid name: use up to 63 letters, digits and _'
+  if (!nameForm.test(name)) return 'has an invalid name: use up to 63 letters, digits and _'
   if (Object.hasOwn(fields, name)) return 'has the name of a field'
   const [from, columns] = [keyNames(given), keyNames(key)]
   if (!from || columns?.length !== from.length)
@@ -316,7 +317,7 @@ function validatePages(options: List): string[] {
   const { pages = ['cursor'], keep } = options
   const faults: string[] = []
   if (!areTexts(pages)) return [`\`pages\` must be an array of ${pageStyles.join(', ')}`]
-  if (pages.length === 0 || !pages.every((style) => pageStyles.includes(style)) || hasRepeats(pages))
+  if (pages.length === 0 || !pages.every((style) => pageStyles.includes(style)) || repeated(pages).size > 0)
     faults.push(`\`pages\` must be one or more of ${pageStyles.join(', ')}`)
   if (keep && !pages.includes('offset'))
     faults.push('`keep` needs `pages` by offset: no other page has a total')
@@ -367,14 +368,6 @@ function areTexts(given: unknown): given is string[] {
   return Array.isArray(given) && given.every((one) => typeof one === 'string')
 }
 
-function isName(text: string): boolean {
-  return nameForm.test(text)
-}
-
 function isIntegerIn(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most
-}
-
-function hasRepeats(values: readonly unknown[]): boolean {
-  return new Set(values).size < values.length
 }

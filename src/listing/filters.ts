@@ -5,6 +5,7 @@ import { allowedIn, fieldTypes, words } from './field-types.ts'
 import { unreadable } from './parameters.ts'
 import {
   type AppliedFilter,
+  type ConditionParts,
   type FilterEffect,
   type Unreadable,
   type Field,
@@ -57,9 +58,8 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       return end === undefined ? { values: [first], variant: 'open' } : { values: [first, end] }
     },
     // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation, or by SQLite's `nocase`.
-    sql({ column, value, engine, list, applied }) {
+    sql({ column, value, engine, field: { ignoresCase }, applied }) {
       // The type citext lowers both sides before it compares them, and a lowered end need not be after a lowered prefix.
-      const { ignoresCase } = fieldOf(list, applied.filter.field)
       if (ignoresCase && engine === 'postgres')
         return `starts_with(lower(${column}::text), lower(${value()}))`
       const bySqlite = ignoresCase ? column : `${column} collate binary`
@@ -71,8 +71,8 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   iprefix: {
     read: (text) => readPart(text, [text, text + highestCharacter]),
     // The database lowers both sides, because SQLite lowers ASCII letters only.
-    sql({ column, value, engine, list, applied }) {
-      const low = loweredColumn(column, fieldOf(list, applied.filter.field), engine)
+    sql({ column, value, engine, field }) {
+      const low = loweredColumn(column, field, engine)
       return `${low} >= lower(${value()}) and ${low} < lower(${value()})`
     },
   },
@@ -91,8 +91,8 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       if (!isStorableText(text)) return { unreadable: 'none' }
       return mixed && asWritten.test(text) ? { values: [text, text], variant: 'written' } : { values: [text] }
     },
-    sql({ column, plain, engine, list, applied: { filter, variant } }) {
-      const found = (): string => hasElement(column, fieldOf(list, filter.field), plain(), engine)
+    sql({ column, plain, engine, field, applied: { variant } }) {
+      const found = (): string => hasElement(column, field, plain(), engine)
       if (variant === '') return found()
       // SQLite takes three times as long to parse an array as to search its text.
       const isCandidate = `(instr(${column}, ${plain()}) > 0 or instr(${column}, '\\') > 0 or typeof(${column}) = 'blob')`
@@ -114,8 +114,7 @@ export const filterKinds: Record<FilterKind, KindRules> = {
   },
   search: {
     read: (text) => readSearch(text),
-    sql: ({ column, plain, engine, list, applied: { filter } }) =>
-      searchCondition(column, plain, { ...filter, table: list.table }, engine),
+    sql: searchCondition,
   },
 }
 
@@ -194,8 +193,7 @@ function substring(folded: boolean): KindRules {
         : [`%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`]
       return readPart(text, values, Array.from(text).length < trigram ? 'short' : '')
     },
-    sql({ column, value, plain, engine, list, applied: { filter, variant } }) {
-      const { ignoresCase } = fieldOf(list, filter.field)
+    sql({ column, value, plain, engine, field: { ignoresCase }, applied: { filter, variant } }) {
       if (engine === 'postgres')
         return `${column}${ignoresCase ? '::text' : ''} ${folded || ignoresCase ? 'ilike' : 'like'} ${value()}`
       const found =
@@ -204,7 +202,7 @@ function substring(folded: boolean): KindRules {
           : `instr(${column}, ${value()}) > 0`
       if (filter.index === undefined || variant === 'short') return found
       // Depending on its tokenizer, the FTS5 table ignores case and accents: it finds all of the rows, and others.
-      return `${found} and ${quote('rowid')} in (select rowid from ${quoteTable(filter.index)} where ${column} match ${plain()})`
+      return `${found} and ${matching(filter.index, column, plain())}`
     },
   }
 }
@@ -301,7 +299,7 @@ function readEqual(text: string, field: Field): ReturnType<KindRules['read']> {
   return values.length === 1 ? { values } : oneOf(values)
 }
 
-function equals(parts: Parameters<KindRules['sql']>[0]): string {
+function equals(parts: ConditionParts): string {
   return parts.applied.values.length === 1 ? parts.compare('=', parts.value()) : isOneOf(parts)
 }
 
@@ -311,8 +309,8 @@ export function spellings(value: KeyValue, { type, ignoresCase, words: hasWords 
   return type === 'uuid' && !ignoresCase ? [...new Set([value, String(value).toLowerCase()])] : [value]
 }
 
-function isOneOf({ column, value, compare, list, applied }: Parameters<KindRules['sql']>[0]): string {
-  if (fieldOf(list, applied.filter.field).operators !== undefined)
+function isOneOf({ column, value, compare, field, applied }: ConditionParts): string {
+  if (field.operators !== undefined)
     return `(${applied.values.map(() => compare('=', value())).join(' or ')})`
   return `${column} in (${applied.values.map(value).join(', ')})`
 }
@@ -429,7 +427,7 @@ function readSearch(text: string): FilterEffect | Unreadable {
   return { values: [quoted.join(' '), searched] }
 }
 
-/** The query of a full-text search on PostgreSQL. @param value as of searchCondition */
+/** The query of a full-text search on PostgreSQL. @param value returns the placeholder of the next value of readSearch */
 function searchQuery(configuration: string, value: () => string): string {
   const query = (): string => `plainto_tsquery(${textLiteral(configuration)}, ${value()})`
   return `(${query()} || ${query()})`
@@ -439,7 +437,7 @@ function searchQuery(configuration: string, value: () => string): string {
  * The statement that counts the words of a search that have an effect; `undefined` if all of them have. PostgreSQL ignores the stop words
  * of its configuration, and a trigram index of SQLite all words of fewer than three characters.
  * @param applied a filter of the kind `search`
- * @param value as of searchCondition
+ * @param value as of searchQuery
  */
 export function effectiveWords(
   { filter: { configuration = 'simple', index }, values }: AppliedFilter,
@@ -462,16 +460,14 @@ function textLiteral(text: string): string {
  * The condition of a full-text search. PostgreSQL applies the text search configuration, and can use an index over the same
  * expression. It takes `example.com` and `3.14` for one word in a row's text, and therefore finds them only by the text as it is.
  * On SQLite the words are looked up in the column of the same name of an FTS5 table, which has the rowids of the list's table.
- * @param value returns the placeholder of the next value of readSearch
  */
-function searchCondition(
-  column: string,
-  value: () => string,
-  { configuration = 'simple', index, table: listed }: Filter & { table: string },
-  engine: Engine,
-): string {
-  if (engine === 'postgres')
-    return `to_tsvector(${textLiteral(configuration)}, ${column}) @@ ${searchQuery(configuration, value)}`
-  const table = quoteTable(index ?? `${listed}_search`)
-  return `${quote('rowid')} in (select rowid from ${table} where ${column} match ${value()})`
+function searchCondition({ column, plain, engine, table, applied: { filter } }: ConditionParts): string {
+  const { configuration = 'simple', index = `${table}_search` } = filter
+  if (engine === 'sqlite') return matching(index, column, plain())
+  return `to_tsvector(${textLiteral(configuration)}, ${column}) @@ ${searchQuery(configuration, plain)}`
+}
+
+/** The rows that an FTS5 table finds in its column of this name. */
+function matching(index: string, column: string, phrase: string): string {
+  return `${quote('rowid')} in (select rowid from ${quoteTable(index)} where ${column} match ${phrase})`
 }

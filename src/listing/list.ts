@@ -95,19 +95,24 @@ export interface Unreadable {
 export interface KindRules {
   /** Reads the text of the query string. */
   read(text: string, field: Field, parameter: string): FilterEffect | Unreadable
-  sql(parts: {
-    /** The quoted column. */
-    column: string
-    /** Returns the placeholder of the next value, converted to the field's type. */
-    value: () => string
-    /** Compares the column with a value. */
-    compare: (operator: string, value: string) => string
-    /** Returns the bare placeholder of the next value. */
-    plain: () => string
-    engine: Engine
-    list: ListDeclaration
-    applied: AppliedFilter
-  }): string
+  sql(parts: ConditionParts): string
+}
+
+/** What a condition is made of. */
+export interface ConditionParts {
+  /** The quoted column. */
+  column: string
+  /** Returns the placeholder of the next value, converted to the field's type. */
+  value: () => string
+  /** Compares the column with a value. */
+  compare: (operator: string, value: string) => string
+  /** Returns the bare placeholder of the next value. */
+  plain: () => string
+  engine: Engine
+  table: string
+  /** The field that is compared. */
+  field: Field
+  applied: AppliedFilter
 }
 
 /** An expansion, complete. */

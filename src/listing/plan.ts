@@ -252,7 +252,8 @@ export function filterConditions(
         comparison(field, operator, value, operator === '=' ? column : collated(column, field.collation)),
       plain: () => statement.value(slot++),
       engine: statement.engine,
-      list,
+      table: list.table,
+      field,
       applied,
     })
   }

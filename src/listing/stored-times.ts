@@ -86,24 +86,13 @@ export function showTimestamp(stored: string): string {
 function showRareTime(stored: string): string | undefined {
   const parts = ofPostgres.exec(stored)
   if (!parts) return undefined
-  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts.slice(1, 7).map(Number)
   const [fraction = '', sign, hours, minutes = 0, seconds = 0, era] = parts.slice(7)
   const date = new Date(0)
   date.setUTCFullYear(era === undefined ? year : 1 - year, month - 1, day)
   if (date.getUTCDate() !== day) return undefined
-  const turn = sign === '-' ? 1 : -1
-  date.setUTCHours(
-    hour + turn * Number(hours),
-    minute + turn * Number(minutes),
-    second + turn * Number(seconds),
-  )
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)
+  date.setUTCHours(hour, minute, second + (sign === '-' ? offset : -offset))
   // PostgreSQL's last years are beyond those of a Date.
   if (Number.isNaN(date.getTime())) return undefined
   const inUtc = date.getUTCFullYear()
