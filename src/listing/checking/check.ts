@@ -44,7 +44,7 @@ export async function checkList(database: Database, declaration: ListDeclaration
   }
   const expansions = await checkExpansions(database, declaration, table)
   const faults = [
-    ...validateColumns(declaration.table, table, declaration.fields, engine),
+    ...validateColumns(table, declaration.fields, engine),
     ...validateKey(declaration, table),
     ...validateRowAccess(declaration, engine),
     // A warning would not be enough: each caller would see the rows of all others.
@@ -208,7 +208,7 @@ function validateExpansion(
   const keyFields = key.map((column, index) => ({
     [`${name}'s key`]: { column, type: list.fields[from[index]!]!.type, description: '' },
   }))
-  const faults = [fields, ...keyFields].flatMap((some) => validateColumns(table, other, some, engine))
+  const faults = [fields, ...keyFields].flatMap((some) => validateColumns(other, some, engine))
   if (other.kind === 'table' && !many && !isUnique(other.indexes, key))
     faults.push(
       `${columnsText(table, key)} is not unique, and ${name} is expanded by it: ${createUnique(table, key)}`,
@@ -287,38 +287,24 @@ export function knownFields(
 }
 
 function validateColumns(
-  tableName: string,
-  table: Table,
+  { name: ofTable, columns, kind, forbidden }: Table,
   fields: Readonly<Record<string, Field>>,
   engine: Engine,
 ): string[] {
-  if (table.forbidden)
-    return [
-      `the role of DATABASE_URL may not read ${tableName}: grant select on ${quoteTable(tableName)} to it`,
-    ]
-  return Object.entries(fields).flatMap(([name, field]) => {
-    const fault = columnFault(table, name, field, engine)
-    return fault === undefined ? [] : [`${tableName}${fault}`]
+  if (forbidden)
+    return [`the role of DATABASE_URL may not read ${ofTable}: grant select on ${quoteTable(ofTable)} to it`]
+  return Object.entries(fields).flatMap(([name, { column, type, values = [] }]) => {
+    const found = columns.get(column)
+    if (!found)
+      return `${ofTable} has no column ${column}, which the field ${name} is read from; it has ${[...columns.keys()].join(', ')}`
+    const unknown = values.filter((value) => found.values?.includes(value) === false)
+    if (unknown.length > 0)
+      return `${ofTable}.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`
+    const fitting: readonly string[] = columnTypes[type][engine]
+    // A computed column of a view has no type on SQLite.
+    if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return []
+    return `${ofTable}.${column} is ${found.type}, but the field ${name} of type ${type} needs ${fitting.join(' or ')}`
   })
-}
-
-/** Returns a fault as the text after the table's name in the message, or `undefined`. */
-function columnFault(
-  { columns, kind }: Table,
-  name: string,
-  { column, type, values = [] }: Field,
-  engine: Engine,
-): string | undefined {
-  const found = columns.get(column)
-  if (!found)
-    return ` has no column ${column}, which the field ${name} is read from; it has ${[...columns.keys()].join(', ')}`
-  const unknown = values.filter((value) => found.values?.includes(value) === false)
-  if (unknown.length > 0)
-    return `.${column} has no value ${unknown.join(', ')}, which the field ${name} lists; it has ${found.values!.join(', ')}`
-  const fitting: readonly string[] = columnTypes[type][engine]
-  // A computed column of a view has no type on SQLite.
-  if (fitting.includes(found.type) || (engine === 'sqlite' && kind === 'view')) return undefined
-  return `.${column} is ${found.type}, but the field ${name} of type ${type} needs ${fitting.join(' or ')}`
 }
 
 /** Pages lose rows with a key that is not unique, and find no row after a null. */

@@ -44,7 +44,7 @@ export interface MissingIndex {
 }
 
 /** Advises the indexes that a table lacks. One that serves several queries is advised once, with all of them. */
-function advise(name: string, table: Table, wanted: readonly WantedIndex[], engine: Engine): MissingIndex[] {
+function advise(table: Table, wanted: readonly WantedIndex[], engine: Engine): MissingIndex[] {
   const advised: { index: Index; queries: string[] }[] = []
   for (const one of wanted) {
     const isServing = (index: Index): boolean => serves(index, one, engine)
@@ -55,7 +55,7 @@ function advise(name: string, table: Table, wanted: readonly WantedIndex[], engi
   }
   return advised.map(({ index, queries }) => {
     const on = `(${index.columns.map(indexedColumn).join(', ')})`
-    return { queries, statement: createIndex(name, table, `by_${index.name}`, on, engine) }
+    return { queries, statement: createIndex(table, `by_${index.name}`, on, engine) }
   })
 }
 
@@ -75,8 +75,8 @@ export function missingIndexes(
     const filtered = filter ? [fieldOf(list, filter.field).column] : []
     return [{ query, equal: [...new Set([...rows, ...filtered])], order }]
   }
-  const ofSingle = advise(list.table, table, single.flatMap(wanted), engine).length
-  const all = advise(list.table, table, [...single, ...pairs].flatMap(wanted), engine)
+  const ofSingle = advise(table, single.flatMap(wanted), engine).length
+  const all = advise(table, [...single, ...pairs].flatMap(wanted), engine)
   return { missing: all.slice(0, ofSingle), missingForPairs: all.slice(ofSingle) }
 }
 
@@ -114,10 +114,9 @@ export function joinFaults(
   const queries = sortQueries({ ...list, sort: sorts })
   const wanted = (equal: readonly string[], isOwn: boolean): WantedIndex[] =>
     queries.map(({ query, order }) => ({ query, equal, order: order.filter((key) => !key.of === isOwn) }))
-  return [
-    ...advise(of.table, other, wanted([], false), engine),
-    ...advise(list.table, table, wanted(own, true), engine),
-  ].map(({ statement }) => `${needs} an index: ${statement}`)
+  return [...advise(other, wanted([], false), engine), ...advise(table, wanted(own, true), engine)].map(
+    ({ statement }) => `${needs} an index: ${statement}`,
+  )
 }
 
 /** Whether the index, read forward or backward, gives the rows in their order. */
@@ -182,13 +181,7 @@ function indexedColumn({ column, collation, descending, opposed }: Index['column
  * The statement that creates an index. Without `concurrently`, PostgreSQL locks out writers meanwhile, but partitioned tables reject it:
  * https://www.postgresql.org/docs/current/ddl-partitioning.html
  */
-function createIndex(
-  table: string,
-  { partitioned }: Table,
-  name: string,
-  on: string,
-  engine: Engine,
-): string {
+function createIndex({ name: table, partitioned }: Table, name: string, on: string, engine: Engine): string {
   const how = engine === 'postgres' && !partitioned ? 'concurrently ' : ''
   return `create index ${how}${quote(indexName(table, name))} on ${quoteTable(table)} ${on};`
 }
@@ -279,10 +272,10 @@ export function rowAccessColumns(list: ListDeclaration): string[] {
 
 /** Without an index on the key and the order, the whole other table would be read for each item of a page. */
 export function missingManyIndex(expansion: Expansion, other: Table, engine: Engine): MissingIndex[] {
-  const { name, table, key, many } = expansion
+  const { name, key, many } = expansion
   if (!many || other.kind === 'view') return []
   const order = many.order.map((text) => sortKeyOf(expansion, text))
-  return advise(table, other, [{ query: `expand=${name}`, equal: key, order }], engine)
+  return advise(other, [{ query: `expand=${name}`, equal: key, order }], engine)
 }
 
 /** The missing indexes of special kinds, such as GIN, each with all filters that it serves. */
@@ -315,7 +308,7 @@ function filterIndex(
   const field = list.fields[name]!
   const { column, ignoresCase, array } = field
   const quoted = quote(column)
-  const create = (name: string, on: string): string => createIndex(list.table, table, name, on, engine)
+  const create = (name: string, on: string): string => createIndex(table, name, on, engine)
   if (member !== undefined) {
     if (kind !== 'equals' && kind !== 'in') return undefined
     const expression = memberColumn(quoted, member, engine)

@@ -64,6 +64,7 @@ export async function inspectPostgresTable(
   const columns = await rows<{ found: TableColumn & { name: string } }>(columnsOf, found.oid)
   const indexes = await rows<{ definition: string; index: Index | null }>(indexesOf, found.oid)
   return {
+    name,
     // PostgreSQL knows neither the nullability of a view's columns nor the indexes of a foreign table.
     kind: found.kind === 'v' || found.kind === 'f' ? 'view' : 'table',
     materialized: found.kind === 'm',

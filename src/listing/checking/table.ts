@@ -39,6 +39,8 @@ interface IndexedColumn {
 }
 
 export interface Table {
+  /** With a schema if it was given one. */
+  name: string
   /** Only the columns of a view are known. */
   kind: 'table' | 'view'
   columns: ReadonlyMap<string, TableColumn>
@@ -109,6 +111,7 @@ async function inspectSqliteTable(
     describeColumn(column, collations[index]!),
   ])
   return {
+    name,
     kind: found.type === 'view' ? 'view' : 'table',
     columns: new Map(described),
     indexes: indexesOf(connection, name, columns, new Map(described)),
