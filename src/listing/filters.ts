@@ -222,8 +222,8 @@ function opposite(condition: KindRules['sql']): KindRules['sql'] {
     parts.applied.variant === everyRow.variant ? '1 = 1' : `(${condition(parts)}) is not true`
 }
 
-/** A value in double quotes, as in CSV, up to the next comma. */
-const quotedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)/y
+/** A value up to the next comma: in double quotes, as in CSV, or a text in which `\,` is a comma. */
+const listedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)|((?:\\,|[^,])*)(?:,|$)/gy
 
 /**
  * Splits comma-separated values. Blanks around them do not count, nor do empty ones; the empty parameter is the empty text. In double
@@ -233,26 +233,13 @@ const quotedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)/y
 function listedValues(text: string, parameter: string): string[] {
   if (text === '') return [text]
   const values: string[] = []
-  for (let at = 0; at < text.length;) {
-    quotedValue.lastIndex = at
-    const quoted = quotedValue.exec(text)
-    const comma = unescapedComma(text, at)
-    const end = comma < 0 ? text.length : comma
-    const plain = text.slice(at, end).replaceAll('\\,', ',').trim()
-    if (quoted) values.push(quoted[1]!.replaceAll('""', '"'))
-    else if (plain !== '') values.push(plain)
+  for (const [, quoted, plain = ''] of text.matchAll(listedValue)) {
+    const value = quoted?.replaceAll('""', '"') ?? plain.replaceAll('\\,', ',').trim()
+    if (quoted !== undefined || value !== '') values.push(value)
     if (values.length > maxFilterValues)
       throw invalidParameter(parameter, `has more than ${maxFilterValues} values. Send several requests`)
-    at = quoted ? quotedValue.lastIndex : end + 1
   }
   return values
-}
-
-/** The place of the next comma without a backslash before it; -1 without one. */
-function unescapedComma(text: string, from: number): number {
-  let at = text.indexOf(',', from)
-  while (at > from && text[at - 1] === '\\') at = text.indexOf(',', at + 1)
-  return at
 }
 
 /** Reads a filter of `true` or `false`. */

@@ -2,7 +2,7 @@ import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/d
 import { planEach, planOne, seeksEach } from '../expansion.ts'
 import { fieldOf, type Filter, type ListDeclaration, type AppliedFilter, operators } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { declaredQueries, rowAccessColumns, sampleSettings, type DeclaredQuery } from './index-advice.ts'
+import { declaredQueries, rowAccessFields, sampleSettings, type DeclaredQuery } from './index-advice.ts'
 import type { Settings } from '../standby-reader.ts'
 
 export interface ExplainedQuery {
@@ -16,7 +16,10 @@ export interface ExplainedQuery {
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
   const { engine } = database
   const rows = list.limit.default + 1
-  const conditions = rowAccessColumns(list).map((column) => equalsColumn(list, column))
+  const conditions = rowAccessFields(list).map((field): AppliedFilter => {
+    const filter: Filter = { parameter: field, kind: 'equals', field, description: '' }
+    return { filter, ...sampleValues(filter) }
+  })
   const planOf = ({ filter, order }: DeclaredQuery): Plan => {
     const filters = filter ? [...conditions, { filter, ...sampleValues(filter) }] : conditions
     return planPage({ list, filters, order, rows, from: 'key' }, engine)
@@ -49,15 +52,6 @@ function sampleValues({ kind }: Filter): Pick<AppliedFilter, 'values' | 'variant
   // The placeholders of a text are its bounds, or the text in two forms.
   const values = operators[kind].takes === 'text' ? [null, null] : [null]
   return { values, variant: kind === 'null' ? 'null' : '' }
-}
-
-function equalsColumn({ fields }: ListDeclaration, column: string): AppliedFilter {
-  const [field] = Object.entries(fields).find(([, one]) => one.column === column)!
-  return {
-    filter: { parameter: column, kind: 'equals', field, description: '' },
-    values: [null],
-    variant: '',
-  }
 }
 
 function explainOnSqlite({ readConnection }: SqliteDatabase, { sql, slots }: Plan): string[] {

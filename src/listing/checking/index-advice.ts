@@ -66,7 +66,7 @@ export function missingIndexes(
   engine: Engine,
 ): Record<'missing' | 'missingForPairs', MissingIndex[]> {
   const { single, pairs } = declaredQueries(list)
-  const rows = rowAccessColumns(list)
+  const rows = rowAccessFields(list).map((name) => fieldOf(list, name).column)
   const wanted = ({ query, filter, order }: DeclaredQuery): WantedIndex[] => {
     // joinFaults requires the indexes for orders by another table's fields.
     if (order[0]?.of) return []
@@ -260,13 +260,12 @@ export function sampleSettings(list: ListDeclaration): Settings {
   return settingsOf(sampleOf(list.access, list.settings), list) ?? []
 }
 
-/** The columns that `where` compares with one value, which an index needs in front. */
-export function rowAccessColumns(list: ListDeclaration): string[] {
-  const { fields } = list
-  const conditions = sampleOf(list.access, list.where)
+/** The fields that `where` compares with one value, whose columns an index needs in front. */
+export function rowAccessFields({ access, where, fields }: ListDeclaration): string[] {
+  const conditions = sampleOf(access, where)
   if (!areConditions(conditions)) return []
-  return Object.entries(conditions).flatMap(([name, value]) =>
-    typeof value === 'object' || !Object.hasOwn(fields, name) ? [] : [fields[name]!.column],
+  return Object.keys(conditions).filter(
+    (name) => typeof conditions[name] !== 'object' && Object.hasOwn(fields, name),
   )
 }
 
