@@ -174,7 +174,9 @@ function validateOrder(options: List): string[] {
   const key = keyNames(given)
   if (!key)
     return [`\`key\` must be the name of a field, or an array of 1 to ${mostKeyFields} different names`]
-  if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isSortOption(one)))
+  const isPlaced = (one: { field?: unknown; nulls?: unknown } | null): boolean =>
+    typeof one?.field === 'string' && (one.nulls === 'first' || one.nulls === 'last')
+  if (!Array.isArray(sort) || !sort.every((one) => typeof one === 'string' || isPlaced(one)))
     return ["`sort` must be an array of field names, or of { field, nulls: 'first' or 'last' }"]
   if (!areTexts(order)) return ['`order` must be an array of field names, with a leading - for descending']
   const faults = [
@@ -192,12 +194,6 @@ function validateOrder(options: List): string[] {
       )
   }
   return faults
-}
-
-function isSortOption(given: unknown): boolean {
-  if (typeof given !== 'object' || given === null) return false
-  const { field, nulls } = given as { field?: unknown; nulls?: unknown }
-  return typeof field === 'string' && (nulls === 'first' || nulls === 'last')
 }
 
 /** Validates a name such as `total`, or `customer.name` for a field of an expansion. */
@@ -357,10 +353,7 @@ function validateChoices({ access, count, limit = {}, where, settings, keep, str
 }
 
 /** The items of a page, by default and at most. */
-function pageLimit({ default: fallback = 20, max = Math.max(100, fallback) }: List['limit'] & {}): {
-  default: number
-  max: number
-} {
+function pageLimit({ default: fallback = 20, max = Math.max(100, fallback) }: List['limit'] & {}) {
   return { default: fallback, max }
 }
 

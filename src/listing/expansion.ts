@@ -1,3 +1,4 @@
+import { oncePer } from '../runtime/bounded-cache.ts'
 import type { Engine } from '../storage/query-runner.ts'
 import {
   comparison,
@@ -37,7 +38,7 @@ type Expanded = Item | null | { data: Item[]; hasMore: boolean }
 export class Presentation {
   readonly #engine: Engine
   readonly #reader: ListReader
-  readonly #plans = new WeakMap<Expansion, Map<string, Plan>>()
+  readonly #plans = oncePer((_: Expansion) => new Map<string, Plan>())
 
   constructor(engine: Engine, reader: ListReader) {
     this.#engine = engine
@@ -108,8 +109,7 @@ export class Presentation {
   }
 
   #plan(expansion: Expansion, variant: string, make: () => Plan): Plan {
-    let plans = this.#plans.get(expansion)
-    if (!plans) this.#plans.set(expansion, (plans = new Map()))
+    const plans = this.#plans(expansion)
     let plan = plans.get(variant)
     if (!plan) plans.set(variant, (plan = make()))
     return plan

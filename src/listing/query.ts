@@ -62,7 +62,10 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
   const shown = readShown(list, parameters['fields'])
   // The list's own fields in an order are never hidden, so the shown fields include them.
   const all = shown === shownFields(list.fields) && expand.length === 0 && !order[0]?.of
-  const columns = all ? shown : neededColumns(shown, order, expand)
+  const columns = all
+    ? shown
+    : [...new Set([...shown, ...order.map(({ name }) => name), ...expand.flatMap(({ from }) => from)])]
+  const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
   const binding = [writeOrder(order), requested.fingerprint, list.access]
   return {
     list,
@@ -76,7 +79,7 @@ export function readQuery(list: ListDeclaration, parameters: Parameters, caller?
     shown,
     columns,
     expand,
-    shape: shapeOf(list, filters, columns),
+    shape: `${list.name} ${columns.join(',')} ${conditions.join(',')}`,
     scopes: scopesOf(list, {
       list: list.name,
       keys: order.map(cursorKey),
@@ -118,23 +121,6 @@ function partFilter(key: readonly string[], index: number): Filter {
     },
   }
   return { ...filter, rules }
-}
-
-function shapeOf(
-  { name }: ListDeclaration,
-  filters: readonly AppliedFilter[],
-  columns: readonly string[],
-): string {
-  const conditions = filters.map(({ filter, variant }) => `${filter.parameter} ${variant}`)
-  return `${name} ${columns.join(',')} ${conditions.join(',')}`
-}
-
-function neededColumns(
-  shown: readonly string[],
-  order: readonly SortKey[],
-  expand: readonly Expansion[],
-): string[] {
-  return [...new Set([...shown, ...order.map(({ name }) => name), ...expand.flatMap(({ from }) => from)])]
 }
 
 /** The requested fields that the list shows; all fields if the request names none of them. */

@@ -285,10 +285,8 @@ function commonParameters(query: Query, style: Page['style']): string {
       ...(list.choices ? ['fields', 'count', ...Object.keys(csvParameters)] : []),
       ...(list.expand.length > 0 ? ['expand'] : []),
     ]
-    const pairs = known.flatMap((name) => {
-      const value = parameters[name]
-      return value === undefined ? [] : [[name, value]]
-    })
+    const given = known.filter((name) => parameters[name] !== undefined)
+    const pairs = given.map((name) => [name, parameters[name]!])
     text = pairs.length === 0 ? '' : `${new URLSearchParams(pairs).toString()}&`
     commonTexts.set(query, text)
   }

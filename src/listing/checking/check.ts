@@ -200,7 +200,7 @@ async function validateCollations(
 }
 
 function validateExpansion(
-  { name, table, key, fields, from, many }: Expansion,
+  { name, key, fields, from, many }: Expansion,
   other: Table,
   list: ListDeclaration,
   engine: Engine,
@@ -209,11 +209,10 @@ function validateExpansion(
     [`${name}'s key`]: { column, type: list.fields[from[index]!]!.type, description: '' },
   }))
   const faults = [fields, ...keyFields].flatMap((some) => validateColumns(other, some, engine))
-  if (other.kind === 'table' && !many && !isUnique(other.indexes, key))
-    faults.push(
-      `${columnsText(table, key)} is not unique, and ${name} is expanded by it: ${createUnique(table, key)}`,
-    )
-  return faults
+  const isKey = other.kind === 'table' && !many
+  return isKey
+    ? [...faults, ...uniqueFaults(other, key, `is not unique, and ${name} is expanded by it`)]
+    : faults
 }
 
 /** Checks what filters of a list need besides its table: text search configurations, or FTS5 tables. */
@@ -308,35 +307,29 @@ function validateColumns(
 }
 
 /** Pages lose rows with a key that is not unique, and find no row after a null. */
-function validateKey(
-  { table, key, fields }: ListDeclaration,
-  { kind, materialized, columns, indexes }: Table,
-): string[] {
+function validateKey({ key, fields }: ListDeclaration, table: Table): string[] {
+  const { kind, materialized, columns } = table
   const parts = key.map((name) => fields[name]!.column)
   if (kind === 'view' || !parts.every((column) => columns.has(column))) return []
   const nullable = materialized ? [] : parts.filter((column) => columns.get(column)!.nullable)
   return [
-    ...(isUnique(indexes, parts)
-      ? []
-      : [`${columnsText(table, parts)} is the key and is not unique: ${createUnique(table, parts)}`]),
-    ...nullable.map((column) => `${table}.${column} is the key and may be null`),
+    ...uniqueFaults(table, parts, 'is the key and is not unique'),
+    ...nullable.map((column) => `${table.name}.${column} is the key and may be null`),
   ]
 }
 
-/** Whether a unique index has exactly these columns, in any order. */
-function isUnique(indexes: Table['indexes'], key: readonly string[]): boolean {
-  return indexes.some(
+/** A fault with the statement that mends it, unless a unique index has exactly these columns, in any order. */
+function uniqueFaults({ name, indexes }: Table, key: readonly string[], fault: string): string[] {
+  const isUnique = indexes.some(
     ({ unique, columns }) =>
       unique &&
       columns.length === key.length &&
       columns.every(({ column, collation }) => collation === undefined && key.includes(column)),
   )
-}
-
-function columnsText(table: string, columns: readonly string[]): string {
-  return columns.length === 1 ? `${table}.${columns[0]}` : `${table} (${columns.join(', ')})`
-}
-
-function createUnique(table: string, columns: readonly string[]): string {
-  return `create unique index ${quote(indexName(table, `${columns.join('_')}_key`))} on ${quoteTable(table)} (${columns.map(quote).join(', ')});`
+  if (isUnique) return []
+  const columns = key.length === 1 ? `${name}.${key[0]}` : `${name} (${key.join(', ')})`
+  const index = quote(indexName(name, `${key.join('_')}_key`))
+  return [
+    `${columns} ${fault}: create unique index ${index} on ${quoteTable(name)} (${key.map(quote).join(', ')});`,
+  ]
 }

@@ -2,7 +2,7 @@ import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/d
 import { planEach, planOne, seeksEach } from '../expansion.ts'
 import { fieldOf, type Filter, type ListDeclaration, type AppliedFilter, operators } from '../list.ts'
 import { planPage, type Plan } from '../plan.ts'
-import { declaredQueries, rowAccessFields, sampleSettings, type DeclaredQuery } from './index-advice.ts'
+import { declaredQueries, rowAccessFields, sampleSettings } from './index-advice.ts'
 import type { Settings } from '../standby-reader.ts'
 
 export interface ExplainedQuery {
@@ -16,20 +16,15 @@ export interface ExplainedQuery {
 export async function explainList(database: Database, list: ListDeclaration): Promise<ExplainedQuery[]> {
   const { engine } = database
   const rows = list.limit.default + 1
-  const conditions = rowAccessFields(list).map((field): AppliedFilter => {
-    const filter: Filter = { parameter: field, kind: 'equals', field, description: '' }
-    return { filter, ...sampleValues(filter) }
-  })
-  const planOf = ({ filter, order }: DeclaredQuery): Plan => {
-    const filters = filter ? [...conditions, { filter, ...sampleValues(filter) }] : conditions
-    return planPage({ list, filters, order, rows, from: 'key' }, engine)
-  }
+  const conditions = rowAccessFields(list).map((field) =>
+    sampleOf({ parameter: field, kind: 'equals', field, description: '' }),
+  )
   const { single, pairs } = declaredQueries(list)
-  const planned = [...single, ...pairs].map((query): Planned => ({
-    query: query.query,
-    plan: planOf(query),
-    ordered: !query.filter || (query.filter.kind === 'equals' && query.filter.member === undefined),
-  }))
+  const planned = [...single, ...pairs].map(({ query, filter, order }): Planned => {
+    const filters = filter ? [...conditions, sampleOf(filter)] : conditions
+    const plan = planPage({ list, filters, order, rows, from: 'key' }, engine)
+    return { query, plan, ordered: !filter || (filter.kind === 'equals' && filter.member === undefined) }
+  })
   for (const expansion of list.expand) {
     const from = expansion.from.map((name) => fieldOf(list, name))
     const plan = (seeksEach(expansion) ? planEach : planOne)(expansion, from, 1, engine)
@@ -47,11 +42,11 @@ interface Planned {
   ordered: boolean
 }
 
-/** Values for a filter; the plan depends only on their number. */
-function sampleValues({ kind }: Filter): Pick<AppliedFilter, 'values' | 'variant'> {
+/** A filter with sample values; the plan depends only on their number. */
+function sampleOf(filter: Filter): AppliedFilter {
   // The placeholders of a text are its bounds, or the text in two forms.
-  const values = operators[kind].takes === 'text' ? [null, null] : [null]
-  return { values, variant: kind === 'null' ? 'null' : '' }
+  const values = operators[filter.kind].takes === 'text' ? [null, null] : [null]
+  return { filter, values, variant: filter.kind === 'null' ? 'null' : '' }
 }
 
 function explainOnSqlite({ readConnection }: SqliteDatabase, { sql, slots }: Plan): string[] {
