@@ -38,7 +38,7 @@ type Expanded = Item | null | { data: Item[]; hasMore: boolean }
 export class Presentation {
   readonly #engine: Engine
   readonly #reader: ListReader
-  readonly #plans = oncePer((_: Expansion) => new Map<string, Plan>())
+  readonly #plans = oncePer<Expansion, Map<string, Plan>>(() => new Map())
 
   constructor(engine: Engine, reader: ListReader) {
     this.#engine = engine

@@ -1,7 +1,7 @@
-import type { Database, PostgresDatabase, SqliteDatabase } from '../../storage/database.ts'
+import type { Database, SqliteDatabase } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { quote, quoteTable } from '../../storage/sql-text.ts'
-import type { Expansion, Field, Filter, ListDeclaration, SortKey } from '../list.ts'
+import type { Expansion, Field, Filter, ListDeclaration } from '../list.ts'
 import {
   indexName,
   joinFaults,
@@ -12,7 +12,7 @@ import {
   validateRowAccess,
 } from './index-advice.ts'
 import { inactivePolicies, missingCollations, missingConfigurations } from './inspect.postgres.ts'
-import { foreignKeys, inspectTable, sqliteCollations, type Table, type TableColumn } from './table.ts'
+import { foreignKeys, inspectTable, sqliteCollations, type Table } from './table.ts'
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
 import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
 import { defaultOrder } from '../order.ts'
@@ -75,8 +75,8 @@ export async function checkList(database: Database, declaration: ListDeclaration
   return {
     list,
     faults,
+    ...advice,
     missing: [...advice.missing, ...missingFilterIndexes(list, table, engine), ...expansions.missing],
-    missingForPairs: advice.missingForPairs,
     ...(keeps && !counted && { createCounts: `postern lists keep ${list.path}` }),
     ...(nullKeys && { nullKeys }),
   }
@@ -120,20 +120,19 @@ function withStoredForms(
   fields: Readonly<Record<string, Field>>,
   { columns }: Table,
 ): Record<string, Field> {
-  if (database.engine !== 'sqlite') return { ...fields }
-  const filtered = new Set(filters.map(({ field }) => field))
-  const known = Object.entries(fields).map(([key, field]): [string, Field] => {
+  const known = { ...fields }
+  if (database.engine !== 'sqlite') return known
+  for (const [key, field] of Object.entries(fields)) {
     const found = columns.get(field.column)
-    if (field.type === 'boolean' && found) {
-      const words = sampleOf(database, name, field.column).some((value) => typeof value === 'string')
-      return [key, words ? { ...field, words } : field]
-    }
-    if (field.type !== 'timeText' || !filtered.has(key) || !found) return [key, field]
+    const isTime = field.type === 'timeText' && filters.some((filter) => filter.field === key)
+    if (!found || (!isTime && field.type !== 'boolean')) continue
     const values = sampleOf(database, name, field.column)
-    const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)
-    return [key, stored ? { ...field, stored } : field]
-  })
-  return Object.fromEntries(known)
+    if (isTime) {
+      const stored = values.length > 0 ? timeFormOf(values) : formByDefault(found.byDefault)
+      if (stored) known[key] = { ...field, stored }
+    } else if (values.some((value) => typeof value === 'string')) known[key] = { ...field, words: true }
+  }
+  return known
 }
 
 function sampleOf({ readConnection }: SqliteDatabase, table: string, column: string): unknown[] {
@@ -188,15 +187,12 @@ async function validateCollations(
 ): Promise<string[]> {
   const declared = [fields, ...expand.map((expansion) => expansion.fields)].flatMap(Object.values<Field>)
   const names = [...new Set(declared.flatMap(({ collation }) => collation ?? []))]
-  if (names.length === 0) return []
-  if (database.engine === 'postgres')
-    return (await missingCollations(database, names)).map(
-      (name) => `there is no collation ${name}: \\dOS in psql lists them`,
-    )
   const known: readonly string[] = sqliteCollations
-  return names
-    .filter((name) => !known.includes(name))
-    .map((name) => `there is no collation ${name}: SQLite has ${known.join(', ')}`)
+  const [missing, hint] =
+    database.engine === 'postgres'
+      ? [await missingCollations(database, names), '\\dOS in psql lists them']
+      : [names.filter((name) => !known.includes(name)), `SQLite has ${known.join(', ')}`]
+  return missing.map((name) => `there is no collation ${name}: ${hint}`)
 }
 
 function validateExpansion(
@@ -209,10 +205,9 @@ function validateExpansion(
     [`${name}'s key`]: { column, type: list.fields[from[index]!]!.type, description: '' },
   }))
   const faults = [fields, ...keyFields].flatMap((some) => validateColumns(other, some, engine))
-  const isKey = other.kind === 'table' && !many
-  return isKey
-    ? [...faults, ...uniqueFaults(other, key, `is not unique, and ${name} is expanded by it`)]
-    : faults
+  if (other.kind === 'table' && !many)
+    faults.push(...uniqueFaults(other, key, `is not unique, and ${name} is expanded by it`))
+  return faults
 }
 
 /** Checks what filters of a list need besides its table: text search configurations, or FTS5 tables. */
