@@ -6,11 +6,11 @@ import type { Engine } from '../storage/query-runner.ts'
 import { inTime, quote, quoteTable } from '../storage/sql-text.ts'
 import type { List, SummaryOptions } from './config.ts'
 import { fieldTypes, words, type FieldType, type TypeRules } from './field-types.ts'
-import { readFilters } from './filters.ts'
-import { readRowAccess, showValue } from './items.ts'
-import { fieldOf, type AppliedFilter, type Field, type ListDeclaration } from './list.ts'
+import { showValue } from './items.ts'
+import { fieldOf, type Field, type ListDeclaration } from './list.ts'
 import { allowedNames, parametersOf } from './parameters.ts'
 import { filterConditions, type Plan, readColumn, Statement, where } from './plan.ts'
+import { type Query, readQuery } from './query.ts'
 import type { ListReader, Row } from './standby-reader.ts'
 
 /** Groups of an answer at most. */
@@ -64,8 +64,7 @@ export function summariesOf(
   const choices = summaryChoices(list)
   return ({ url, caller }) => {
     const parameters = readParameters(rawQuery(url))
-    const [rowAccess, requested] = [readRowAccess(list, caller), readFilters(list, parameters)]
-    const filters = [...rowAccess.applied, ...requested.applied]
+    const query = readQuery(list, parameters, caller)
     const namesOf = (parameter: 'by' | SummaryFunction): string[] => [
       ...new Set(allowedNames(parameters, parameter, choices[parameter])),
     ]
@@ -74,7 +73,7 @@ export function summariesOf(
       namesOf(kind).map((name) => measureOf(list, kind, name, engine)),
     )
     const counted = allowedNames(parameters, 'count', ['1']).length > 0 || measures.length === 0
-    const plan = planSummary(list, filters, { groups, measures }, engine)
+    const plan = planSummary(query, { groups, measures }, engine)
     const present = (row: Row): object => {
       let next = 1
       const take = (count: number): KeyValue[] => row.slice(next, (next += count))
@@ -88,17 +87,14 @@ export function summariesOf(
       // Without groups, a summary of no rows is one line.
       const none =
         groups.length > 0 ? [] : [[0, ...measures.flatMap(({ columns }) => columns.map(() => null))]]
-      const isEmpty = rowAccess.empty || requested.empty
-      const values = filters.flatMap((filter) => filter.values)
-      const rows = isEmpty ? none : await inLimit(reader.read(plan, values, rowAccess))
+      const rows = query.empty ? none : await inLimit(reader.read(plan, query.values, query))
       return { data: rows.slice(0, mostGroups).map(present), hasMore: rows.length > mostGroups }
     }
   }
 }
 
 function planSummary(
-  list: ListDeclaration,
-  filters: readonly AppliedFilter[],
+  { list, filters }: Query,
   { groups, measures }: { groups: readonly Group[]; measures: readonly Measure[] },
   engine: Engine,
 ): Plan {

@@ -197,17 +197,16 @@ export interface DeclaredQuery {
   order: readonly SortKey[]
 }
 
-interface DeclaredQueries {
-  /** The list without parameters, each sort, and each filter in the default order. */
-  single: readonly DeclaredQuery[]
-  /** Each filter with each sort. */
-  pairs: readonly DeclaredQuery[]
-  /** The number of pairs beyond the maximum, which are left out. */
+/**
+ * The queries that a declaration allows: the list without parameters, each sort, and each filter in the default order; then each filter
+ * with each sort, up to the maximum; and how many of these pairs are left out. The reverse of a sort is not among them: it reads the
+ * same index backward.
+ */
+export function declaredQueries(list: ListDeclaration): {
+  single: DeclaredQuery[]
+  pairs: DeclaredQuery[]
   omitted: number
-}
-
-/** The queries that a declaration allows. The reverse of a sort is not among them: it reads the same index backward. */
-export function declaredQueries(list: ListDeclaration): DeclaredQueries {
+} {
   const byDefault = defaultOrder(list)
   const sorts = sortQueries(list)
   const filters = list.filters.map((filter) => ({ query: `${filter.parameter}=…`, filter, order: byDefault }))

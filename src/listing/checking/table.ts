@@ -106,15 +106,14 @@ async function inspectSqliteTable(
     [name],
   )
   const collations = collationsOf(connection, name, columns)
-  const described = columns.map((column, index): [string, TableColumn] => [
-    column.name,
-    describeColumn(column, collations[index]!),
-  ])
+  const described = new Map(
+    columns.map((column, index) => [column.name, describeColumn(column, collations[index]!)]),
+  )
   return {
     name,
     kind: found.type === 'view' ? 'view' : 'table',
-    columns: new Map(described),
-    indexes: indexesOf(connection, name, columns, new Map(described)),
+    columns: described,
+    indexes: indexesOf(connection, name, columns, described),
     rowids: found.type === 'table' && found.wr === 0,
     definitions: connection
       .all<{ sql: string }>(
