@@ -9,6 +9,7 @@ import type { Tx } from '../../storage/database.ts'
 import type { FlowsTable } from '../../storage/tables.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
+import type { AuthenticationDemands } from '../providers/preset.ts'
 import type { ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { VerifiedIdentity } from '../provider-client/profile.ts'
 import { SignInFailure } from './failures.ts'
@@ -314,19 +315,6 @@ export interface AuthorizationRequest {
   demands?: AuthenticationDemands | undefined
   /** `prompt_values_supported` of the discovery document (Initiating User Registration via OpenID Connect 1.0, section 4.1). */
   supportedPrompts?: unknown
-}
-
-export interface AuthenticationDemands {
-  /** Reauthenticate the person, even with a session at the provider. */
-  reauthenticate: boolean
-  /** Authenticate with a second factor, too. */
-  secondFactor: boolean
-  /** The accepted `acr_values`; with an empty list the provider decides. */
-  acrValues: readonly string[]
-  /** Let the person choose an account, even with a session at the provider. */
-  selectAccount: boolean
-  /** Who wants to sign in, such as an e-mail address. */
-  loginHint: string | undefined
 }
 
 /** The parameters of an authorization request. Configured parameters cannot replace those of the flow. */

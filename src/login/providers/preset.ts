@@ -1,7 +1,6 @@
 import type { TokenAuth, ProviderSettings } from '../../config/providers.ts'
 import type { ProfileDocument, RawProfile } from '../provider-client/profile.ts'
 import { readFileSync } from 'node:fs'
-import type { AuthenticationDemands } from '../flow/flows.ts'
 
 /** The value of one of the preset's own settings; empty when it is not set and has no default. */
 export type ReadPresetSetting = (setting: string) => string
@@ -44,6 +43,20 @@ export interface GroupSource {
   profileUrl: string
   /** As `readMore`, but the document is needed. @throws ProfileRefused unless the status is 200. */
   readNeeded: (url: string) => Promise<unknown>
+}
+
+/** How a person must sign in at the provider. It is not with the flow, whose types the package would then include. */
+export interface AuthenticationDemands {
+  /** Reauthenticate the person, even with a session at the provider. */
+  reauthenticate: boolean
+  /** Authenticate with a second factor, too. */
+  secondFactor: boolean
+  /** The accepted `acr_values`; with an empty list the provider decides. */
+  acrValues: readonly string[]
+  /** Let the person choose an account, even with a session at the provider. */
+  selectAccount: boolean
+  /** Who wants to sign in, such as an e-mail address. */
+  loginHint: string | undefined
 }
 
 /** Deviations of a provider from the standards. They apply only with the preset's own protocol. */

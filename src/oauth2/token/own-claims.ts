@@ -1,6 +1,6 @@
 import { sql, type Transaction } from 'kysely'
-import type { User } from '../../accounts/users/users.ts'
-import type { OAuth2Basis } from '../services.ts'
+import type { User, Users } from '../../accounts/users/users.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { transactionOver } from '../../storage/query-runner.ts'
 import { rejectBeyondTransaction } from '../../storage/statement-kinds.ts'
@@ -55,7 +55,7 @@ const unsafe = new Set(['__proto__', 'constructor', 'prototype'])
  * @throws Error, of the hook or about what it returned
  */
 export async function ownClaims(
-  { database, users, clock, claimsHook: hook }: OAuth2Basis,
+  { database, users, clock, claimsHook: hook }: OwnClaimsNeeds,
   about: { userId: string; clientId: string; scope: string | null },
 ): Promise<Record<string, unknown>> {
   const user = hook && (await users.find(database.reader, about.userId))
@@ -71,6 +71,14 @@ export async function ownClaims(
   } finally {
     await end()
   }
+}
+
+/** Not all services of the module: the package includes the types of this file, and would then include theirs. */
+interface OwnClaimsNeeds {
+  database: Database
+  users: Users
+  clock: Clock
+  claimsHook: ClaimsHook | undefined
 }
 
 function readingTransaction(database: Database): { tx: Tx; end: () => Promise<void> } {
