@@ -109,10 +109,7 @@ export function postgresEvents({ pool }: Pick<PostgresDatabase, 'pool'>): EventS
         text: 'select events_horizon() as horizon where not pg_is_in_recovery()',
       })
       // A standby may lag behind, and does not know the open transactions of the primary.
-      if (!row)
-        throw new StorageUnavailable(
-          new Error('the server is a standby, which does not know what is committed'),
-        )
+      if (!row) throw new StorageUnavailable('the server is a standby, which does not know what is committed')
       return row.horizon ?? 0
     },
   }

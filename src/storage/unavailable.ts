@@ -5,9 +5,10 @@ import type { Clock } from '../runtime/clock.ts'
  * Retry-After; workers try again.
  */
 export class StorageUnavailable extends Error {
+  /** @param cause an error, or what is wrong */
   constructor(cause: unknown) {
     super(`the database is unavailable: ${cause instanceof Error ? cause.message : String(cause)}`, {
-      cause,
+      cause: typeof cause === 'string' ? new Error(cause) : cause,
     })
     this.name = 'StorageUnavailable'
   }
@@ -134,7 +135,7 @@ export async function withinTime<T>(
 ): Promise<T> {
   const timeout = Promise.withResolvers<never>()
   const cancel = clock.after(ms, () =>
-    timeout.reject(typeof late === 'string' ? new StorageUnavailable(new Error(late)) : late),
+    timeout.reject(typeof late === 'string' ? new StorageUnavailable(late) : late),
   )
   try {
     return await Promise.race([work, timeout.promise])

@@ -60,7 +60,7 @@ class FileSpool implements Spool<IncomingEvent> {
 
   /** Another process may have the file after `close`: the thread must not start again. */
   get #open(): ThreadClient<SpoolFileTasks> {
-    if (this.#closed) throw new StorageUnavailable(new Error('the spool is closed'))
+    if (this.#closed) throw new StorageUnavailable('the spool is closed')
     return this.#thread
   }
 }

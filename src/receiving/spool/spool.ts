@@ -103,7 +103,7 @@ class SignedSpool implements Spool<IncomingEvent> {
       const most = limit + Math.min(this.#unreadable, mostUnreadable)
       const found = await this.#call('read', () => this.#spool.read(most))
       if (!Array.isArray(found) || !found.every(isEntry))
-        throw new StorageUnavailable(new Error('read of receiving.spool must return entries {id, content}'))
+        throw new StorageUnavailable('read of receiving.spool must return entries {id, content}')
       const { own, removed } = await this.#verify(found)
       if (own.length > 0 || removed === 0) return own
     }
@@ -117,7 +117,7 @@ class SignedSpool implements Spool<IncomingEvent> {
   async size(): Promise<SpoolSize> {
     const size = await this.#call('size', () => this.#spool.size())
     if (!Number.isInteger(size?.entries))
-      throw new StorageUnavailable(new Error('size of receiving.spool must return {entries}'))
+      throw new StorageUnavailable('size of receiving.spool must return {entries}')
     return size
   }
 

@@ -130,8 +130,7 @@ export function attempt(
 
 function reasonOf(by: EndedBy, transactionTimeout: number): Error {
   if (by === 'time limit') return new TransactionTimeout(transactionTimeout)
-  if (by === 'connection lost')
-    return new StorageUnavailable(new Error('the connection of the transaction was lost'))
+  if (by === 'connection lost') return new StorageUnavailable('the connection of the transaction was lost')
   return new HeldUpOthers()
 }
 

@@ -186,7 +186,7 @@ class Semaphore {
       }
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(enter), 1)
-        reject(new StorageUnavailable(new Error('all connections for such work are in use')))
+        reject(new StorageUnavailable('all connections for such work are in use'))
       }, this.#within)
       this.#waiting.push(enter)
     })

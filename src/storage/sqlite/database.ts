@@ -205,9 +205,7 @@ function signalsWithinProcess(): Pick<
 
 function ping({ gate, reading }: Connections): void {
   if (gate.heldFor > longestHold)
-    throw new StorageUnavailable(
-      new Error(`one writer has held the right to write for ${Math.round(gate.heldFor)} ms`),
-    )
+    throw new StorageUnavailable(`one writer has held the right to write for ${Math.round(gate.heldFor)} ms`)
   reading.checkInPlace()
   reading.get('select 1 as one')
 }
@@ -225,7 +223,7 @@ function beginImmediate(connection: SqliteConnection): Promise<void> {
 async function untilFree(tries: () => Promise<boolean>): Promise<void> {
   for (const started = systemClock.elapsed(); !(await tries()); await wait(5 + Math.random() * 20)) {
     if (systemClock.elapsed() - started > busyLimit) {
-      throw new StorageUnavailable(new Error(`another process has held the write lock for ${busyLimit} ms`))
+      throw new StorageUnavailable(`another process has held the write lock for ${busyLimit} ms`)
     }
   }
 }
@@ -243,7 +241,7 @@ function openReaderAside(
   let isClosed = false
   // A thread would start again.
   const checkOpen = (): void => {
-    if (isClosed) throw new StorageUnavailable(new Error('the database is closed'))
+    if (isClosed) throw new StorageUnavailable('the database is closed')
   }
   return {
     reader: kyselyOver('sqlite', async ({ sql, parameters }) => {

@@ -31,7 +31,7 @@ export class FileInPlace {
     const { file, identity } = this.opened
     if (identityOf(file) === identity) return
     throw new StorageUnavailable(
-      new Error(`${file} was removed or replaced while it was open: put it back, or start the service again`),
+      `${file} was removed or replaced while it was open: put it back, or start the service again`,
     )
   }
 }

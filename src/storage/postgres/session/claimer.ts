@@ -78,7 +78,7 @@ export class Claimer {
   /** The number of this process. @throws StorageUnavailable while it has no session */
   get id(): number {
     if (!this.#isReady || this.#id === undefined)
-      throw new StorageUnavailable(new Error('the session that holds the claims is lost'))
+      throw new StorageUnavailable('the session that holds the claims is lost')
     return this.#id
   }
 

@@ -94,8 +94,7 @@ class PostgresTransactionDriver implements TransactionDriver {
   }
 
   onLost(listener: (error: unknown) => void): void {
-    this.#onEnd = () =>
-      listener(new StorageUnavailable(new Error('the connection of the transaction was lost')))
+    this.#onEnd = () => listener(new StorageUnavailable('the connection of the transaction was lost'))
     this.#client.once('end', this.#onEnd)
   }
 
