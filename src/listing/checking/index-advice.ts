@@ -16,7 +16,7 @@ import { defaultOrder, readOrder } from '../order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { longestName, quote, quoteTable } from '../../storage/sql-text.ts'
 import type { Settings } from '../standby-reader.ts'
-import type { Index, Table } from './table.ts'
+import type { Index, IndexedColumn, Table } from './table.ts'
 
 /** The name of an advised index: the table without its schema, and `what`. A name that is too long is cut and ends with a hash. */
 export function indexName(table: string, what: string): string {
@@ -120,51 +120,46 @@ export function joinFaults(
 }
 
 /** Whether the index, read forward or backward, gives the rows in their order. */
-function serves({ unique, columns }: Index, { equal, order }: WantedIndex, engine: Engine): boolean {
+function serves({ unique, columns }: Index, wanted: WantedIndex, engine: Engine): boolean {
+  const { equal } = wanted
   // A single row needs no order.
   const isOne = unique && columns.every(({ column, collation }) => !collation && equal.includes(column))
   if (isOne) return true
   const open = new Set(equal)
   let position = 0
-  const isOpen = ({ column, collation }: Index['columns'][number]): boolean =>
+  const isOpen = ({ column, collation }: IndexedColumn): boolean =>
     collation === undefined && open.delete(column)
   while (position < columns.length && isOpen(columns[position]!)) position += 1
   if (open.size > 0) return false
-  const keys = keysBeside(equal, order)
+  const keys = orderColumns(wanted, engine)
   const rest = columns.slice(position, position + keys.length)
-  if (rest.length < keys.length) return false
-  const turned = rest.map(({ descending }, index) => descending !== keys[index]!.descending)
-  const isSame = ({ column, collation, opposed = false }: Index['columns'][number], key: SortKey): boolean =>
-    column === key.field.column &&
-    collation === key.field.collation &&
-    opposed === isOpposedInIndex(key, engine)
-  return rest.every((part, index) => isSame(part, keys[index]!)) && new Set(turned).size <= 1
+  const isSame = (key: IndexedColumn, { column, collation, opposed }: IndexedColumn): boolean =>
+    column === key.column && collation === key.collation && !opposed === !key.opposed
+  const turned = new Set(rest.map(({ descending }, index) => descending !== keys[index]!.descending))
+  return (
+    rest.length === keys.length && rest.every((part, index) => isSame(part, keys[index]!)) && turned.size <= 1
+  )
 }
 
-/** The keys that are not compared with one value. Equal values of a column can differ in another collation. */
-function keysBeside(equal: readonly string[], order: readonly SortKey[]): SortKey[] {
-  return order.filter(({ field }) => field.collation !== undefined || !equal.includes(field.column))
+/** The columns of an order that are not compared with one value. */
+function orderColumns({ equal, order }: WantedIndex, engine: Engine): IndexedColumn[] {
+  // Equal values of a column can differ in another collation.
+  const keys = order.filter(({ field }) => field.collation !== undefined || !equal.includes(field.column))
+  return keys.map((key) => ({
+    column: key.field.column,
+    descending: key.descending,
+    collation: key.field.collation,
+    // SQLite reads an index in two parts for nulls at the other end; PostgreSQL needs an index that has them there.
+    opposed: engine === 'postgres' && isOpposed(key, engine),
+  }))
 }
 
-/** SQLite reads an index in two parts for nulls at the other end; PostgreSQL needs an index that has them there. */
-function isOpposedInIndex(key: SortKey, engine: Engine): boolean {
-  return engine === 'postgres' && isOpposed(key, engine)
-}
-
-function indexFor({ equal, order }: WantedIndex, engine: Engine): Index {
-  const keys = keysBeside(equal, order)
-  const columns: Index['columns'] = [
-    ...equal.map((column) => ({ column, descending: false })),
-    ...keys.map((key) => ({
-      column: key.field.column,
-      descending: key.descending,
-      ...(key.field.collation !== undefined && { collation: key.field.collation }),
-      ...(isOpposedInIndex(key, engine) && { opposed: true }),
-    })),
-  ]
+function indexFor(wanted: WantedIndex, engine: Engine): Index {
+  const keys = orderColumns(wanted, engine)
+  const columns = [...wanted.equal.map((column) => ({ column, descending: false })), ...keys]
   // Orders of the same columns with other directions need an index each, unless one is the reverse of the other.
   const mixed = new Set(keys.map(({ descending }) => descending)).size > 1
-  const parts = columns.map(({ column: name, collation, descending, opposed }) => {
+  const parts = columns.map(({ column: name, collation, descending, opposed }: IndexedColumn) => {
     const column = collation === undefined ? name : `${name}_${collation}`
     const end = descending ? `${column}_desc_nulls_last` : `${column}_nulls_first`
     return opposed ? end : mixed && descending ? `${column}_desc` : column
@@ -172,7 +167,7 @@ function indexFor({ equal, order }: WantedIndex, engine: Engine): Index {
   return { name: parts.join('_'), unique: false, columns }
 }
 
-function indexedColumn({ column, collation, descending, opposed }: Index['columns'][number]): string {
+function indexedColumn({ column, collation, descending, opposed }: IndexedColumn): string {
   const nulls = opposed ? ` nulls ${descending ? 'last' : 'first'}` : ''
   return `${collated(quote(column), collation)}${descending ? ' desc' : ''}${nulls}`
 }

@@ -29,11 +29,11 @@ export interface Index {
   columns: readonly IndexedColumn[]
 }
 
-interface IndexedColumn {
+export interface IndexedColumn {
   column: string
   descending: boolean
   /** Set if it differs from the column's. */
-  collation?: string
+  collation?: string | undefined
   /** On PostgreSQL: whether its nulls are not above all values, as they are by default. */
   opposed?: boolean
 }
