@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module'
 import { sql } from 'kysely'
+import { type Static, type TObject, Type } from 'typebox'
 import type * as TypeboxSchema from 'typebox/schema'
 import { type AuditOrigin, AuditedStore, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
+import { nullable } from '../../http/schemas/schemas.ts'
 import { stringifyExactly } from '../../json/exact.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { eventTypesLock } from '../../storage/advisory-locks.ts'
@@ -15,24 +17,37 @@ import type { EventCatalogue } from './event-catalogue.ts'
 export const mostStoredTypes = 1_000
 /** The most characters of JSON for all schema versions of one type. */
 export const longestSchemas = 262_144
-export const longestDescription = 10_000
-export const mostFeatureFlags = 100
+const longestDescription = 10_000
+const mostFeatureFlags = 100
 /** The most characters of JSON for the schemas of all types, because lists return all of them. */
 export const mostSchemas = 16_777_216
 /** The most levels of arrays and objects in the schemas of one type. */
 const deepestSchemas = 100
 
-export interface EventTypeFields {
-  description: string
-  /** JSON Schemas of the data by version. They document the data; events are not validated. */
-  schemas: Readonly<Record<string, unknown>> | null
-  /** The name of a group of types. */
-  group: string | null
-  /** The type is shown only where one of these names is enabled; null: everywhere. */
-  featureFlags: readonly string[] | null
-  archived: boolean
-  deprecated: boolean
+const Name = Type.String({ pattern: '^[A-Za-z0-9._-]{1,256}$' })
+export const eventTypeFields = {
+  description: Type.String({
+    maxLength: longestDescription,
+    description: 'Describes events of this type to customers',
+  }),
+  schemas: nullable(
+    Type.Record(Type.String({ maxLength: 256 }), Type.Unknown()),
+    `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, and its \`examples\` are the samples. Events are not validated against them.`,
+  ),
+  group: nullable(Name, 'The name of a group of types'),
+  // The type is shown only where one of these names is enabled; null: everywhere.
+  featureFlags: nullable(
+    Type.Array(Name, { minItems: 1, maxItems: mostFeatureFlags }),
+    'If set, GET /event-types and the portal do not show the type',
+  ),
+  archived: Type.Boolean({
+    description:
+      "Whether menus and GET /event-types omit it and, with `undeclaredTypes: 'refuse'`, its events are rejected",
+  }),
+  deprecated: Type.Boolean({ description: 'Whether it should no longer be used' }),
 }
+
+export type EventTypeFields = Static<TObject<typeof eventTypeFields>>
 
 /** An event type that was created through the API. Times in milliseconds since 1970. */
 export interface StoredEventType extends EventTypeFields {

@@ -7,16 +7,13 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import type { CatalogueEntry } from '../events/event-catalogue.ts'
 import { eventTypePattern } from '../events/event.ts'
 import {
-  longestDescription,
-  longestSchemas,
-  mostFeatureFlags,
+  eventTypeFields,
   newestSchema,
   noFields,
   type StoredEventType,
 } from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from './area.ts'
 
-const deprecated = Type.Boolean({ description: 'Whether it should no longer be used' })
 const EventTypeView = closedObject({
   type: Type.String(),
   description: nullable(Type.String()),
@@ -24,33 +21,17 @@ const EventTypeView = closedObject({
   samples: Type.Array(Type.Unknown(), { description: 'Examples of the data' }),
   builtIn: Type.Boolean({ description: 'Whether the service itself emits it' }),
   stored: Type.Boolean({ description: 'Whether it was created through the API; other types are declared' }),
-  deprecated,
+  deprecated: eventTypeFields.deprecated,
   group: nullable(Type.String()),
 })
 
-const Name = Type.String({ pattern: '^[A-Za-z0-9._-]{1,256}$' })
-const fields = {
-  description: Type.String({
-    maxLength: longestDescription,
-    description: 'Describes events of this type to customers',
-  }),
-  schemas: nullable(
-    Type.Record(Type.String({ maxLength: 256 }), Type.Unknown()),
-    `JSON Schemas of the data by version, at most ${longestSchemas} characters. The newest is shown, and its \`examples\` are the samples. Events are not validated against them.`,
-  ),
-  group: nullable(Name, 'The name of a group of types'),
-  featureFlags: nullable(
-    Type.Array(Name, { minItems: 1, maxItems: mostFeatureFlags }),
-    'If set, GET /event-types and the portal do not show the type',
-  ),
-  archived: Type.Boolean({
-    description:
-      "Whether menus and GET /event-types omit it and, with `undeclaredTypes: 'refuse'`, its events are rejected",
-  }),
-  deprecated,
-}
-const StoredView = closedObject({ type: Type.String(), ...fields, createdAt: DateTime, updatedAt: DateTime })
-const NewFields = Type.Partial(Type.Object(fields), { additionalProperties: false })
+const StoredView = closedObject({
+  type: Type.String(),
+  ...eventTypeFields,
+  createdAt: DateTime,
+  updatedAt: DateTime,
+})
+const NewFields = Type.Partial(Type.Object(eventTypeFields), { additionalProperties: false })
 const params = Type.Object({ type: Type.String({ pattern: eventTypePattern }) })
 
 /** Bodies contain JSON Schemas of any form, so they are not serialized by a response schema. */
@@ -145,14 +126,8 @@ function viewShown(one: StoredEventType): Shown {
   return { type, description: description || null, schema, samples, ...more }
 }
 
-function viewStored({
-  createdAt,
-  updatedAt,
-  featureFlags,
-  ...one
-}: StoredEventType): Static<typeof StoredView> {
-  const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
-  return { ...one, schemas: one.schemas, featureFlags: featureFlags && [...featureFlags], ...times }
+function viewStored({ createdAt, updatedAt, ...one }: StoredEventType): Static<typeof StoredView> {
+  return { ...one, createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) }
 }
 
 /** The OpenAPI 3.1 description of a webhook. */

@@ -1,28 +1,20 @@
 import { Type } from 'typebox'
 import { type App, route } from '../../http/app.ts'
 import { readDeliveryFilter } from '../deliveries/delivery-log.ts'
-import { byHour, hour, summarize } from '../subscribers/health.ts'
+import { byHour, hour, summarize, summaryFields } from '../subscribers/health.ts'
 import { type Area, type EmittingRouteParts, subscriberOf } from './area.ts'
-import { closedObject, DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
+import { closedObject, DateTime, IdParams, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
 const day = 24 * hour
 /** The default and the longest period of one response. */
 const [usual, longest] = [7 * day, 31 * day]
 
-const nullableNumber = (description: string) => nullable(Type.Number({ description }))
-const summary = {
-  delivered: Type.Integer({ description: 'Attempts that succeeded' }),
-  failed: Type.Integer({ description: 'Attempts that failed' }),
-  successRate: nullableNumber('0 to 1; null without attempts'),
-  p50: nullableNumber('Milliseconds within which half of the attempts ended, rounded up to a class'),
-  p99: nullableNumber('Milliseconds within which 99 of 100 ended, rounded up to a class'),
-}
 const HealthView = closedObject({
   since: DateTime,
   until: DateTime,
-  ...summary,
-  hours: Type.Array(closedObject({ hour: DateTime, ...summary }), {
+  ...summaryFields,
+  hours: Type.Array(closedObject({ hour: DateTime, ...summaryFields }), {
     description: 'The hours with attempts, oldest first',
   }),
 })

@@ -5,7 +5,7 @@ import { type App, route } from '../../http/app.ts'
 import { readChoice, pageParameters, readPageRequest, pageSchema, viewPage } from '../../paging/parameters.ts'
 import type { Reach } from '../events/event.ts'
 import { readSettings, Secret } from '../subscribers/subscriber-body.ts'
-import { lastDays, stateOf, subscriberStates, type Summary } from '../subscribers/health.ts'
+import { lastDays, stateOf, subscriberStates, type Summary, summaryFields } from '../subscribers/health.ts'
 import { type Area, type EmittingRouteParts, readSubscriberId, searchable, subscriberOf } from './area.ts'
 import {
   closedObject,
@@ -40,6 +40,8 @@ import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
 import { disablesAt } from '../dispatch/operational-events.ts'
 import type { KeyDescription } from '../subscribers/secrets.ts'
 
+const { delivered, failed, successRate, p99 } = summaryFields
+
 const SubscriberView = closedObject({
   id: Type.String(),
   url: Type.String({ description: '`destination://` and its name for a destination' }),
@@ -51,14 +53,7 @@ const SubscriberView = closedObject({
       'One word for all: disabled, paused, failing (see `failingSince`), idle (active, without an attempt in the last day), active',
   }),
   lastDay: closedObject(
-    {
-      delivered: Type.Integer({ description: 'Attempts that succeeded' }),
-      failed: Type.Integer({ description: 'Attempts that failed' }),
-      successRate: nullable(Type.Number({ description: '0 to 1; null without attempts' })),
-      p99: nullable(
-        Type.Number({ description: 'Milliseconds within which 99 of 100 ended, rounded up to a class' }),
-      ),
-    },
+    { delivered, failed, successRate, p99 },
     { description: 'The last 24 hours, and the hour in which they begin' },
   ),
   disabledReason: nullable(Type.String()),

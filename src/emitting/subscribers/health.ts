@@ -1,4 +1,6 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
+import { type Static, type TObject, Type } from 'typebox'
+import { nullable } from '../../http/schemas/schemas.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -220,15 +222,16 @@ export function classOf(durationMs: number): number {
   return durationClasses.find((longest) => durationMs <= longest) ?? durationClasses.at(-1)!
 }
 
-/** Counts of attempts. The quantiles are upper bounds of buckets, in milliseconds. */
-export interface Summary {
-  delivered: number
-  failed: number
-  /** 0 to 1; `null` without attempts. */
-  successRate: number | null
-  p50: number | null
-  p99: number | null
+const nullableNumber = (description: string) => nullable(Type.Number({ description }))
+/** Counts of attempts. The quantiles are upper bounds of buckets. */
+export const summaryFields = {
+  delivered: Type.Integer({ description: 'Attempts that succeeded' }),
+  failed: Type.Integer({ description: 'Attempts that failed' }),
+  successRate: nullableNumber('0 to 1; null without attempts'),
+  p50: nullableNumber('Milliseconds within which half of the attempts ended, rounded up to a class'),
+  p99: nullableNumber('Milliseconds within which 99 of 100 ended, rounded up to a class'),
 }
+export type Summary = Static<TObject<typeof summaryFields>>
 
 export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
   const sum = (count: (row: SubscriberHoursTable) => number): number =>
