@@ -44,9 +44,11 @@ const ResultView = closedObject({
   durationMs: Type.Number({ description: 'Processor time of the code' }),
 })
 
+/** A ready-made transformation. */
+const Form = closedObject({ name: Type.String(), title: Type.String(), code: Type.String() })
+
 /** Nothing is sent or stored. */
 export function transformationRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
-  const Form = closedObject({ name: Type.String(), title: Type.String(), code: Type.String() })
   app.get(
     `${area.prefix}/transformations/forms`,
     route(area.access.read, tags, 'Ready-made transformations for chats', {
@@ -128,13 +130,6 @@ async function eventOf(
   return found
 }
 
-/** A ready-made transformation. */
-interface Form {
-  name: string
-  title: string
-  code: string
-}
-
 /** The fields of an event's data as lines of text. Event data is not trusted: each form makes it inert. */
 const fields = String.raw`
 // One line for each field of the data, up to 20.
@@ -144,7 +139,7 @@ function lines(data) {
     inert(name + ': ' + (typeof value === 'string' ? value : JSON.stringify(value))).slice(0, 300))
 }`
 
-const forms: readonly Form[] = [
+const forms: readonly Static<typeof Form>[] = [
   {
     name: 'slack',
     title: 'Slack',

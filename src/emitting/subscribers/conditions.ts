@@ -1,25 +1,40 @@
+import { type Static, Type } from 'typebox'
 import { Problem } from '../../errors.ts'
-
-type Scalar = string | number | boolean | null
-
-export interface Condition {
-  /** A JSON pointer (RFC 6901) into the data: `/order/total`; the empty pointer selects the data itself. */
-  path: string
-  op: ConditionOperator
-  /** `in` takes a list; `exists` takes true, false or no value. */
-  value?: Scalar | readonly Scalar[] | undefined
-}
+import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 
 export const conditionOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'exists'] as const
 type ConditionOperator = (typeof conditionOperators)[number]
 
 /** RFC 6901, section 3. */
-export const pointerPattern = '^(/([^~/\\u0000\\ud800-\\udfff]|~[01])*)*$'
+const pointerPattern = '^(/([^~/\\u0000\\ud800-\\udfff]|~[01])*)*$'
 /** Limits, because conditions are evaluated for every event and subscriber. */
 export const mostConditions = 10
-export const mostListed = 100
-export const longestPath = 256
-export const longestValue = 256
+const mostListed = 100
+const longestPath = 256
+const longestValue = 256
+
+const Value = Type.Union([
+  Type.String({ maxLength: longestValue, pattern: storablePattern }),
+  Type.Number(),
+  Type.Boolean(),
+  Type.Null(),
+])
+export const ConditionBody = closedObject({
+  path: Type.String({
+    maxLength: longestPath,
+    pattern: pointerPattern,
+    description: 'A JSON pointer into the data: `/order/total`',
+  }),
+  op: Type.Enum(conditionOperators),
+  value: Type.Optional(
+    Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
+      description: 'A list for `in`, true or false for `exists`, otherwise one value',
+    }),
+  ),
+})
+
+/** `path`: a JSON pointer (RFC 6901); the empty pointer selects the data itself. `exists` can have no value. */
+export type Condition = Static<typeof ConditionBody>
 
 /**
  * Checks that each operator has a value of the right type.

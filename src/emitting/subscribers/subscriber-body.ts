@@ -6,14 +6,7 @@ import {
   eventTypesPattern,
   channelPattern,
 } from '../events/event.ts'
-import {
-  conditionOperators,
-  longestPath,
-  longestValue,
-  mostConditions,
-  mostListed,
-  pointerPattern,
-} from './conditions.ts'
+import { ConditionBody, mostConditions } from './conditions.ts'
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { type Given, requestOptions } from './request-options.ts'
 import { Metadata, Uid } from './metadata.ts'
@@ -22,26 +15,6 @@ import { closedObject, nullable, storablePattern } from '../../http/schemas/sche
 const Description = Type.String({ maxLength: 1000, pattern: storablePattern })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
   Type.Optional(nullable(schema, description))
-
-const Value = Type.Union([
-  Type.String({ maxLength: longestValue, pattern: storablePattern }),
-  Type.Number(),
-  Type.Boolean(),
-  Type.Null(),
-])
-const ConditionBody = closedObject({
-  path: Type.String({
-    maxLength: longestPath,
-    pattern: pointerPattern,
-    description: 'A JSON pointer into the data: `/order/total`',
-  }),
-  op: Type.Enum(conditionOperators),
-  value: Type.Optional(
-    Type.Union([Value, Type.Array(Value, { minItems: 1, maxItems: mostListed })], {
-      description: 'A list for `in`, true or false for `exists`, otherwise one value',
-    }),
-  ),
-})
 
 const Channel = Type.String({
   pattern: channelPattern,
