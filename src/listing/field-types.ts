@@ -78,6 +78,13 @@ export const words = {
   false: ['false', 'False', 'FALSE', 'f', 'F'],
 }
 
+const double = { form: 'a number', show: finiteOrNull, cursor: 'number' } as const
+const storedTime = {
+  form: 'a time such as 2026-01-31T08:30:00Z',
+  show: (value: string | number) => showTimestamp(String(value)),
+  cursor: 'any',
+} as const
+
 export const fieldTypes: Record<FieldType, TypeRules> = {
   text: { cursor: 'text', read: readText },
   enum: { cursor: 'text', read: readText },
@@ -102,18 +109,8 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     cursor: 'text',
     read: readBigint,
   },
-  number: {
-    form: 'a number',
-    show: finiteOrNull,
-    cursor: 'number',
-    read: readNumber,
-  },
-  real: {
-    form: 'a number',
-    show: finiteOrNull,
-    cursor: 'number',
-    read: readReal,
-  },
+  number: { ...double, read: readNumber },
+  real: { ...double, read: readReal },
   numeric: {
     form: 'a number',
     select: digitsOnSqlite,
@@ -147,15 +144,11 @@ export const fieldTypes: Record<FieldType, TypeRules> = {
     read: readMilliseconds,
   },
   timestamp: {
-    form: 'a time such as 2026-01-31T08:30:00Z',
-    show: (value) => showTimestamp(String(value)),
-    cursor: 'any',
+    ...storedTime,
     read: (text, { stored }) => (stored ? readTimeInForm(restorePlus(text), stored) : readTime(text)),
   },
   timeText: {
-    form: 'a time such as 2026-01-31T08:30:00Z',
-    show: (value) => showTimestamp(String(value)),
-    cursor: 'any',
+    ...storedTime,
     read(text, { stored }) {
       if (stored) return readTimeInForm(restorePlus(text), stored)
       return /^\d{4}-\d\d-\d\d/.test(text) ? readText(text) : undefined
