@@ -165,18 +165,13 @@ export class DeliveryLog {
       found.length > limit || last === undefined
         ? cursors.page(scope, found, limit, (one) => keysOf(source, one))
         : { rows: found, nextCursor: cursors.encode(scope, keysOf(source, last)) }
-    return { rows: await this.#entriesOf(rows), nextCursor }
-  }
-
-  /** In the order of the places. */
-  async #entriesOf(places: readonly Place[]): Promise<DeliveryEntry[]> {
-    if (places.length === 0) return []
-    const ids = places.map(({ id }) => id)
-    const rows = await entries(this.#database.readerAside)
-      .where(isOneOf(this.#database.engine, 'deliveries.id', ids))
+    if (rows.length === 0) return { rows: [], nextCursor }
+    const ids = rows.map(({ id }) => id)
+    const read = await entries(database.readerAside)
+      .where(isOneOf(database.engine, 'deliveries.id', ids))
       .execute()
-    const byId = new Map(rows.map((row) => [row.id, row]))
-    return ids.flatMap((id) => byId.get(id) ?? [])
+    const byId = new Map(read.map((row) => [row.id, row]))
+    return { rows: ids.flatMap((id) => byId.get(id) ?? []), nextCursor }
   }
 
   /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */

@@ -48,7 +48,8 @@ export class Prefetcher {
    * must be notified. The next scan claims the queues first.
    */
   readonly #markedDue = new Map<string, boolean>()
-  readonly #foreign = new ForeignQueues()
+  /** By subscriber, when this process tried to claim its queue and found it owned by another one. */
+  readonly #foreign = new Map<string, number>()
   /** Of subscribers whose queues were released or dropped, so that their next queues keep the limits. */
   readonly #paces = new BoundedCache<string, SubscriberPace>(maxPaces)
   readonly #scans: RepeatedPass
@@ -216,7 +217,7 @@ export class Prefetcher {
 
   /** A subscriber without a queue here has new deliveries: claims the queue, or notifies the process that owns it. */
   #claimOrNotify(subscriberId: string, now: number): void {
-    if (this.#foreign.has(subscriberId, now)) this.#parts.notifyOwner(subscriberId)
+    if (isRecent(this.#foreign.get(subscriberId), now)) this.#parts.notifyOwner(subscriberId)
     else this.markDue(subscriberId, true)
   }
 
@@ -264,9 +265,12 @@ export class Prefetcher {
     if (marked.size === 0) return
     const { tried } = await this.#claim([...marked.keys()])
     const { clock, notifyOwner } = this.#parts
-    const foreign = tried.filter((id) => !this.#queues.has(id))
-    this.#foreign.record(foreign, clock.now())
-    for (const id of foreign) if (marked.get(id)) notifyOwner(id)
+    const now = clock.now()
+    for (const [id, foundAt] of this.#foreign) if (!isRecent(foundAt, now)) this.#foreign.delete(id)
+    for (const id of tried.filter((one) => !this.#queues.has(one))) {
+      this.#foreign.set(id, now)
+      if (marked.get(id)) notifyOwner(id)
+    }
   }
 
   /** Visits all due subscribers once, starting where the last scan ended. */
@@ -353,26 +357,8 @@ export class Prefetcher {
 /** Milliseconds for which a queue that another process owned is not claimed again. Then that process may have released it. */
 const foreignFor = 1_000
 
-/** The queues that another process owned when this process tried to claim them. */
-class ForeignQueues {
-  /** By subscriber, when this process found the queue owned by another one. */
-  readonly #foundAt = new Map<string, number>()
-
-  /** Whether another process owned the queue a moment ago. */
-  has(subscriberId: string, now: number): boolean {
-    const foundAt = this.#foundAt.get(subscriberId)
-    return foundAt !== undefined && isRecent(foundAt, now)
-  }
-
-  /** Records which queues another process owned, and forgets those that were found long ago. */
-  record(subscriberIds: readonly string[], now: number): void {
-    for (const [id, foundAt] of this.#foundAt) if (!isRecent(foundAt, now)) this.#foundAt.delete(id)
-    for (const id of subscriberIds) this.#foundAt.set(id, now)
-  }
-}
-
-function isRecent(foundAt: number, now: number): boolean {
-  return Math.abs(now - foundAt) < foreignFor
+function isRecent(foundAt: number | undefined, now: number): boolean {
+  return foundAt !== undefined && Math.abs(now - foundAt) < foreignFor
 }
 
 /** Milliseconds without work after which a queue is released. */
