@@ -131,7 +131,8 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
     if (httpSignature) {
       const signed = httpSignatureHeaders(keys, { method, url: origin + path, headers, body }, timestamp)
       Object.assign(headers, signed)
-      requestHeaders = withMore(requestHeaders, JSON.stringify({ ...signed, signature: redactedValue }))
+      const more = JSON.stringify({ ...signed, signature: redactedValue })
+      requestHeaders = `${requestHeaders.slice(0, -1)},${more.slice(1)}`
     }
     if (cut.reason) throw cut.reason
     if (special?.destination) {
@@ -277,11 +278,6 @@ function describeRequest(target: Target, { event_id, headers }: EventPayload, ti
   for (const names of namesOf(target))
     json += `,"${names.id}":${id},"${names.timestamp}":"${timestamp}","${names.signature}":"${redactedValue}"`
   return `${json}}`
-}
-
-/** Two JSON objects as one. */
-function withMore(json: string, more: string): string {
-  return `${json.slice(0, -1)},${more.slice(1)}`
 }
 
 function describeResponse(headers: NodeJS.Dict<string | string[]>): string {

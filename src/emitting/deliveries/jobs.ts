@@ -9,11 +9,6 @@ import type { JobsTable } from '../../storage/tables.ts'
 import type { Reach } from '../events/event.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
-interface JobFilter {
-  kinds: readonly ShownKind[]
-  status?: JobsTable['status'] | undefined
-}
-
 export class Jobs extends AuditedStore {
   #shown() {
     const jobs = this.database.reader.selectFrom('jobs').selectAll()
@@ -38,7 +33,11 @@ export class Jobs extends AuditedStore {
   }
 
   /** A page of jobs of all subscribers and of received events, newest first. @throws Problem `invalid-cursor` */
-  page(cursors: Cursors, { kinds, status }: JobFilter, request: PageRequest): Promise<PageOfRows<ShownJob>> {
+  page(
+    cursors: Cursors,
+    { kinds, status }: { kinds: readonly ShownKind[]; status?: ShownJob['status'] | undefined },
+    request: PageRequest,
+  ): Promise<PageOfRows<ShownJob>> {
     return cursors.readById(idScope('jobs', [kinds, status ?? null]), request, (before, count) =>
       this.#shown()
         .where('kind', 'in', [...kinds])

@@ -365,7 +365,10 @@ async function recordEvents(
     const { eventId, digest } = event
     const before = known.get(eventId)
     const first = firsts.get(eventId)
-    if (!equalBytes(before?.digest ?? first!.digest, digest)) return idConflict(eventId)
+    if (!equalBytes(before?.digest ?? first!.digest, digest))
+      return new Problem('id-conflict', {
+        detail: `An event with the id ${eventId} was emitted before, with a different type, data, audience, channels or time.`,
+      })
     if (before) return { id: before.event, isNew: false, at: before.created_at }
     return { id: ids.get(eventId)!, isNew: first === event, at: now }
   })
@@ -503,12 +506,6 @@ async function insertTogether(
   if (missing !== undefined)
     throw new Error(`The insert skipped the event id ${missing}, which is not in idempotency_keys`)
   return { ids, known }
-}
-
-function idConflict(eventId: string): Problem {
-  return new Problem('id-conflict', {
-    detail: `An event with the id ${eventId} was emitted before, with a different type, data, audience, channels or time.`,
-  })
 }
 
 function* chunks<T>(all: readonly T[]): Generator<T[]> {

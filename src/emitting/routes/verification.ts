@@ -85,7 +85,7 @@ const languages = [
   { id: 'curl', name: 'curl and openssl', file: 'webhook.sh' },
 ]
 
-const templates = new Map<string, string>()
+let templates: readonly string[] | undefined
 
 /**
  * The receivers for an address, complete programs. They verify `v1` signatures (HMAC-SHA256) over the raw body with a comparison in
@@ -94,26 +94,20 @@ const templates = new Map<string, string>()
  */
 export function receiversFor(url: string, prefix: 'webhook' | 'svix'): Static<typeof View>['languages'] {
   const { href, pathname } = new URL(url)
-  return languages.map(({ id, name, file }) => {
-    const code = templateOf(id)
+  templates ??= languages.map(({ id }) =>
+    readFileSync(join(codeFolder, `emitting/verification/templates/${id}.txt`), 'utf8'),
+  )
+  return templates.map((template, index) => {
+    const code = template
       .replaceAll(/webhook(?=-(?:id|timestamp|signature)\b)/g, prefix)
       .replaceAll('HTTP_WEBHOOK_', `HTTP_${prefix.toUpperCase()}_`)
       .replaceAll('{{url}}', () => harmless(href))
       .replaceAll('{{path}}', () => harmless(pathname))
-    return { id, name, file, code }
+    return Object.assign({ code }, languages[index]!)
   })
 }
 
 /** In the languages above, these characters could end a text or a comment, or begin an escape. A URL means the same without them. */
 function harmless(text: string): string {
   return text.replace(/['\\$`]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
-}
-
-function templateOf(id: string): string {
-  let template = templates.get(id)
-  if (template === undefined) {
-    template = readFileSync(join(codeFolder, `emitting/verification/templates/${id}.txt`), 'utf8')
-    templates.set(id, template)
-  }
-  return template
 }

@@ -9,13 +9,7 @@ import {
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { created, notFound, type SvixCall, type SvixOperations, SvixError, unsupported } from './call.ts'
 import { listOfSorted, readPage } from './pages.ts'
-import {
-  exportTaskId,
-  type FoundEventType,
-  readEventTypes,
-  validName,
-  writeSpec,
-} from './event-types-openapi.ts'
+import { exportTaskId, readEventTypes, validName, writeSpec } from './event-types-openapi.ts'
 
 /** An event type in a request. */
 export interface EventTypeBody {
@@ -130,7 +124,13 @@ async function importSpec(
   const declared = new Set(catalogue.entries.map(({ type }) => type))
   const found = (await readEventTypes(given)).filter(({ type }) => !declared.has(type))
   const names = new Set(found.map(({ type }) => type))
-  if (dryRun) return { data: { modified: [], to_modify: found.map(viewFound) } }
+  if (dryRun)
+    return {
+      data: {
+        modified: [],
+        to_modify: found.map((one) => ({ name: one.type, ...viewFields({ ...noFields, ...one }) })),
+      },
+    }
   await types.change(replaceAll ? undefined : [...names], call.origin, (before) => {
     const others = [...before.values()].filter(
       ({ type, archived }) => replaceAll && !archived && !names.has(type),
@@ -197,10 +197,6 @@ function viewEventType(one: StoredEventType): object {
     updatedAt: isoTime(one.updatedAt),
     featureFlag: one.featureFlags?.[0] ?? null,
   }
-}
-
-function viewFound(one: FoundEventType): object {
-  return { name: one.type, ...viewFields({ ...noFields, ...one }) }
 }
 
 function viewFields({ description, deprecated, schemas, group, featureFlags }: EventTypeFields): object {

@@ -160,19 +160,14 @@ function badParameter(detail: string): SvixError {
   return new SvixError(400, 'generic_error', `Failed to deserialize query string: ${detail}`)
 }
 
-function typesOf(schema: Schema): readonly string[] {
-  const { type } = resolve(schema)
-  return type === undefined ? [] : [type].flat()
-}
-
 function isTime(schema: Schema): boolean {
   return resolve(schema).format === 'date-time'
 }
 
 /** The value, converted to the parameter's type. Text that cannot be converted stays text, and fails the check. */
 function valueOf({ name, schema }: Parameter, query: Record<string, string>, url: string): unknown {
-  const types = typesOf(schema)
-  if (types.includes('array')) {
+  const types = new Set([resolve(schema).type ?? []].flat())
+  if (types.has('array')) {
     // `name`, `name[]` and `name[0]` are the same parameter.
     const given = readFields(url.slice(url.indexOf('?') + 1)).filter(
       ([one]) => one.replace(/\[\d*\]$/, '') === name,
@@ -186,7 +181,7 @@ function valueOf({ name, schema }: Parameter, query: Record<string, string>, url
     if (Number.isNaN(time)) throw badParameter(`${name}: invalid time`)
     return time
   }
-  if (types.includes('integer') && /^\d{1,15}$/.test(text)) return Number(text)
-  if (types.includes('boolean') && /^(true|false)$/.test(text)) return text === 'true'
+  if (types.has('integer') && /^\d{1,15}$/.test(text)) return Number(text)
+  if (types.has('boolean') && /^(true|false)$/.test(text)) return text === 'true'
   return text
 }

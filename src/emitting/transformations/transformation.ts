@@ -59,7 +59,8 @@ export async function transform(
   const { event_id: eventId, type: eventType, payload } = event
   const shown = { 'content-type': 'application/json', ...showCustomHeaders(headers) }
   const webhook = JSON.stringify({ method, url, headers: shown, eventType, id: eventId, cancel: false })
-  const ran = await sandbox.run({ key, code, webhook, body: textOf(payload), eventId }, cut)
+  const body = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength).toString()
+  const ran = await sandbox.run({ key, code, webhook, body, eventId }, cut)
   return { ...checked(ran, transformation), durationMs: ran.durationMs }
 }
 
@@ -82,10 +83,6 @@ export async function checkTransformation(sandbox: Sandbox, code: string, key: s
 function describeError({ message, line }: NonNullable<Ran['error']>): string {
   const text = message.replaceAll('\0', '').toWellFormed()
   return line === undefined ? text : `${text} (line ${line})`
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
 }
 
 /** Checks what the sandbox returned. */
