@@ -1,7 +1,6 @@
 import type { ClosingStatement } from './transaction-over.ts'
 import type { Tx } from './database.ts'
-import type { SharedScope } from './sharing/savepoint-scope.ts'
-import type { SharedTransactionQueue } from './sharing/shared-transaction-queue.ts'
+import type { HandlerCall } from '../runtime/call-context.ts'
 
 /**
  * Why a scope ended. With `turn limit` and `conflict`, the same work may succeed alone: it took too long for a shared transaction, or
@@ -27,14 +26,38 @@ export interface ScopeOptions {
   prepare?: (tx: Tx) => void | Promise<void>
 }
 
-/** What its user sees of a scope. */
-export type SavepointScope<Note> = Pick<
-  SharedScope<Note>,
-  'tx' | 'released' | 'isWaiting' | 'waited' | 'took' | 'within' | 'release' | 'rollback'
->
+/**
+ * A unit of work in a savepoint of a transaction. It begins at its first query, so that slow work before that holds nothing. It
+ * can be rolled back alone, and may be committed together with other scopes.
+ */
+export interface SavepointScope<Note> {
+  readonly tx: Tx
+  /** Whether it ended by `release`: then only a failure of its commit undoes it. */
+  readonly released: boolean
+  /** Whether it waits for its turn while other scopes use the database. */
+  readonly isWaiting: boolean
+  /** Milliseconds that it has waited for its turn. */
+  readonly waited: number
+  /** Milliseconds from the start of the scope's turn. */
+  readonly took: number
+  /**
+   * Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. `call` is given if a
+   * handler does the work.
+   */
+  within<T>(work: () => T, call?: HandlerCall): T
+  /**
+   * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
+   * shared failed, whichever scope caused that.
+   */
+  release(note: Note): Promise<{ committed: Promise<void> }>
+  /** Rolls the scope back. Safe to call at any time, also after `release` or a failure: then it does nothing. */
+  rollback(): Promise<void>
+}
 
 /** Transactions that scopes share. A scope that fails does not affect the others. */
-export type SharedTransactions<Note> = Pick<SharedTransactionQueue<Note>, 'begin'>
+export interface SharedTransactions<Note> {
+  begin(options: ScopeOptions): SavepointScope<Note>
+}
 
 /**
  * Runs the last statements before a commit, for all scopes of the transaction, given the notes of their releases. Returns the

@@ -115,8 +115,24 @@ const countsOn: EngineSql = {
   postgres: `${createCounts(users, 'postgres').join(';\n')};`,
 }
 
+/** Named types, which keep the declarations of the package small. */
+type Declared = typeof accounts &
+  typeof login &
+  typeof clients &
+  typeof oauth2 &
+  typeof forwardAuth &
+  typeof audit &
+  typeof events &
+  typeof receiving &
+  typeof emitting &
+  typeof alerts &
+  typeof lists &
+  typeof limits &
+  typeof servers &
+  typeof telemetry
+
 /** In the order in which they refer to each other. */
-export const tables = {
+export const tables: Declared = {
   ...accounts,
   ...login,
   ...clients,

@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { EndedBy, ScopeOptions } from '../shared-transactions.ts'
+import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactions.ts'
 import type { Tx } from '../database.ts'
 import { insideTransaction, type HandlerCall } from '../../runtime/call-context.ts'
 import { transactionOver } from '../query-runner.ts'
@@ -25,11 +25,8 @@ export interface PendingCommit<Note> {
   readonly reject: (error: unknown) => void
 }
 
-/**
- * A unit of work in a savepoint of a transaction. It begins at its first query, so that slow work before that holds nothing. It
- * can be rolled back alone, and may be committed together with other scopes.
- */
-export class SharedScope<Note> {
+/** @see SavepointScope */
+export class SharedScope<Note> implements SavepointScope<Note> {
   readonly tx: Tx
   readonly options: ScopeOptions
   readonly #queue: SharedTransactionQueue<Note>
@@ -65,23 +62,19 @@ export class SharedScope<Note> {
     this.tx = transactionOver(queue.engine, (query) => this.#run(query))
   }
 
-  /** Whether it ended by `release`: then only a failure of its commit undoes it. */
   get released(): boolean {
     return this.#ending === 'committed'
   }
 
-  /** Whether it waits for its turn while other scopes use the database. */
   get isWaiting(): boolean {
     return this.#queuedAt !== undefined && this.#beganAt === undefined
   }
 
-  /** Milliseconds that it has waited for its turn. */
   get waited(): number {
     if (this.#queuedAt === undefined) return 0
     return (this.#beganAt ?? this.#queue.scheduler.elapsed()) - this.#queuedAt
   }
 
-  /** Milliseconds from the start of the scope's turn. */
   get took(): number {
     return this.#beganAt === undefined ? 0 : this.#queue.scheduler.elapsed() - this.#beganAt
   }
@@ -121,18 +114,10 @@ export class SharedScope<Note> {
     return (this.#abandoned ??= new AbortController()).signal
   }
 
-  /**
-   * Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. `call` is given if a
-   * handler does the work.
-   */
   within<T>(work: () => T, call?: HandlerCall): T {
     return insideTransaction(this.#lock, work, call)
   }
 
-  /**
-   * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
-   * shared failed, whichever scope caused that.
-   */
   async release(note: Note): Promise<{ committed: Promise<void> }> {
     if (this.#state === 'new' && this.#queue.mayBatch(this, undefined)) this.#joinBatch(undefined)
     if (this.#state !== 'batched') await this.#ownTurn()
@@ -150,7 +135,6 @@ export class SharedScope<Note> {
     return { committed }
   }
 
-  /** Rolls the scope back. Safe to call at any time, also after `release` or a failure: then it does nothing. */
   async rollback(): Promise<void> {
     if (this.#state !== 'ended') this.#end('rolled back')
   }

@@ -1,6 +1,11 @@
 import type { CompiledQuery } from 'kysely'
 import type { Scheduler } from '../../runtime/clock.ts'
-import type { BeforeCommit, SavepointScope, ScopeOptions } from '../shared-transactions.ts'
+import type {
+  BeforeCommit,
+  SavepointScope,
+  ScopeOptions,
+  SharedTransactions,
+} from '../shared-transactions.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { kindOf } from '../statement-kinds.ts'
 import { SharedScope, type PendingCommit } from './savepoint-scope.ts'
@@ -50,9 +55,9 @@ interface SharedTransactionParts<Note> {
  * Queues scopes and gives them turns in a shared transaction: it takes one after the other from the queue, until it has been open for
  * `acceptsFor` or has enough savepoints; then it commits the work of the released scopes, and the next one is opened. One at a time:
  * the locks of a released scope last until the commit, so two transactions that take turns could wait for each other, although each
- * scope locks a single row. A scope that fails does not affect the others.
+ * scope locks a single row. @see SharedTransactions
  */
-export class SharedTransactionQueue<Note> {
+export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
   readonly #parts: SharedTransactionParts<Note>
   /** The transaction that accepts scopes, or is being opened for them. */
   #serving: ScopedTransaction<Note> | 'opening' | undefined
