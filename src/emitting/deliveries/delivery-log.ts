@@ -147,7 +147,7 @@ export class DeliveryLog {
     return this.#find(filter, 'all', { query, limit, cursor })
   }
 
-  /** In the order of the source. @param asked `query` is what the cursor is bound to */
+  /** Finds deliveries in the order of the source. The cursor is bound to `query`. */
   async #find(
     filter: DeliverySearch,
     reach: Reach,

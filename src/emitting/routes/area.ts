@@ -51,7 +51,7 @@ export function subscriberOf(
   return subscribers.get(readSubscriberId(request.params.id), reach(request))
 }
 
-/** A part of a name to search for. PostgreSQL rejects a NUL in a parameter. No name contains one, so another character finds the same. */
+/** A part of a name or URL to search for. PostgreSQL rejects a NUL in a parameter. No stored text has one, so another character finds the same. */
 export function searchable(text: string): string {
   return text.replaceAll('\0', '\u{fffd}')
 }

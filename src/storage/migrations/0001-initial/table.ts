@@ -38,7 +38,7 @@ export interface Table<Of extends Elements> {
   /** What stands behind the elements, by engine. `undefined`: the engine does not have the table. */
   readonly options: Readonly<Record<Engine, string | undefined>>
   readonly after: string
-  /** Adds the SQL that follows the creation of the table: its indexes and first rows. */
+  /** Sets the SQL that follows the creation of the table: its indexes and first rows. */
   followedBy(sql: string): Table<Of>
 }
 
