@@ -15,11 +15,11 @@ test('while another process performs a step, a worker looks again after a pause'
         name === 'executeTakeFirst' ? () => Promise.resolve({ due: 1_000 }) : (): unknown => query,
     },
   )
-  const transaction = (): Promise<undefined> => {
+  const inBackground = (): Promise<undefined> => {
     looks += 1
     return Promise.resolve(undefined)
   }
-  const database = { reader: query, transaction, onSignal: () => () => undefined }
+  const database = { reader: query, inBackground, onSignal: () => () => undefined }
   const timers: number[] = []
   const worker = new JobWorker({
     name: 'replays',
