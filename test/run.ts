@@ -70,14 +70,16 @@ async function runAll(files: readonly string[]): Promise<Outcome> {
   return total
 }
 
-/**
- * Chromium itself fails now and then, as in "Protocol error", and each page of the suite is a chance for it. In CI the files of at most
- * two failures run again, by themselves: a fault of Postern fails again. What failed at first is printed.
- */
+/** What Playwright says when Chromium failed, and not what a test expected of a page. */
+const ofChromium =
+  /Protocol error|Page crashed|Target (?:page, context or browser has been closed|crashed|closed)/
+
+/** In CI, runs the files of at most two tests again that failed by an error of Chromium. What failed at first is printed. */
 async function repeatFailed(): Promise<void> {
   const first = total.failures
   const failed = [...new Set(first.map(({ file }) => file))]
   if (failed.length === 0 || first.length > 2 || interrupted) return
+  if (!first.every(({ error }) => ofChromium.test(error))) return
   // A process that ended within a batch of files does not say which of them it was.
   if (!failed.every((file) => files.includes(file))) return
   process.stdout.write(`${describeFailures(first)}\nRepeating ${failed.join(' and ')}\n`)

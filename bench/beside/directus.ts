@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../test/harness/free-port.ts'
-import { startProcess, stopProcess } from '../harness/processes.ts'
+import { startProcess, stopProcess, untilServing } from '../harness/processes.ts'
 import type { Rival } from './rival.ts'
 
 const token = 'bench-static-token-0123456789'
@@ -49,12 +48,7 @@ export async function startDirectus(installed: string, folder: string, products:
   if (code !== 0) throw new Error(`directus bootstrap ended with ${String(code)}`)
   copyProducts(products, file)
   const server = run('start')
-  for (;;) {
-    if (server.exitCode !== null) throw new Error(`directus ended with ${server.exitCode}`)
-    const pong = await fetch(`${env.PUBLIC_URL}/server/ping`).catch(() => undefined)
-    if (pong?.ok) break
-    await wait(100)
-  }
+  await untilServing(server, `${env.PUBLIC_URL}/server/ping`)
   return {
     name: `Directus ${versionOf(installed)} on Node.js ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`,
     port,

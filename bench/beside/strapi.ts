@@ -3,9 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as wait } from 'node:timers/promises'
 import { freePort } from '../../test/harness/free-port.ts'
-import { startProcess, stopProcess } from '../harness/processes.ts'
+import { startProcess, stopProcess, untilServing } from '../harness/processes.ts'
 import type { Rival } from './rival.ts'
 
 const factory = (name: string, options = ''): string =>
@@ -69,12 +68,7 @@ export async function startStrapi(installed: string, folder: string, products: s
       DATABASE_FILENAME: file,
     },
   })
-  for (;;) {
-    if (server.exitCode !== null) throw new Error(`strapi ended with ${server.exitCode}`)
-    const health = await fetch(`http://127.0.0.1:${port}/_health`).catch(() => undefined)
-    if (health?.ok) break
-    await wait(100)
-  }
+  await untilServing(server, `http://127.0.0.1:${port}/_health`)
   copyProducts(products, file)
   return {
     name: `Strapi ${version} on Node.js ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`,

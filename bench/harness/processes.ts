@@ -2,6 +2,7 @@
 import { fork, spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 
 const root = join(import.meta.dirname, '..', '..')
 const running = new Set<ChildProcess>()
@@ -21,6 +22,24 @@ export function killAll(): void {
 
 export function startProcess(command: string, args: readonly string[], options: SpawnOptions): ChildProcess {
   return track(spawn(command, args, options))
+}
+
+/** Waits until an address of a process answers with 2xx. @throws Error when the process has ended, or after two minutes, with the last failure */
+export async function untilServing(child: ChildProcess, url: string): Promise<void> {
+  const limit = performance.now() + 120_000
+  let last: unknown
+  while (performance.now() < limit) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with code ${child.exitCode}`)
+    try {
+      const { ok, status } = await fetch(url)
+      if (ok) return
+      last = new Error(`${url} answered ${status}`)
+    } catch (error) {
+      last = error
+    }
+    await wait(100)
+  }
+  throw new Error(`${url} is not served after two minutes`, { cause: last })
 }
 
 /** Asks a process to end, and insists after `limit` milliseconds. */

@@ -103,7 +103,7 @@ function schemeOf(secret: string): Scheme {
 }
 
 /**
- * Returns what a request is answered, and the line and the value for `--json` that tell of it; what a sender wrote is escaped in the line.
+ * Returns the response to a request, and what is printed about it: a line, in which the sender's text is escaped, and a value for `--json`.
  * Anybody on this machine, and any page in its browsers, can send here: only what is verified is shown.
  */
 async function answer(request: IncomingMessage, scheme: () => Scheme | undefined) {

@@ -35,7 +35,7 @@ export interface ProviderSettings {
   groupsClaim?: string
   /** The groups whose members are admins; they replace those of `roles`. */
   adminGroups?: readonly string[]
-  /** The roles that the groups give: `{ admin: ['operators'] }`. Each sign-in evaluates them anew. */
+  /** The roles that the groups give: `{ admin: ['operators'] }`. They are evaluated at each sign-in. */
   roles?: GroupRoles
   /** Only members of one of these groups may sign in. */
   allowedGroups?: readonly string[]

@@ -124,7 +124,7 @@ function appSignIns({ clients, baseUrl, codes }: OAuth2Services): AppSignIns {
   }
 }
 
-/** Milliseconds for which expired rows are kept, so that a second use of a code is recognized and a device is told that its code expired. */
+/** Milliseconds for which expired rows are kept: a second use of a code is then recognized, and a device learns that its code has expired. */
 const expiring = {
   authorization_codes: 24 * 3_600_000,
   device_codes: 3_600_000,

@@ -7,7 +7,7 @@ export class BoundedCache<K, V> extends Map<K, V> {
     this.#limit = limit
   }
 
-  /** Returns the entry of a key; makes and stores it if there is none. */
+  /** Returns the value of a key. If there is none, `make` creates it. */
   obtain(key: K, make: () => V): V {
     const known = this.get(key)
     if (known !== undefined) return known

@@ -45,7 +45,7 @@ for (const [what, createLink] of [
   ['is a page of a sign-in instead of an address', async () => '<!doctype html>'],
   ['is empty', async () => ''],
 ] as const)
-  test(`a link that ${what} removes the frame and is told`, async (t) => {
+  test(`a link that ${what} removes the frame and is reported`, async (t) => {
     const { mock } = t.mock.method(console, 'error', () => undefined)
     const failures: string[] = []
     embedPortal(container, { createLink, onFailed: (reason) => failures.push(reason) })

@@ -53,7 +53,7 @@ export const accounts = {
     role: typed<Role>('text not null'),
     blocked_at: 'time',
     created_at: 'time not null',
-    /** The last sign-in or request, to a minute; 0 for an imported user who has not signed in. */
+    /** Time of the last sign-in or request, accurate to a minute; 0 for an imported user who has never signed in. */
     last_seen_at: 'time not null default 0',
     /** JSON: the groups that an invitation or an admin gave, beside those of providers; null for none. */
     groups: 'text',
