@@ -56,15 +56,26 @@ export interface Issued {
 
 const rsaWithSha256 = sequence(oid(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0b), der(0x05))
 
-/** A certificate with an RSA key, issued by another one or by itself. */
+/**
+ * A certificate with an RSA key, issued by another one or by itself.
+ * @param more.certified the public key that it certifies, instead of that of the returned key
+ */
 export function issued(
   subject: string,
-  more: { by?: Issued; isAuthority?: boolean; from?: Date; to?: Date; bits?: number } = {},
+  more: {
+    by?: Issued
+    isAuthority?: boolean
+    from?: Date
+    to?: Date
+    bits?: number
+    certified?: KeyObject
+  } = {},
 ): Issued {
   const day = 86_400_000
   const { by, isAuthority = false, bits = 2048 } = more
   const { from = new Date(Date.now() - day), to = new Date(Date.now() + day) } = more
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: bits })
+  const { certified = publicKey } = more
   const constraints = sequence(...(isAuthority ? [der(0x01, Buffer.from([255]))] : []))
   const toBeSigned = sequence(
     der(0xa0, der(0x02, Buffer.from([2]))),
@@ -73,7 +84,7 @@ export function issued(
     name(by?.name ?? subject),
     sequence(time(from), time(to)),
     name(subject),
-    publicKey.export({ type: 'spki', format: 'der' }),
+    certified.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(sequence(oid(0x55, 0x1d, 0x13), der(0x04, constraints)))),
   )
   const signature = sign('sha256', toBeSigned, by?.key ?? privateKey)

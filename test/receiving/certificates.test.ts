@@ -1,6 +1,6 @@
 // Senders that sign with a certificate: PayPal and Amazon SNS. Nothing is fetched but from their hosts, and nothing forged is accepted.
 import assert from 'node:assert/strict'
-import { sign } from 'node:crypto'
+import { createPublicKey, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { paypal, type Scheme, sns } from '../../src/index.ts'
@@ -9,6 +9,7 @@ import { issued, type Issued } from '../harness/certificate.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startTestService } from '../harness/service.ts'
 import { started } from '../harness/started.ts'
+import published from './published-messages.json' with { type: 'json' }
 
 const now = Date.now()
 const day = 86_400_000
@@ -113,6 +114,26 @@ test('paypal: a signed webhook is accepted, and its certificate fetched once', a
   assert.deepEqual(await outcome(two, fromPaypal(), { [certUrl]: chain }), [right, [certUrl]])
   assert.match(weakSources({ pay: scheme }, true).join(), /pay gets signatures over a CRC-32/)
 })
+
+// PayPal's servers made these signatures. Their common key was computed from them, because the certificate is no longer served.
+for (const { source, webhookId: webhook, id, time, signature, body } of published.paypal.webhooks)
+  test(`paypal: the webhook of ${source} is accepted`, async () => {
+    const { certUrl: url, key } = published.paypal
+    const at = Date.parse(time)
+    const validity = { from: new Date(at - day), to: new Date(at + day) }
+    const authority = issued('Root', { isAuthority: true, ...validity })
+    const certified = createPublicKey({ key, format: 'jwk' })
+    const name = 'messageverificationcerts.sandbox.paypal.com'
+    const { cert } = issued(name, { by: authority, certified, ...validity })
+    const sent = fromPaypal({ id, url })
+    Object.assign(sent.headers, { 'paypal-transmission-time': time, 'paypal-transmission-sig': signature })
+    const verdict = (of: string, text: string): Promise<[string, string[]]> =>
+      outcome(paypal({ webhookId: of, ca: authority.cert }), { ...sent, body: text }, { [url]: cert }, at)
+    const { id: event, event_type: type } = JSON.parse(body) as { id: string; event_type: string }
+    assert.deepEqual(await verdict(webhook, body), [`${event} ${type}`, [url]])
+    assert.deepEqual(await verdict(webhookId, body), [wrong, [url]])
+    assert.deepEqual(await verdict(webhook, body.replace('2', '3')), [wrong, [url]])
+  })
 
 test('paypal: forged, replayed and confused webhooks are rejected', async () => {
   const scheme = payPal()
@@ -281,6 +302,17 @@ test('sns: notifications are accepted, with and without a subject; version 1 onl
     'arn:aws:sqs:us-west-2:123456789012:T',
   ])
     assert.throws(() => sns({ topicArn: arn }), /not the ARN of a topic/)
+})
+
+test('sns: the message of the tests of the AWS SDK is accepted', async () => {
+  const { body, certUrl: url, certificate } = published.sns
+  const { TopicArn, Timestamp, MessageId } = JSON.parse(body) as Record<string, string>
+  const verdict = (text: string): Promise<[string, string[]]> => {
+    const scheme = sns({ topicArn: TopicArn!, sha1: true })
+    return outcome(scheme, { body: text, headers: {} }, { [url]: certificate }, Date.parse(Timestamp!))
+  }
+  assert.deepEqual(await verdict(body), [`${MessageId} Notification`, [url]])
+  assert.deepEqual(await verdict(body.replace('boo', 'bar')), [wrong, [url]])
 })
 
 test('sns: forged, replayed and confused messages are rejected, and nothing is fetched elsewhere', async () => {
