@@ -1,6 +1,6 @@
 import type { User } from '../accounts/users/users.ts'
 import type { Tx } from '../storage/database.ts'
-import { lend } from '../storage/lent-transactions.ts'
+import { lend } from '../storage/lazy-transaction.ts'
 import { StorageUnavailable, withinTime } from '../storage/unavailable.ts'
 import type { LoginConfig } from './config.ts'
 import { SignInFailure } from './flow/failures.ts'

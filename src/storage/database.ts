@@ -7,6 +7,7 @@ import type { SharedSession } from './postgres/session/claim-session.ts'
 import type { SqliteConnection, SqlValue, WriteSession } from './sqlite/connection.ts'
 import type { OpenFile } from './sqlite/files.ts'
 import type { Repeated } from './sqlite/writer-thread.ts'
+import type { LazyTransaction } from './lazy-transaction.ts'
 import type { Tables } from './tables.ts'
 import type { SharedTransactions, BeforeCommit } from './shared-transactions.ts'
 
@@ -27,18 +28,6 @@ export type WritePriority = 'acknowledge' | 'request' | 'work'
  * result arrives with the commit, so the work must not wait for it.
  */
 export type RunLast = (query: CompiledQuery) => Promise<QueryResult<unknown>>
-
-/** A transaction that begins at its first query, so that slow work before it holds no lock or connection. */
-export interface LazyTransaction {
-  readonly tx: Tx
-  /** Runs work that uses `tx`, so that waiting for a lock that this transaction holds is an error instead of a deadlock. */
-  within<T>(work: () => T): T
-  /** See RunLast. */
-  readonly last: RunLast
-  commit(): Promise<void>
-  /** Safe to call at any time, also after a commit or a failure. */
-  rollback(): Promise<void>
-}
 
 export interface TransactionOptions {
   priority?: WritePriority
@@ -68,7 +57,7 @@ export interface Revocations {
   readonly current: boolean
 }
 
-interface CommonDatabase {
+export interface CommonDatabase {
   /** Reads only. On SQLite it has its own connection, which writers never block. */
   readonly reader: Queryable
   /**

@@ -2,10 +2,11 @@ import { CompiledQuery, type QueryResult } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
 import type { BeforeCommit } from '../shared-transactions.ts'
-import type { PostgresDatabase, RunLast, TransactionOptions, Tx } from '../database.ts'
+import type { PostgresDatabase } from '../database.ts'
+import { lazyTransactions } from '../lazy-transaction.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
-import { mayRunAgain, StorageUnavailable, translated } from '../unavailable.ts'
+import { StorageUnavailable, translated } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
 import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
@@ -15,8 +16,7 @@ import { sharedClaimingSession } from './session/claim-session.ts'
 import { ListeningSession } from './session/listening-session.ts'
 import { Notifications } from './session/notifications.ts'
 import { PostgresRevocations } from './session/revocations.ts'
-import { postgresTransactions, sharedByAll } from './transaction/transaction-driver.ts'
-import { PostgresTransaction } from './transaction/transaction.ts'
+import { openOwnTransaction, postgresTransactions, sharedByAll } from './transaction/transaction-driver.ts'
 
 /** Milliseconds that lists, and long maintenance work, wait for their turn. */
 const listsWait = 3_000
@@ -74,7 +74,10 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     readerAside: autocommitting,
     single: (statement) => statement(autocommitting),
     insertTogether: async (inserts) => void (await run(pool, joinInserts(inserts))),
-    ...transactionsOf(pool, revocations),
+    // Priorities are for the only writer of SQLite.
+    ...lazyTransactions({ engine: 'postgres', open: () => openOwnTransaction(pool) }, (tx) =>
+      revocations.heard(tx),
+    ),
     share: sharing(connections, options),
     signal: (name) => notifications.send(name),
     signalHere: (name) => notifications.here(name),
@@ -97,32 +100,6 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       await connections.close()
     },
   }
-}
-
-function transactionsOf(
-  pool: Pool,
-  revocations: PostgresRevocations,
-): Pick<PostgresDatabase, 'begin' | 'transaction' | 'inBackground'> {
-  async function transaction<T>(
-    work: (tx: Tx, last: RunLast) => Promise<T>,
-    options: TransactionOptions = {},
-  ): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      const transaction = new PostgresTransaction(pool, options)
-      try {
-        const result = await work(transaction.tx, transaction.last)
-        await transaction.commit()
-        await revocations.heard(transaction.tx)
-        return result
-      } catch (error) {
-        await transaction.rollback()
-        if (attempt >= 3 || !mayRunAgain(error)) throw error
-      }
-    }
-  }
-  const begin = (options: TransactionOptions = {}) => new PostgresTransaction(pool, options)
-  // Priorities are for the only writer of SQLite.
-  return { begin, transaction, inBackground: (work) => transaction(work) }
 }
 
 function sharing(

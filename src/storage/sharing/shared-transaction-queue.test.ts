@@ -21,6 +21,7 @@ function counting() {
       releaseSavepoint() {},
       rollbackToSavepoint() {},
       commit: () => Promise.resolve(),
+      restore: () => Promise.resolve(),
       rollback: () => Promise.resolve(),
       isContended: () => false,
     })

@@ -6,7 +6,7 @@ import { mayRunAgain, StorageUnavailable } from '../unavailable.ts'
 export interface TransactionDriver {
   /** Sets a savepoint. @throws TransactionEndedByStatement */
   savepoint(): void
-  /** @param own whether it is a statement of the service, whose time it bounds, not one of a handler. Default false. */
+  /** @param own whether it is a statement of the service, not one of the user's code. Default false. */
   run(query: CompiledQuery, own?: boolean): QueryResult<unknown> | Promise<QueryResult<unknown>>
   /**
    * Runs statements that return no rows, in any order. If one fails, it rejects, and it is unknown which of the others ran.
@@ -20,9 +20,14 @@ export interface TransactionDriver {
   releaseSavepoint(answered: boolean): void
   /** Rolls back to the savepoint and releases it. @throws TransactionEndedByStatement */
   rollbackToSavepoint(): void
-  /** Resolves when everything is durable. @param closing a statement that is sent before the commit */
-  commit(closing?: ClosingStatement): Promise<void>
-  /** Rolls everything back, in any state; `broken` if a statement is still running. Never throws. */
+  /** Ends what statements of the user's code may have changed besides rows: settings, temporary tables, locks of the session. */
+  restore(): Promise<void>
+  /**
+   * Resolves when everything is durable.
+   * @param closing a statement that is sent before the commit, and takes at most `within` milliseconds
+   */
+  commit(closing?: ClosingStatement, within?: number): Promise<void>
+  /** Rolls everything back, in any state; `broken` if a statement is still running, or the commit has failed. Never throws. */
   rollback(broken?: boolean): Promise<void>
   /** Calls `listener` if the connection is lost before the end of the transaction. Only for engines that answer over a connection. */
   onLost?(listener: (error: unknown) => void): void

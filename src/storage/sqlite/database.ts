@@ -3,21 +3,14 @@ import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
 import type { BeforeCommit } from '../shared-transactions.ts'
-import type {
-  Queryable,
-  RunLast,
-  Signal,
-  SqliteDatabase,
-  TransactionOptions,
-  Tx,
-  WritePriority,
-} from '../database.ts'
+import type { Queryable, Signal, SqliteDatabase, WritePriority } from '../database.ts'
+import { lazyTransactions } from '../lazy-transaction.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
 import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { finish, tryBegin, SqliteConnection, type SqlValue, execute } from './connection.ts'
-import { sqliteTransactions, SqliteTransaction } from './transaction.ts'
+import { openSqliteTransaction } from './transaction.ts'
 import { Checkpointer } from './checkpointer.ts'
 import type { OpenFile } from './files.ts'
 import { WriteGate } from './gate.ts'
@@ -79,7 +72,6 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     },
     hold: (priority, within) => gate.acquireWithin(priority, within),
     ...transactionsOf(connections),
-    share: sharing(connections),
     watchWrites: () => connections.transactions.watchWrites(),
     ...signalsWithinProcess(),
     saw: () => undefined,
@@ -149,41 +141,26 @@ function batchesOf(
 }
 
 function transactionsOf({
-  transactions,
+  transactions: connection,
   gate,
-}: Connections): Pick<SqliteDatabase, 'begin' | 'transaction' | 'inBackground' | 'single'> {
-  const parts = { connection: transactions, gate, begin: beginImmediate, clock: systemClock }
-  async function transaction<T>(
-    work: (tx: Tx, last: RunLast) => Promise<T>,
-    options: TransactionOptions = {},
-  ): Promise<T> {
-    const transaction = new SqliteTransaction(parts, options)
-    try {
-      const result = await transaction.within(() => work(transaction.tx, transaction.last))
-      await transaction.commit()
-      return result
-    } catch (error) {
-      await transaction.rollback()
-      throw error
-    }
-  }
+}: Connections): Pick<SqliteDatabase, 'begin' | 'transaction' | 'inBackground' | 'single' | 'share'> {
+  const parts = { connection, gate, begin: beginImmediate }
+  const lazy = lazyTransactions({
+    engine: 'sqlite',
+    open: (priority) => openSqliteTransaction(parts, priority),
+  })
   return {
-    begin: (options = {}) => new SqliteTransaction(parts, options),
-    transaction,
-    inBackground: (work) => transaction(work, { priority: 'work' }),
-    single: transaction,
+    ...lazy,
+    single: lazy.transaction,
+    share: <Note>(beforeCommit: BeforeCommit<Note>) =>
+      new SharedTransactionQueue({
+        engine: 'sqlite',
+        open: (_group, signal) => openSqliteTransaction(parts, 'work', signal),
+        beforeCommit,
+        batches: false,
+        scheduler: systemClock,
+      }),
   }
-}
-
-function sharing({ transactions, gate }: Connections): SqliteDatabase['share'] {
-  return <Note>(beforeCommit: BeforeCommit<Note>) =>
-    new SharedTransactionQueue({
-      engine: 'sqlite',
-      open: sqliteTransactions(transactions, gate, beginImmediate),
-      beforeCommit,
-      batches: false,
-      scheduler: systemClock,
-    })
 }
 
 /** Signals reach this process only. Other processes with the same file find work by polling. */

@@ -1,20 +1,17 @@
 import type { PoolClient } from 'pg'
 import type { PreparedStatement } from '../../../src/storage/postgres/driver/queries.ts'
-import { postgresTransactions } from '../../../src/storage/postgres/transaction/transaction-driver.ts'
+import {
+  openOwnTransaction,
+  postgresTransactions,
+} from '../../../src/storage/postgres/transaction/transaction-driver.ts'
 import { ConnectionShares } from '../../../src/storage/postgres/pool/connection-shares.ts'
-import { PostgresTransaction } from '../../../src/storage/postgres/transaction/transaction.ts'
+import { lazyTransactions } from '../../../src/storage/lazy-transaction.ts'
 import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
-import { mayRunAgain, translateError } from '../../../src/storage/unavailable.ts'
+import { translateError } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
-import type {
-  PostgresDatabase,
-  Signal,
-  SqliteDatabase,
-  TransactionOptions,
-  Tx,
-} from '../../../src/storage/database.ts'
+import type { PostgresDatabase, Signal, SqliteDatabase } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import {
   advance,
@@ -93,19 +90,11 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
 
   let choose: ClaimInserts | undefined
 
-  async function transaction<T>(work: (tx: Tx) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      const transaction = new PostgresTransaction(pool, options, process)
-      try {
-        const result = await transaction.within(() => work(transaction.tx))
-        await transaction.commit()
-        return result
-      } catch (error) {
-        await transaction.rollback()
-        if (attempt >= 3 || !mayRunAgain(error)) throw error
-      }
-    }
-  }
+  const { transaction } = lazyTransactions({
+    engine: 'postgres',
+    open: () => openOwnTransaction(pool),
+    clock: process,
+  })
 
   return {
     database: {

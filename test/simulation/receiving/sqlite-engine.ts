@@ -1,16 +1,11 @@
 import { WriteGate } from '../../../src/storage/sqlite/gate.ts'
-import { sqliteTransactions, SqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
+import { openSqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
 import { finish, type SqliteConnection, type SqlValue } from '../../../src/storage/sqlite/connection.ts'
 import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
-import type {
-  Signal,
-  SqliteDatabase,
-  TransactionOptions,
-  Tx,
-  WritePriority,
-} from '../../../src/storage/database.ts'
+import { lazyTransactions } from '../../../src/storage/lazy-transaction.ts'
+import type { Signal, SqliteDatabase, WritePriority } from '../../../src/storage/database.ts'
 import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { releaseAllClaims, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
@@ -129,17 +124,12 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
     }
   }
 
-  async function transaction<T>(work: (tx: Tx) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
-    const transaction = new SqliteTransaction({ connection, gate, begin, clock: process }, options)
-    try {
-      const result = await transaction.within(() => work(transaction.tx))
-      await transaction.commit()
-      return result
-    } catch (error) {
-      await transaction.rollback()
-      throw error
-    }
-  }
+  const parts = { connection, gate, begin }
+  const { transaction } = lazyTransactions({
+    engine: 'sqlite',
+    open: (priority) => openSqliteTransaction(parts, priority),
+    clock: process,
+  })
 
   const database = {
     engine: 'sqlite',
@@ -174,7 +164,7 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
     share: (beforeCommit: BeforeCommit<ProcessedMarker>) =>
       new SharedTransactionQueue({
         engine: 'sqlite',
-        open: sqliteTransactions(connection, gate, begin),
+        open: (_group, signal) => openSqliteTransaction(parts, 'work', signal),
         beforeCommit,
         batches: false,
         scheduler: process,
