@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { incomingEvent as event } from '#test/receiving/incoming-event.ts'
 import { MemorySpool } from '#test/receiving/memory-spool.ts'
-import { systemClock } from '../../runtime/clock.ts'
+import { ManualClock } from '#test/harness/manual-clock.ts'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/store.ts'
-import { Drainer } from './drainer.ts'
+import { Fallback } from './fallback.ts'
 
 const silent = createLog('silent')
 const gone = new StorageUnavailable(new Error('gone'))
@@ -20,28 +21,35 @@ async function spoolOf(...ids: string[]): Promise<MemorySpool<IncomingEvent>> {
 const idsIn = (spool: MemorySpool<IncomingEvent>): string[] =>
   [...spool.entries.values()].map(({ eventId }) => eventId)
 
-/** Ends once the drainer sleeps, which it does after a drain that is complete or has failed. */
+function fallbackOf(
+  spool: MemorySpool<IncomingEvent>,
+  store: (ids: string[]) => Promise<void>,
+  clock: Clock,
+): Fallback {
+  return new Fallback({
+    spool,
+    store: (events) => store(events.map(({ eventId }) => eventId)),
+    ping: () => Promise.resolve(),
+    count: () => undefined,
+    clock,
+    log: silent,
+  })
+}
+
+/** Ends once the fallback sleeps, which it does after a drain that is complete or has failed. */
 async function drainOnce(
   spool: MemorySpool<IncomingEvent>,
   store: (ids: string[]) => Promise<void>,
 ): Promise<void> {
   const asleep = Promise.withResolvers<void>()
-  const drainer = new Drainer({
-    spool,
-    store: (events) => store(events.map(({ eventId }) => eventId)),
-    present: () => true,
-    clock: {
-      ...systemClock,
-      after: () => {
-        asleep.resolve()
-        return () => undefined
-      },
-    },
-    log: silent,
-  })
-  drainer.start()
+  const after: Clock['after'] = () => {
+    asleep.resolve()
+    return () => undefined
+  }
+  const fallback = fallbackOf(spool, store, { ...systemClock, after })
+  fallback.start()
   await asleep.promise
-  await drainer.stop()
+  await fallback.stop()
 }
 
 test('events are removed after they were stored, in order', async () => {
@@ -83,33 +91,30 @@ test('events that arrive while the last batch is stored are moved, too', async (
   assert.deepEqual(idsIn(spool), [])
 })
 
-test('a check of the database during a drain begins with the oldest events, too', async () => {
+test('the check of a database that fails during a drain waits for it, and begins with the oldest events, too', async () => {
   const spool = await spoolOf('1', '2', '3')
   const stored: string[][] = []
   const first = Promise.withResolvers<void>()
-  let isPresent = true
-  const drainer = new Drainer({
+  const clock = new ManualClock()
+  const fallback = fallbackOf(
     spool,
-    store: async (events) => {
-      stored.push(events.map(({ eventId }) => eventId))
+    async (ids) => {
+      if (ids[0] === 'new') throw gone
+      stored.push(ids)
       if (stored.length === 1) await first.promise
     },
-    present: () => isPresent,
-    clock: { ...systemClock, after: () => () => undefined },
-    log: silent,
-  })
-  drainer.start()
+    clock,
+  )
+  fallback.start()
   while (stored.length === 0) await new Promise(setImmediate)
-  isPresent = false
-  const check = drainer.step()
+  await fallback.insert([event('new')])
+  clock.pass(500)
   await new Promise(setImmediate)
-  assert.equal(stored.length, 1, 'it waits')
+  assert.deepEqual([fallback.away, stored.length], [true, 1], 'it waits')
   first.reject(gone)
-  await check
-  assert.deepEqual(stored, [
-    ['1', '2', '3'],
-    ['1', '2', '3'],
-  ])
+  await new Promise(setImmediate)
+  const all = ['1', '2', '3']
+  assert.deepEqual([fallback.away, stored], [false, [all, [...all, 'new']]])
   assert.deepEqual(idsIn(spool), [])
-  await drainer.stop()
+  await fallback.stop()
 })
