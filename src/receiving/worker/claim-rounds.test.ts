@@ -48,6 +48,7 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
     pauses: neverPaused,
     suspects: { excludes: () => false },
     clock: { now: () => 0 },
+    claims: { voided: 0 },
     wakeUps: { in: nothing },
     onProgress: nothing,
     onLeft: nothing,

@@ -8,11 +8,10 @@ import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval, gather, pauseAfterError } from './timing.ts'
 import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Suspects } from './suspects.ts'
-import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import type { Progress } from '../../runtime/worker.ts'
-import type { ClaimReleases, RestoredClaims } from './claim-releases.ts'
+import type { Claims, RestoredClaims } from './claims.ts'
 
 /** Events that one claim takes at most. */
 const mostClaimed = 256
@@ -26,7 +25,7 @@ export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock'
   slots: HandlerSlots | undefined
   runner: EventRunner
   suspects: Pick<Suspects, 'excludes'>
-  unsettled: Unsettled
+  claims: Claims
   wakeUps: WakeUps
   onProgress: () => void
   /** Called when a round leaves due events. */
@@ -45,17 +44,10 @@ interface Round {
 export class ClaimRounds {
   readonly #parts: ClaimRoundsParts
   readonly #rotation: KindRotation
-  /** How often a claim in flight became void. */
-  #voided = 0
 
   constructor(parts: ClaimRoundsParts) {
     this.#parts = parts
     this.#rotation = new KindRotation(parts.store)
-  }
-
-  /** Makes a claim in flight void, because other processes may have taken it over: its events are released instead of started. */
-  voidInFlight(): void {
-    this.#voided += 1
   }
 
   /** Claims events of the next kinds. @throws StorageUnavailable */
@@ -146,22 +138,22 @@ export class ClaimRounds {
 
   /** Claims events and hands them to the runner. Returns their number by kind. */
   async #claim(wanted: readonly ClaimRequest[], now: number): Promise<Map<string, number>> {
-    const { store, runner, unsettled } = this.#parts
+    const { claims, store, runner } = this.#parts
     if (wanted.length === 0) return new Map()
     let claim: string | undefined
-    const voided = this.#voided
+    const { voided } = claims
     let claimed: ClaimedEvent[]
     try {
       claim = store.newClaim()
       claimed = await store.claim(wanted, claim, now)
     } catch (error) {
-      if (claim !== undefined) unsettled.claimUnanswered({ claim, kinds: wanted, dueBy: now })
+      if (claim !== undefined) claims.unanswered({ claim, kinds: wanted, dueBy: now })
       throw error
     } finally {
       this.#endReservations(wanted)
     }
-    if (voided !== this.#voided) {
-      unsettled.claimUnanswered({ claim, kinds: wanted, dueBy: now })
+    if (voided !== claims.voided) {
+      claims.unanswered({ claim, kinds: wanted, dueBy: now })
       return new Map()
     }
     runner.enqueue(claimed, now)
@@ -195,7 +187,6 @@ interface ClaimPassesParts extends Omit<
 > {
   progress: Progress
   restored: RestoredClaims
-  releases: ClaimReleases
   rounds: ClaimRounds
   suspects: Suspects
   /** Opens the session that holds the claims, if it is not open. */
@@ -262,18 +253,18 @@ export class ClaimPasses {
   }
 
   async #prepare(): Promise<void> {
-    const { groups, openSession, restored, runner, store, unsettled } = this.#parts
+    const { claims, groups, openSession, restored, runner, store } = this.#parts
     await openSession()
     // Also without a free slot, and so without a round.
-    await unsettled.settle()
+    await claims.settle()
     await restored.releaseUnknown(store, () => [...runner.processing(), ...groups.allClaimed()])
     await this.#releasePaused()
   }
 
   async #claimAll(): Promise<void> {
-    const { mayContinue, progress, rounds, runner, unsettled } = this.#parts
+    const { claims, mayContinue, progress, rounds, runner } = this.#parts
     for (let idle = 0; runner.free > 0 && mayContinue();) {
-      await unsettled.settle()
+      await claims.settle()
       const { taken, more } = await rounds.next()
       progress.made()
       idle = taken > 0 ? 0 : idle + 1
@@ -285,10 +276,9 @@ export class ClaimPasses {
 
   /** Releases the queued events of handlers that have been paused. Running ones are left to end. */
   async #releasePaused(): Promise<void> {
-    const { groups, pauses, releases } = this.#parts
+    const { claims, groups, pauses } = this.#parts
     await pauses.refresh()
-    const paused = groups.withdrawPaused((plan) => pauses.isPaused(plan))
-    releases.releaseSoon(paused)
+    claims.releaseSoon(groups.withdrawPaused((plan) => pauses.isPaused(plan)))
   }
 
   /** Wakes other processes, which may have free slots. */

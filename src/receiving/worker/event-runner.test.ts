@@ -11,7 +11,7 @@ import { Metrics } from '../../telemetry/metrics.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner } from './event-runner.ts'
-import { RestoredClaims } from './claim-releases.ts'
+import { RestoredClaims } from './claims.ts'
 import { leaseMargin, mostTimeAhead } from './timing.ts'
 
 const timeout = 30_000
@@ -73,7 +73,7 @@ function runnerOf() {
     groups: new ConcurrencyGroups(),
     inFlight: new InFlight(),
     restored: new RestoredClaims(),
-    releases: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
+    claims: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
     aborts,
     schedule: [],
     database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },

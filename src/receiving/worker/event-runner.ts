@@ -14,11 +14,10 @@ import {
   TransactionTimeout,
   WaitedForTransaction,
 } from './interruptions.ts'
-import type { RestoredClaims, ClaimReleases } from './claim-releases.ts'
+import type { Claims, RestoredClaims } from './claims.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import { type FailureParts, recordFailure } from './failures.ts'
-import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 
 /** The most handlers that run at once in one process. */
@@ -118,9 +117,9 @@ export class EventRunner {
    * @param claimedAt when their leases began, in milliseconds since 1970
    */
   enqueue(claimed: readonly ClaimedEvent[], claimedAt: number): void {
-    const { groups, planOf, restored, releases } = this.#parts
+    const { claims, groups, planOf, restored } = this.#parts
     const { running, others } = restored.divide(claimed)
-    releases.releaseSoon(running, pauseAfterError)
+    claims.releaseSoon(running, pauseAfterError)
     const plans = new Set<Plan>()
     for (const one of others) {
       const plan = planOf(one.source, one.type)
@@ -132,10 +131,10 @@ export class EventRunner {
 
   /** Starts an event of its own claim at once; its group must have room. @param onEnd called at its end */
   startAlone(queued: Queued, onEnd: () => void): void {
-    const { groups, restored, releases } = this.#parts
+    const { claims, groups, restored } = this.#parts
     const { running } = restored.divide([queued.claimed])
     if (running.length > 0) {
-      releases.releaseSoon(running, pauseAfterError)
+      claims.releaseSoon(running, pauseAfterError)
       return onEnd()
     }
     groups.takeSlot(queued.plan)
@@ -257,7 +256,7 @@ export class EventRunner {
     { alone, trace }: { alone: boolean; trace: AttemptTrace },
     freeSlot: () => void,
   ): Promise<void> {
-    const { clock, groups, releases, wakeUps } = this.#parts
+    const { claims, clock, groups, wakeUps } = this.#parts
     const startedAt = clock.now()
     const start = () => attempt(claimed, plan, alone, this.#parts, trace)
     const work = spans.handle.start.hasSubscribers
@@ -266,7 +265,7 @@ export class EventRunner {
     trace.traceparent = work?.context?.traceparent
     const { committed, startDeliveries, took } = await (work ? run(work, start) : start())
     const mustNotWait = groups.succeeded(plan, clock.now() - startedAt, took)
-    releases.releaseSoon(mustNotWait)
+    claims.releaseSoon(mustNotWait)
     freeSlot()
     await committed
     startDeliveries?.()
@@ -290,8 +289,7 @@ const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
 interface AttemptFailuresState {
   groups: ConcurrencyGroups
-  releases: ClaimReleases
-  unsettled: Unsettled
+  claims: Claims
   wakeUps: WakeUps
 }
 
@@ -317,11 +315,11 @@ class AttemptFailures {
 
   /** Returns the outcome; undefined if it could not be recorded yet. */
   async after(failed: FailedAttempt, error: unknown): Promise<string | undefined> {
-    const { clock, groups, log, releases, unsettled, wakeUps } = this.#parts
+    const { claims, clock, groups, log } = this.#parts
     const { claimed, plan } = failed
     const { event, source, type } = claimed
     const now = clock.now()
-    releases.releaseSoon(groups.failed(plan))
+    claims.releaseSoon(groups.failed(plan))
     if (error instanceof ClaimLost) return 'lost'
     const isConflict = mayRunAgain(error)
     if (isConflict || notItsOwn.some((kind) => error instanceof kind)) {
@@ -329,7 +327,7 @@ class AttemptFailures {
         log.warn({ err: error, event, source, type }, 'a handler had a conflict with another transaction')
       if (error instanceof WaitedForTransaction)
         log.warn({ err: error, event, source, type }, 'a handler timed out waiting for its transaction')
-      await releases.release([claimed], error instanceof Stopping ? 0 : pauseAfterError)
+      await claims.release([claimed], error instanceof Stopping ? 0 : pauseAfterError)
       return 'given-back'
     }
     if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)
@@ -337,11 +335,9 @@ class AttemptFailures {
       return await this.#record(failed, error, now)
     } catch (cause) {
       log.warn({ err: cause, event }, 'a failed attempt could not be recorded yet')
-      unsettled.toRecord(
-        async () => this.#countLate(await this.#record(failed, error, now)),
-        now + plan.timeout + leaseMargin,
-      )
-      wakeUps.in(gather)
+      const record = async (): Promise<void> => this.#countLate(await this.#record(failed, error, now))
+      const leaseEnds = now + plan.timeout + leaseMargin
+      claims.settleLater(record, 'a failed attempt could not be recorded; trying again', leaseEnds)
       return undefined
     }
   }

@@ -49,6 +49,7 @@ function setUp() {
     released: [] as (readonly ClaimedEvent[])[],
     lost: [] as unknown[],
     woken: 0,
+    voided: 0,
     turns: [] as (() => void)[],
   }
   const claims = new InsertClaims({
@@ -74,8 +75,13 @@ function setUp() {
       enqueue: (claimed) => void state.begun.push(claimed),
     },
     suspects: { excludes: () => false },
-    releases: { releaseSoon: (events) => void state.released.push(events) },
-    unsettled: { claimUnanswered: (lost) => void state.lost.push(lost) },
+    claims: {
+      get voided() {
+        return state.voided
+      },
+      releaseSoon: (events) => void state.released.push(events),
+      unanswered: (lost) => void state.lost.push(lost),
+    },
     wakeUps: { now: () => void (state.woken += 1) },
     scheduler: { soon: (turn) => void state.turns.push(turn) },
     isIdle: () => state.isIdle,
@@ -135,7 +141,7 @@ test('claimed events begin in the next turn, after the acknowledgement', () => {
 })
 
 for (const [name, happens] of [
-  ['the session was lost, or the database restored', ({ claims }) => claims.voidInFlight()],
+  ['the session was lost, or the database restored', ({ state }) => void (state.voided += 1)],
   ['the answer came late', ({ state }) => void (state.now += 1_001)],
   ['the handler was paused', ({ state }) => void (state.paused = true)],
   ['it is not known whether it was paused', ({ state }) => void (state.isFresh = false)],

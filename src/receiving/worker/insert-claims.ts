@@ -4,12 +4,11 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue, IncomingEvent, InsertClaim } from '../queue/store.ts'
-import type { ClaimReleases } from './claim-releases.ts'
+import type { Claims } from './claims.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
 import type { Suspects } from './suspects.ts'
-import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
@@ -22,9 +21,8 @@ interface InsertClaimsParts {
   pauses: Pick<Pauses, 'isPaused' | 'isFresh'>
   groups: ConcurrencyGroups
   runner: Pick<EventRunner, 'isScarce' | 'enqueue'>
-  releases: Pick<ClaimReleases, 'releaseSoon'>
+  claims: Pick<Claims, 'releaseSoon' | 'unanswered' | 'voided'>
   suspects: Pick<Suspects, 'excludes'>
-  unsettled: Pick<Unsettled, 'claimUnanswered'>
   wakeUps: Pick<WakeUps, 'now'>
   scheduler: Pick<Scheduler, 'soon'>
   /** Whether the worker has claimed all that was due, and would claim new events at once. */
@@ -39,19 +37,9 @@ interface InsertClaimsParts {
 export class InsertClaims {
   readonly #parts: InsertClaimsParts
   readonly #inFlight = new InFlight()
-  /** How often the claims in flight became void. */
-  #voided = 0
 
   constructor(parts: InsertClaimsParts) {
     this.#parts = parts
-  }
-
-  /**
-   * Makes the claims in flight void, because other processes may have taken them over, or the database may have forgotten them: their
-   * events are released instead of started.
-   */
-  voidInFlight(): void {
-    this.#voided += 1
   }
 
   /** Whether an insert with a claim is in flight. */
@@ -102,8 +90,8 @@ export class InsertClaims {
   }
 
   #inFlightClaim(claim: string, chosen: ReadonlyMap<IncomingEvent, Plan>, now: number): InsertClaim {
-    const { groups, scheduler, unsettled, wakeUps } = this.#parts
-    const voided = this.#voided
+    const { claims, groups, scheduler, wakeUps } = this.#parts
+    const { voided } = claims
     const { promise, resolve } = Promise.withResolvers<void>()
     void this.#inFlight.add(promise)
     for (const plan of chosen.values()) groups.reserve(plan, 1)
@@ -122,7 +110,7 @@ export class InsertClaims {
         }),
       failed() {
         settle()
-        unsettled.claimUnanswered({ claim, events: [...chosen.keys()] })
+        claims.unanswered({ claim, events: [...chosen.keys()] })
         wakeUps.now()
       },
     }
@@ -130,12 +118,12 @@ export class InsertClaims {
 
   /** Starts the events of a claim, or releases them if it may be void, or if the handlers were paused meanwhile. */
   #start(claimed: readonly ClaimedEvent[], voided: number, claimedAt: number): void {
-    const { clock, planOf, pauses, releases, runner } = this.#parts
+    const { claims, clock, planOf, pauses, runner } = this.#parts
     const now = clock.now()
-    const isVoid = voided !== this.#voided || Math.abs(now - claimedAt) > mostTime
+    const isVoid = voided !== claims.voided || Math.abs(now - claimedAt) > mostTime
     const isPaused =
       !pauses.isFresh || claimed.some(({ source, type }) => pauses.isPaused(planOf(source, type)))
-    if (isVoid || isPaused) releases.releaseSoon(claimed)
+    if (isVoid || isPaused) claims.releaseSoon(claimed)
     else runner.enqueue(claimed, claimedAt)
   }
 }

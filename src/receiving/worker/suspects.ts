@@ -2,7 +2,7 @@ import type { Tx } from '../../storage/database.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
-import type { ClaimReleases } from './claim-releases.ts'
+import type { Claims } from './claims.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
 import { mostCrashes, ProcessEnded, recordFailure, type FailureParts } from './failures.ts'
@@ -10,7 +10,6 @@ import type { HandlerSlots } from './handler-slots.ts'
 import { ownWork } from './held-events.ts'
 import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
-import type { Unsettled } from './unsettled.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 
 /** Suspects that one query reads. */
@@ -36,8 +35,7 @@ interface SuspectsParts extends FailureParts {
   slots: HandlerSlots | undefined
   planOf: PlanOf
   pauses: Pick<Pauses, 'isPaused'>
-  releases: Pick<ClaimReleases, 'releaseSoon'>
-  unsettled: Pick<Unsettled, 'claimUnanswered'>
+  claims: Pick<Claims, 'releaseSoon' | 'unanswered' | 'voided'>
   wakeUps: Pick<WakeUps, 'now' | 'in'>
   /** Releases all queued events. Returns whether an insert in flight may still claim some. */
   withdrawAll: () => boolean
@@ -58,8 +56,6 @@ export class Suspects {
   #isReported = false
   /** The plan of the suspect that waits for a slot, or for the whole process. */
   #waiting: Waiting | undefined
-  /** How often a claim in flight became void. */
-  #voided = 0
 
   constructor(parts: SuspectsParts) {
     this.#parts = parts
@@ -77,11 +73,6 @@ export class Suspects {
     if (wholeProcess) return true
     const isShared = plan.bounds.some(({ key }) => bounds.some((bound) => bound.key === key))
     return !this.#isRunning && (isShared || plan.group.key === group.key)
-  }
-
-  /** Makes a claim in flight void, because other processes may have taken it over: its event is released instead of started. */
-  voidInFlight(): void {
-    this.#voided += 1
   }
 
   /** Makes the next pass look for suspects. */
@@ -109,8 +100,8 @@ export class Suspects {
   }
 
   #start({ claimed, plan }: Chosen, now: number): void {
-    const { mayContinue, releases, runner, wakeUps } = this.#parts
-    if (!mayContinue()) return releases.releaseSoon([claimed])
+    const { claims, mayContinue, runner, wakeUps } = this.#parts
+    if (!mayContinue()) return claims.releaseSoon([claimed])
     this.#isRunning = true
     runner.startAlone({ claimed, plan, claimedAt: now, alone: true }, () => {
       this.#isRunning = false
@@ -139,9 +130,9 @@ export class Suspects {
 
   /** Claims the first suspect that this process may run now, or one whose process ended during its run. */
   async #choose(now: number): Promise<Chosen | undefined> {
-    const { database, store, unsettled, wakeUps } = this.#parts
+    const { claims, database, store, wakeUps } = this.#parts
     const claim = store.newClaim()
-    const voided = this.#voided
+    const { voided } = claims
     let chosen: Chosen | undefined
     let waiting: Waiting | undefined
     // There are rarely any, and this read takes no write lock.
@@ -167,14 +158,14 @@ export class Suspects {
         }
       }, ownWork)
     } catch (error) {
-      if (chosen) unsettled.claimUnanswered({ claim, events: [chosen.claimed] })
+      if (chosen) claims.unanswered({ claim, events: [chosen.claimed] })
       throw error
     }
     // The next pass finds the process without other events, or the end of the last one wakes it.
     if (waiting && !this.#waiting) wakeUps.now()
     this.#waiting = waiting
-    if (!chosen || voided === this.#voided) return chosen
-    unsettled.claimUnanswered({ claim, events: [chosen.claimed] })
+    if (!chosen || voided === claims.voided) return chosen
+    claims.unanswered({ claim, events: [chosen.claimed] })
     return undefined
   }
 

@@ -5,7 +5,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf, Plan } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
-import { ClaimReleases, RestoredClaims } from './claim-releases.ts'
+import { Claims, RestoredClaims } from './claims.ts'
 import { ClaimPasses, ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner, type EventRunnerParts } from './event-runner.ts'
@@ -14,7 +14,6 @@ import { InsertClaims } from './insert-claims.ts'
 import { Stopping } from './interruptions.ts'
 import { gather } from './timing.ts'
 import { Suspects } from './suspects.ts'
-import { Unsettled } from './unsettled.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
 import { pagesOfKinds } from './due-kinds.ts'
 import { unhandledWait } from './unhandled.ts'
@@ -42,9 +41,8 @@ export class HandlerWorker implements Worker {
   readonly #wakeUps: WakeUps
   /** Work that a stop waits for: events until the end of their commit, and claims that are being given back. */
   readonly #inFlight = new InFlight()
-  readonly #unsettled: Unsettled
   readonly #restored = new RestoredClaims()
-  readonly #releases: ClaimReleases
+  readonly #claims: Claims
   readonly #runner: EventRunner
   readonly #suspects: Suspects
   readonly #rounds: ClaimRounds
@@ -59,20 +57,18 @@ export class HandlerWorker implements Worker {
     this.#parts = parts
     this.#wakeUps = new WakeUps(parts.clock, () => this.#passes.run())
     this.#groups = new ConcurrencyGroups((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
-    this.#unsettled = new Unsettled(parts)
     this.#progress = new Progress(parts.clock)
+    this.#claims = new Claims({ ...parts, inFlight: this.#inFlight, wakeUps: this.#wakeUps })
     const shared = {
       ...parts,
+      claims: this.#claims,
       groups: this.#groups,
       inFlight: this.#inFlight,
       restored: this.#restored,
-      unsettled: this.#unsettled,
       wakeUps: this.#wakeUps,
     }
-    this.#releases = new ClaimReleases(shared)
     this.#runner = new EventRunner({
       ...shared,
-      releases: this.#releases,
       onFree: (plan) => this.#passes.slotFreed(plan),
     })
     this.#slots = this.#createSlots()
@@ -81,7 +77,6 @@ export class HandlerWorker implements Worker {
       ...shared,
       runner: this.#runner,
       slots: this.#slots,
-      releases: this.#releases,
       mayContinue,
       withdrawAll: () => this.#withdrawAll(),
     })
@@ -95,7 +90,6 @@ export class HandlerWorker implements Worker {
     })
     this.#passes = new ClaimPasses({
       ...shared,
-      releases: this.#releases,
       runner: this.#runner,
       rounds: this.#rounds,
       suspects: this.#suspects,
@@ -105,7 +99,6 @@ export class HandlerWorker implements Worker {
     })
     this.#insertClaims = new InsertClaims({
       ...shared,
-      releases: this.#releases,
       runner: this.#runner,
       suspects: this.#suspects,
       scheduler: parts.scheduler ?? systemClock,
@@ -127,8 +120,7 @@ export class HandlerWorker implements Worker {
       database.onSetBack(() => {
         this.#restored.restored(this.#runner.processing())
         // The database may have forgotten these claims. Those that it has are released before the next claim.
-        this.#insertClaims.voidInFlight()
-        this.#suspects.voidInFlight()
+        this.#claims.voidInFlight()
         this.#groups.clear()
         this.wake()
       }),
@@ -160,9 +152,9 @@ export class HandlerWorker implements Worker {
     await this.#inFlight.drained()
     await sharedOut
     stopWatching()
-    await this.#settleAtTheEnd()
+    await this.#claims.settle(true)
     // Otherwise other processes take over what is still claimed.
-    const isClean = areInsertsAnswered && !this.#unsettled.any && !this.#restored.any
+    const isClean = areInsertsAnswered && !this.#claims.anyUnsettled && !this.#restored.any
     await this.#parts.store.releaseSession(isClean)
     await this.#parts.close()
   }
@@ -177,7 +169,7 @@ export class HandlerWorker implements Worker {
 
   /** Whether this process would claim new events at once. */
   get #isIdle(): boolean {
-    const isSettled = !this.#restored.any && !this.#unsettled.any
+    const isSettled = !this.#restored.any && !this.#claims.anyUnsettled
     return this.#state === 'started' && this.#passes.isCaughtUp && isSettled && this.#parts.pauses.isFresh
   }
 
@@ -185,9 +177,7 @@ export class HandlerWorker implements Worker {
     if (this.#hasSession) return
     await this.#parts.store.acquireSession({
       lost: () => {
-        this.#rounds.voidInFlight()
-        this.#insertClaims.voidInFlight()
-        this.#suspects.voidInFlight()
+        this.#claims.voidInFlight()
         // They are not released: the process that takes over the claims does that.
         this.#groups.clear()
         this.#slots?.forget()
@@ -213,7 +203,7 @@ export class HandlerWorker implements Worker {
         for (const plan of this.#groups.allWaiting()) this.#runner.startQueued(plan)
         this.wake()
       },
-      onNone: (key) => this.#releases.releaseSoon(this.#groups.withdraw(key)),
+      onNone: (key) => this.#claims.releaseSoon(this.#groups.withdraw(key)),
       onFreed: () => database.signal('event_queue'),
       onError: (error) =>
         log.warn({ err: error }, 'the concurrency slots of handlers could not be shared between processes'),
@@ -222,21 +212,13 @@ export class HandlerWorker implements Worker {
 
   /** Releases the queued events. Returns whether an insert in flight may still claim some. */
   #withdrawAll(): boolean {
-    this.#releases.releaseSoon(this.#groups.clear())
+    this.#claims.releaseSoon(this.#groups.clear())
     return this.#insertClaims.any
   }
 
   /** Releases the queued events. */
   #releaseQueued(): Promise<void> {
-    return this.#releases.release(this.#groups.clear())
-  }
-
-  async #settleAtTheEnd(): Promise<void> {
-    try {
-      await this.#unsettled.settle()
-    } catch (error) {
-      this.#parts.log.warn({ err: error }, 'claimed events could not be released')
-    }
+    return this.#claims.release(this.#groups.clear())
   }
 }
 

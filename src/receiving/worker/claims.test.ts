@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { Unsettled, type UnsettledParts } from './unsettled.ts'
+import { Claims, type ClaimsParts } from './claims.ts'
 
 test('a clock that is set back does not delay the search for a claim whose answer was lost', async () => {
   const clock = new ManualClock()
   let looks = 0
-  const database = { transaction: async () => ((looks += 1), 0) } as unknown as UnsettledParts['database']
-  const unsettled = new Unsettled({ database, clock, log: createLog('silent') })
+  const database = { transaction: async () => ((looks += 1), 0) } as unknown as ClaimsParts['database']
+  const claims = new Claims({ database, clock, log: createLog('silent') } as unknown as ClaimsParts)
   clock.time = 10 * 3_600_000
-  unsettled.claimUnanswered({
+  claims.unanswered({
     claim: 'claim',
     kinds: [{ source: 'shop', type: 'order.paid' }],
     dueBy: clock.now(),
   })
-  await unsettled.settle()
-  await unsettled.settle()
+  await claims.settle()
+  await claims.settle()
   assert.equal(looks, 1, 'not again at once')
   clock.time -= 3_600_000
-  await unsettled.settle()
+  await claims.settle()
   assert.equal(looks, 2)
 })

@@ -1,0 +1,218 @@
+import { Period } from '../../runtime/clock.ts'
+import type { InFlight } from '../../runtime/worker.ts'
+import { StorageUnavailable } from '../../storage/unavailable.ts'
+import type { PlanOf } from '../handlers/plan.ts'
+import { type ClaimedEvent, type EventQueue, keyOf } from '../queue/store.ts'
+import {
+  releaseClaimOfEvents,
+  releaseClaimOfKinds,
+  releaseEvents,
+  type ClaimOfEvents,
+  type ClaimOfKinds,
+} from './held-events.ts'
+import { gather, leaseMargin } from './timing.ts'
+import type { WakeUps } from '../../runtime/repeated-pass.ts'
+import type { ModuleParts } from '../../http/service-module.ts'
+
+/**
+ * Milliseconds from a claim whose answer was lost until its statement cannot take effect any more: the server drops a connection
+ * that is silent for eight seconds, and cancels a statement after ten.
+ */
+const claimLandsWithin = 30_000
+/** Milliseconds until the next try at first. It doubles, unless the database does not answer. */
+const firstPause = 1_000
+
+/** What is still to be done about events that this process has claimed. */
+interface Unsettled {
+  /** Returns whether nothing is left to do. */
+  readonly settle: (now: number) => Promise<boolean>
+  /** What the log says when that fails. */
+  readonly failure: string
+  /** When the leases end, and other processes take the events anyway. */
+  readonly until: number
+  readonly wait: Period
+  pause: number
+}
+
+export interface ClaimsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
+  planOf: PlanOf
+  inFlight: InFlight
+  wakeUps: WakeUps
+}
+
+/**
+ * The claims of this process that are over: releases events, so that any process can claim them, and remembers what could not be done
+ * because the database was away. That is settled when it is back; otherwise the events would wait until their leases end. Events that
+ * another process has claimed meanwhile are not changed.
+ */
+export class Claims {
+  readonly #parts: ClaimsParts
+  readonly #unsettled = new Set<Unsettled>()
+  #voided = 0
+
+  constructor(parts: ClaimsParts) {
+    this.#parts = parts
+  }
+
+  /** Whether events may still be held by claims that are over. */
+  get anyUnsettled(): boolean {
+    return this.#unsettled.size > 0
+  }
+
+  /** How often the claims in flight became void. A claim that was made before another number is released instead of started. */
+  get voided(): number {
+    return this.#voided
+  }
+
+  /**
+   * Makes the claims in flight void, because other processes may have taken them over, or the database may have forgotten them.
+   */
+  voidInFlight(): void {
+    this.#voided += 1
+  }
+
+  /** As `release`, without a wait: a stop of the worker waits for it. */
+  releaseSoon(claimed: readonly ClaimedEvent[], pause = 0): void {
+    if (claimed.length > 0) void this.#parts.inFlight.add(this.release(claimed, pause))
+  }
+
+  /**
+   * Lets any process claim the events, with the age that they have. While the database does not answer, remembers them for later.
+   * Never rejects.
+   * @param pause milliseconds until they may be claimed
+   */
+  async release(claimed: readonly ClaimedEvent[], pause = 0): Promise<void> {
+    const { database, clock, log, planOf, wakeUps } = this.#parts
+    try {
+      await releaseEvents(database, claimed, pause > 0 ? clock.now() + pause : undefined)
+      if (claimed.length > 0) wakeUps.in(Math.max(gather, pause))
+    } catch (error) {
+      log.warn({ err: error, events: claimed.length }, 'claimed events could not be released yet')
+      const longest = Math.max(...claimed.map(({ source, type }) => planOf(source, type).timeout))
+      // Without their payloads.
+      const held = claimed.map(({ event, claim }) => ({ event, claim }))
+      const settle = (): Promise<void> => releaseEvents(database, held)
+      this.settleLater(settle, 'claimed events could not be released', clock.now() + longest + leaseMargin)
+    }
+  }
+
+  /** Notes a claim whose answer was lost, or came after it had become void. None of its events was queued. */
+  unanswered(lost: ClaimOfKinds | ClaimOfEvents): void {
+    const { database, clock, log } = this.#parts
+    const landedBy = clock.now() + claimLandsWithin
+    this.#add({
+      // Its statement may have taken effect, or may do so later.
+      async settle(now) {
+        const release =
+          'kinds' in lost ? releaseClaimOfKinds(database, lost) : releaseClaimOfEvents(database, lost)
+        const events = await release
+        if (events > 0) log.info({ events }, 'a claim whose response was lost was released')
+        return now >= landedBy
+      },
+      failure: 'a claim whose response was lost could not be found; trying again',
+      until: Infinity,
+    })
+  }
+
+  /**
+   * Notes what has just failed, and is to be tried again.
+   * @param failure what the log says when it fails again
+   * @param until when the leases of its events end, in milliseconds since 1970
+   */
+  settleLater(settle: () => Promise<void>, failure: string, until: number): void {
+    this.#add({ settle: () => settle().then(() => true), failure, until })
+    this.#parts.wakeUps.in(gather)
+  }
+
+  /**
+   * Settles what can be settled now. Never rejects. Do not call it again before it has ended.
+   * @param isLast whether this process makes no other try, so that none waits for its time
+   */
+  async settle(isLast = false): Promise<void> {
+    if (!this.anyUnsettled) return
+    for (const one of this.#unsettled) {
+      const now = this.#parts.clock.now()
+      if (one.until <= now) this.#unsettled.delete(one)
+      // Other events can still be claimed.
+      else if ((isLast || !one.wait.has(now)) && !(await this.#try(one, now))) return
+    }
+  }
+
+  #add(given: Pick<Unsettled, 'settle' | 'failure' | 'until'>): void {
+    this.#unsettled.add({ ...given, wait: new Period(), pause: firstPause })
+  }
+
+  /** Returns whether the database answers. */
+  async #try(one: Unsettled, now: number): Promise<boolean> {
+    one.wait.start(now, one.pause)
+    try {
+      if (await one.settle(now)) this.#unsettled.delete(one)
+      one.pause *= 2
+      return true
+    } catch (error) {
+      const isAway = error instanceof StorageUnavailable
+      this.#parts.log[isAway ? 'warn' : 'error']({ err: error }, one.failure)
+      if (!isAway) one.pause *= 2
+      return !isAway
+    }
+  }
+}
+
+/**
+ * The claims of this process after the database was restored to an earlier state. The database may hold claims of events that this process
+ * has processed, and it may have forgotten claims of events that are running.
+ */
+export class RestoredClaims {
+  /** Whether claims are to be released, and whether that is being done. */
+  #pending = false
+  #releasing = false
+  /** Keys, which do not depend on the numbers of the log, of the events that have been running since before the restore. */
+  readonly #running = new Set<string>()
+
+  /** Whether the database may hold claims that nothing here knows. */
+  get any(): boolean {
+    return this.#pending || this.#releasing
+  }
+
+  /** Called when the database turns out to be restored. */
+  restored(running: Iterable<ClaimedEvent>): void {
+    this.#pending = true
+    for (const claimed of running) this.#running.add(keyOf(claimed))
+  }
+
+  /**
+   * Releases the claims of events that this process neither runs nor has queued. Call it while no claim is in flight.
+   * @param held the events that this process runs or has queued
+   * @throws StorageUnavailable; the next call tries again
+   */
+  async releaseUnknown(store: Pick<EventQueue, 'releaseAllBut'>, held: () => ClaimedEvent[]): Promise<void> {
+    if (!this.#pending) return
+    this.#pending = false
+    this.#releasing = true
+    try {
+      await store.releaseAllBut?.(held())
+    } catch (error) {
+      this.#pending = true
+      throw error
+    } finally {
+      this.#releasing = false
+    }
+  }
+
+  /** Tells claimed events whose handlers are still running from the others. */
+  divide(claimed: readonly ClaimedEvent[]): {
+    running: readonly ClaimedEvent[]
+    others: readonly ClaimedEvent[]
+  } {
+    if (this.#running.size === 0) return { running: [], others: claimed }
+    const { running = [], others = [] } = Object.groupBy(claimed, (one) =>
+      this.#running.has(keyOf(one)) ? 'running' : 'others',
+    )
+    return { running, others }
+  }
+
+  /** Called when the handlers of an event have ended. */
+  ended(claimed: ClaimedEvent): void {
+    if (this.#running.size > 0) this.#running.delete(keyOf(claimed))
+  }
+}
