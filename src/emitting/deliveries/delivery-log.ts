@@ -7,7 +7,7 @@ import {
   readText,
   readTimeParameter,
 } from '../../paging/parameters.ts'
-import type { Cursors, CursorScope, KeyValue } from '../../paging/cursor.ts'
+import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { AttemptsTable, SigningScheme, DeliveryStatus } from '../../storage/tables.ts'
@@ -36,23 +36,10 @@ async function matching(
   return places.filter(({ id }) => ids.has(id))
 }
 
-function scopeOf({ order }: DeliverySource, query: unknown): CursorScope {
-  const id = { name: 'id', type: 'integer' } as const
-  return {
-    list: 'deliveries',
-    keys: order === 'id' ? [id] : [{ name: 'event', type: 'integer' }, id],
-    query,
-  }
-}
-
-function keysOf({ order }: DeliverySource, { event, id }: Place): number[] {
-  return order === 'id' ? [id] : [event, id]
-}
-
-function readPlace(keys: readonly KeyValue[]): Place {
-  const [event, id] = keys.length === 1 ? [newest.event, keys[0]] : keys
-  return { event: event as number, id: id as number }
-}
+const placeKeys = [
+  { name: 'event', type: 'integer' },
+  { name: 'id', type: 'integer' },
+] as const
 
 /** SQL for the conditions of a search on `deliveries`, without the one that its source ensures. */
 function conditionsOf(
@@ -60,8 +47,8 @@ function conditionsOf(
   reach: Reach,
   ensured: DeliverySource['ensured'],
 ): RawBuilder<SqlBool>[] {
-  const { subscriberId, owner, status, eventType, since, until, responseClass } = filter
-  const conditions: RawBuilder<SqlBool>[] = []
+  const { subscriberId, owner, status } = filter
+  const conditions = sharedConditions(filter)
   if (reach !== 'all') conditions.push(isForOwner(reach.owner))
   // A job deletes the deliveries of a removed subscriber by and by: pages must not be filled with them.
   if (ensured !== 'subscriber')
@@ -72,8 +59,21 @@ function conditionsOf(
   if (owner !== undefined && ensured !== 'owner')
     conditions.push(owner === null ? sql`deliveries.owner is null` : sql`deliveries.owner = ${owner}`)
   if (status) conditions.push(sql`deliveries.status = ${status}`)
-  if (eventType)
-    conditions.push(sql`(select type from events where events.id = deliveries.event) = ${eventType}`)
+  return conditions
+}
+
+/** SQL for a delivery's event type. No join: a planner could begin with all events of the type. */
+export const typeOfEvent = sql`(select type from events where events.id = deliveries.event)`
+
+/** SQL for the conditions of a filter that the delivery log and replays apply in the same way. */
+export function sharedConditions({
+  eventType,
+  since,
+  until,
+  responseClass,
+}: Omit<DeliverySearch, 'status'>): RawBuilder<SqlBool>[] {
+  const conditions: RawBuilder<SqlBool>[] = []
+  if (eventType) conditions.push(sql`${typeOfEvent} = ${eventType}`)
   if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
   if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
   if (responseClass) conditions.push(answeredWith(responseClass))
@@ -81,7 +81,7 @@ function conditionsOf(
 }
 
 /** SQL for whether a delivery's newest attempt got a response of this class. */
-export function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
+function answeredWith(responseClass: ResponseClass): RawBuilder<SqlBool> {
   const of = sql`attempts.delivery = deliveries.id and attempts.number = deliveries.attempts`
   const from = Number(responseClass[0]) * 100
   const status =
@@ -155,16 +155,18 @@ export class DeliveryLog {
   ): Promise<PageOfRows<DeliveryEntry>> {
     const [database, cursors] = [this.#database, this.#cursors]
     const source = await sourceOf({ db: database.readerAside, engine: database.engine }, filter)
-    const scope = scopeOf(source, query)
-    const start = cursor === undefined ? newest : readPlace(cursors.decode(scope, cursor))
+    const scope: CursorScope = { list: 'deliveries', keys: placeKeys, query }
+    const keysOf = ({ event, id }: Place): number[] => [event, id]
+    const [event, id] = (cursor === undefined ? keysOf(newest) : cursors.decode(scope, cursor)) as number[]
+    const start: Place = { event: event!, id: id! }
     const { found, last } = await search(limit, start, async (behind, count) => {
       const { places, last } = await source.read(behind, count)
       return { rows: await matching(database, places, conditionsOf(filter, reach, source.ensured)), last }
     })
     const { rows, nextCursor } =
       found.length > limit || last === undefined
-        ? cursors.page(scope, found, limit, (one) => keysOf(source, one))
-        : { rows: found, nextCursor: cursors.encode(scope, keysOf(source, last)) }
+        ? cursors.page(scope, found, limit, keysOf)
+        : { rows: found, nextCursor: cursors.encode(scope, keysOf(last)) }
     if (rows.length === 0) return { rows: [], nextCursor }
     const ids = rows.map(({ id }) => id)
     const read = await entries(database.readerAside)

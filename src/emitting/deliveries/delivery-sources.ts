@@ -1,11 +1,10 @@
-import { sql } from 'kysely'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-log.ts'
-import { idsBelow, type IdStream, type OpenStatus } from './id-streams.ts'
+import { deliveryStream, eventsOfType, type IdRange, idsIn, type OpenStatus } from './id-streams.ts'
 import { idAtTime } from '../../events/filter.ts'
 
-/** A place in the order of a source: the delivery's id, and the event's number if the order is that of events. */
+/** A place in the order of a source: the delivery's id, and the event's number, which counts if the order is that of events. */
 export interface Place {
   event: number
   id: number
@@ -19,8 +18,6 @@ interface Chunk {
 
 /** Deliveries in index order, newest first. The caller checks all conditions except the one that is `ensured`. */
 export interface DeliverySource {
-  /** The order: ids, or events and the ids within them. */
-  order: 'id' | 'event'
   /** The condition of the search that all of its deliveries fulfil. */
   ensured?: 'subscriber' | 'owner' | undefined
   /** At most `count` deliveries behind a place. */
@@ -71,10 +68,18 @@ export async function sourceOf(parts: SourceParts, search: DeliverySearch): Prom
   const statuses = openStatusesOf(search)
   if (eventType !== undefined && subscriberId === undefined && owner === undefined && !statuses)
     return ofType(parts, eventType, search)
-  const ensured = subscriberId !== undefined ? 'subscriber' : owner ? 'owner' : undefined
-  const all: IdStream = subscriberId !== undefined ? { subscriberId } : owner ? { owner } : {}
-  const streams = statuses ? statuses.map((status) => Object.assign({ status }, all)) : [all]
-  return { ...byId(parts, streams, await bounds(parts.db, 'deliveries', search)), ensured }
+  const { db, engine } = parts
+  const range = await bounds(db, 'deliveries', search)
+  const of = { subscriberId, owner: owner ?? undefined }
+  const streams = (statuses ?? [undefined]).map((status) => deliveryStream({ ...of, status }))
+  return {
+    ensured: subscriberId !== undefined ? 'subscriber' : owner ? 'owner' : undefined,
+    async read({ id }, count) {
+      const ids = await idsIn(db, engine, streams, { ...range, before: Math.min(id, range.before), count })
+      const places = ids.map((one): Place => ({ event: 0, id: one }))
+      return { places, last: places.length < count ? undefined : places.at(-1) }
+    },
+  }
 }
 
 /** The statuses without `delivered` that a search is limited to; `undefined` if it is not. A success has a response 2xx. */
@@ -83,45 +88,24 @@ function openStatusesOf({ status, responseClass }: DeliverySearch): OpenStatus[]
   return responseClass === undefined || responseClass === '2xx' ? undefined : [...openStatuses]
 }
 
-interface Bounds {
-  /** The lowest id, and the id behind the highest. */
-  low: number
-  high: number
-}
-
 /** Ids outside of which the time of the search certainly does not lie; see `idAtTime`. */
 export async function bounds(
   db: Queryable,
   table: 'deliveries' | 'events',
   { since, until }: { since?: number | undefined; until?: number | undefined },
-): Promise<Bounds> {
-  const low = since === undefined ? 0 : (await idAtTime(db, table, since)) - outOfOrder
-  const high = until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder
-  return { low, high }
+): Promise<IdRange> {
+  const after = since === undefined ? 0 : Math.max(0, (await idAtTime(db, table, since)) - outOfOrder)
+  const before =
+    until === undefined ? Number.MAX_SAFE_INTEGER : (await idAtTime(db, table, until)) + outOfOrder
+  return { after, before }
 }
 
 /** Rows that can be out of the order of time near one of its moments, because transactions overlap. */
 const outOfOrder = 500
 
-function byId(
-  { db, engine }: SourceParts,
-  streams: readonly IdStream[],
-  { low, high }: Bounds,
-): DeliverySource {
-  return {
-    order: 'id',
-    async read({ id }, count) {
-      const ids = await idsBelow(db, engine, streams, { before: Math.min(id, high), from: low, count })
-      const places = ids.map((one): Place => ({ event: 0, id: one }))
-      return { places, last: places.length < count ? undefined : places.at(-1) }
-    },
-  }
-}
-
 /** All deliveries of one event: one for each subscriber that it went to. */
 function ofEvent({ db }: SourceParts, eventId: string): DeliverySource {
   return {
-    order: 'id',
     async read({ id }, count) {
       const places = await db
         .selectFrom('idempotency_keys as k')
@@ -142,30 +126,18 @@ async function ofType(
   type: string,
   search: DeliverySearch,
 ): Promise<DeliverySource> {
-  const { low, high } = await bounds(db, 'events', search)
+  const range = await bounds(db, 'events', search)
   return {
-    order: 'event',
     async read(behind, count) {
-      const from = Math.min(behind.event, high)
-      const { rows: events } = await eventsOfType[engine](type, { from, low }).execute(db)
+      // The event of the place may have more deliveries.
+      const part = { ...range, before: Math.min(behind.event + 1, range.before), count: eventsPerChunk }
+      const events = await idsIn(db, engine, [eventsOfType(type)], part)
       if (events.length === 0) return { places: [], last: undefined }
-      const places = await deliveriesOf(db, { events: events.map(({ id }) => id), behind, count })
+      const places = await deliveriesOf(db, { events, behind, count })
       if (places.length === count) return { places, last: places.at(-1) }
-      const last = events.length < eventsPerChunk ? undefined : { event: events.at(-1)!.id, id: 0 }
-      return { places, last }
+      return { places, last: events.length < eventsPerChunk ? undefined : { event: events.at(-1)!, id: 0 } }
     },
   }
-}
-
-const eventsOfType = {
-  sqlite: (type: string, { from, low }: { from: number; low: number }) =>
-    sql<{ id: number }>`select id from events indexed by events_emitted_by_type
-      where direction = 'emitted' and type = ${type} and id <= ${from} and id >= ${low}
-      order by id desc limit ${sql.lit(eventsPerChunk)}`,
-  postgres: (type: string, { from, low }: { from: number; low: number }) =>
-    sql<{ id: number }>`select id from events where direction = 'emitted'
-      and (type, id) <= (${type}::text, ${from}::bigint) and (type, id) >= (${type}::text, ${low}::bigint)
-      order by type desc, id desc limit ${sql.lit(eventsPerChunk)}`,
 }
 
 /** In steps, because one event can have a delivery for each of thousands of subscribers. */

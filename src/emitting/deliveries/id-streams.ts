@@ -5,135 +5,124 @@ import type { DeliveryStatus } from '../../storage/tables.ts'
 
 export type OpenStatus = Exclude<DeliveryStatus, 'delivered'>
 
-/** Deliveries that one index has in the order of their ids: of a subscriber, of an owner or of all, of a status or of any. */
-export interface IdStream {
-  readonly subscriberId?: string | undefined
-  readonly owner?: string | undefined
-  readonly status?: OpenStatus
-}
-
-/** The deliveries of one subscriber, of one status or of any. */
-type SubscriberStream = IdStream & { readonly subscriberId: string }
-
-interface Range {
-  before: number
-  from: number
-  count: number
-}
-
-/** The highest ids of a few streams, descending: at most `count` that are below `before` and not below `from`. */
-export async function idsBelow(
-  db: Queryable,
-  engine: Engine,
-  streams: readonly IdStream[],
-  range: Range,
-): Promise<number[]> {
-  const found = await Promise.all(streams.map((stream) => run(db, queries[engine](stream, range))))
-  return found
-    .flat()
-    .toSorted((a, b) => b - a)
-    .slice(0, range.count)
-}
-
-export async function highestId(
-  db: Queryable,
-  engine: Engine,
-  stream: SubscriberStream,
-): Promise<number | undefined> {
-  const [id] = await idsBelow(db, engine, [stream], { before: Number.MAX_SAFE_INTEGER, from: 0, count: 1 })
-  return id
-}
-
-/**
- * The next ids of a stream, ascending: at most `count` behind `after`, up to `upTo`.
- * @param range `locked`: locks the rows until the end of the transaction
- */
-export async function idsAfter(
-  db: Queryable,
-  engine: Engine,
-  stream: SubscriberStream,
-  { after, upTo, count, locked = false }: { after: number; upTo: number; count: number; locked?: boolean },
-): Promise<number[]> {
-  const { subscriberId } = stream
-  const { name, key = 'id', where } = indexOf(stream)!
-  const condition = where === undefined ? sql`` : sql`${sql.raw(where)} and `
-  const keys = sql.raw(`d.subscriber_id, d.${key}`)
-  const query =
-    engine === 'sqlite'
-      ? sql<{ id: number }>`select id from deliveries indexed by ${sql.raw(name)}
-          where ${condition} subscriber_id = ${subscriberId} and id > ${after} and id <= ${upTo} order by id limit ${count}`
-      : sql<{ id: number }>`select d.id from deliveries d where ${condition}
-          (${keys}) > (${subscriberId}, ${after}::bigint) and (${keys}) <= (${subscriberId}, ${upTo}::bigint)
-          order by ${keys} limit ${count} ${sql.raw(locked ? 'for update' : '')}`
-  return run(db, query)
-}
-
-const queries: Record<Engine, (stream: IdStream, range: Range) => RawBuilder<{ id: number }>> = {
-  sqlite(stream, { before, from, count }) {
-    const index = indexOf(stream)
-    const conditions = [
-      ...(index?.where === undefined ? [] : [sql.raw(index.where)]),
-      ...(index?.columns ?? []).map((column) => sql`${sql.raw(column)} = ${valueOf(stream, column)}`),
-      sql`id < ${before}`,
-      sql`id >= ${from}`,
-    ]
-    return sql`select id from deliveries ${sql.raw(index ? `indexed by ${index.name}` : '')}
-      where ${sql.join(conditions, sql` and `)} order by id desc limit ${count}`
-  },
-
-  /** Comparing rows and ordering by all columns of an index leaves the planner no other index to choose. */
-  postgres(stream, { before, from, count }) {
-    const { columns = [], key = 'id', where } = indexOf(stream) ?? {}
-    const values = columns.map((column) => valueOf(stream, column))
-    const keys = [...columns, key].map((column) => sql.raw(`d.${column}`))
-    const top = sql.join([...values, sql`${before}::bigint`])
-    const bottom = sql.join([...values, sql`${from}::bigint`])
-    return sql`select d.id from deliveries d
-      where ${where === undefined ? sql`` : sql`${sql.raw(where)} and `}
-        (${sql.join(keys)}) < (${top}) and (${sql.join(keys)}) >= (${bottom})
-      order by ${sql.join(keys.map((one) => sql`${one} desc`))} limit ${count}`
-  },
-}
-
-type Column = 'subscriber_id' | 'owner' | 'status'
-
-function valueOf({ subscriberId, owner, status }: IdStream, column: Column): RawBuilder<unknown> {
-  if (column === 'status') return sql.lit(status)
-  return column === 'owner' ? sql`${owner}` : sql`${subscriberId}`
-}
-
-interface Index {
-  name: string
-  /** The columns before the id. */
-  columns: Column[]
-  /** The id as the index has it on PostgreSQL. */
+/** Rows that one index has in the order of their ids: those with the same values in its first columns. */
+interface IdStream {
+  table: 'deliveries' | 'events' | 'idempotency_keys'
+  /** `undefined`: the primary key. */
+  index?: string
+  /** The values of the columns before the id. */
+  first: Readonly<Record<string, RawBuilder<unknown>>>
+  id: 'id' | 'event'
+  /** The id as the index has it on PostgreSQL. Default: `id` */
   key?: string
   /** The condition of a partial index: SQLite uses it only for a query with the same text. */
   where?: string
 }
 
-/** `undefined`: the primary key. */
-function indexOf({ subscriberId, owner, status }: IdStream): Index | undefined {
-  if (subscriberId !== undefined) return ofSubscriber(status)
-  if (owner !== undefined)
-    return status === undefined
-      ? { name: 'deliveries_of_owner', columns: ['owner'], where: 'owner is not null' }
-      : {
-          name: 'deliveries_open_of_owner',
-          columns: ['owner', 'status'],
-          where: `owner is not null and status <> 'delivered'`,
-        }
-  return status && { name: 'deliveries_open', columns: ['status'], where: `status <> 'delivered'` }
+/** Ids between these two, both excluded. */
+export interface IdRange {
+  after: number
+  before: number
 }
 
-function ofSubscriber(status: OpenStatus | undefined): Index {
-  const columns: Column[] = ['subscriber_id']
-  if (status === undefined) return { name: 'deliveries_of_subscriber', columns }
-  if (status === 'pending')
-    return { name: 'deliveries_in_order', columns, key: 'id + 0', where: `status = 'pending'` }
-  return { name: 'deliveries_dead_of_subscriber', columns, where: `status = 'dead'` }
+interface Part extends IdRange {
+  count: number
+  /** Whether to read the lowest ids. Default: the highest, descending. */
+  ascending?: boolean
+  /** Whether to lock the rows until the end of the transaction. Only for a single stream. */
+  locked?: boolean
 }
 
-async function run(db: Queryable, query: RawBuilder<{ id: number }>): Promise<number[]> {
-  return (await query.execute(db)).rows.map(({ id }) => id)
+/** The next ids of a few streams in one order: at most `count` of the range. */
+export async function idsIn(
+  db: Queryable,
+  engine: Engine,
+  streams: readonly IdStream[],
+  part: Part,
+): Promise<number[]> {
+  const queries = streams.map((stream) => queryOf(engine, stream, part))
+  const all = queries.map((query) => sql`select id from (${query}) one`)
+  const { rows } = await (
+    queries.length === 1
+      ? queries[0]!
+      : sql<{ id: number }>`select id from (${sql.join(all, sql` union all `)}) merged
+          order by id ${directionOf(part)} limit ${part.count}`
+  ).execute(db)
+  return rows.map(({ id }) => id)
+}
+
+/** The highest id of a subscriber's deliveries. */
+export async function highestId(
+  db: Queryable,
+  engine: Engine,
+  subscriberId: string,
+): Promise<number | undefined> {
+  const all = { after: 0, before: Number.MAX_SAFE_INTEGER }
+  const [id] = await idsIn(db, engine, [deliveryStream({ subscriberId })], { ...all, count: 1 })
+  return id
+}
+
+const directionOf = ({ ascending = false }: Part): RawBuilder<unknown> => sql.raw(ascending ? 'asc' : 'desc')
+
+function queryOf(engine: Engine, stream: IdStream, part: Part): RawBuilder<{ id: number }> {
+  const { table, index, first, id, key = id, where } = stream
+  const { after, before, count, locked = false } = part
+  const condition = where === undefined ? sql`` : sql`${sql.raw(where)} and`
+  const direction = directionOf(part)
+  if (engine === 'sqlite') {
+    const equal = Object.entries(first).map(([column, value]) => sql`${sql.ref(column)} = ${value} and`)
+    return sql`select ${sql.ref(id)} as id from ${sql.table(table)} ${sql.raw(index ? `indexed by ${index}` : '')}
+      where ${condition} ${sql.join(equal, sql` `)} ${sql.ref(id)} > ${after} and ${sql.ref(id)} < ${before}
+      order by ${sql.ref(id)} ${direction} limit ${count}`
+  }
+  // Comparing rows and ordering by all columns of an index leaves the planner no other index to choose.
+  const columns = [...Object.keys(first), key].map((column) => sql.raw(column))
+  const place = (number: number) => sql.join([...Object.values(first), sql`${number}::bigint`])
+  return sql`select ${sql.ref(id)} as id from ${sql.table(table)}
+    where ${condition} (${sql.join(columns)}) > (${place(after)}) and (${sql.join(columns)}) < (${place(before)})
+    order by ${sql.join(columns.map((column) => sql`${column} ${direction}`))} limit ${count}
+    ${sql.raw(locked ? 'for update' : '')}`
+}
+
+/** Deliveries of a subscriber, of an owner or of all, of a status or of any. */
+export function deliveryStream({
+  subscriberId,
+  owner,
+  status,
+}: {
+  subscriberId?: string | undefined
+  owner?: string | undefined
+  status?: OpenStatus | undefined
+}): IdStream {
+  const all = { table: 'deliveries', id: 'id', first: {} } as const
+  const isOpen = `status <> 'delivered'`
+  if (subscriberId !== undefined) {
+    const own = { ...all, first: { subscriber_id: sql`${subscriberId}` } }
+    if (status === undefined) return { ...own, index: 'deliveries_of_subscriber' }
+    const where = `status = '${status}'`
+    return status === 'dead'
+      ? { ...own, index: 'deliveries_dead_of_subscriber', where }
+      : { ...own, index: 'deliveries_in_order', key: 'id + 0', where }
+  }
+  const withStatus = status && { status: sql.lit(status) }
+  if (owner === undefined)
+    return withStatus ? { ...all, index: 'deliveries_open', first: withStatus, where: isOpen } : all
+  const first = { owner: sql`${owner}`, ...withStatus }
+  return withStatus
+    ? { ...all, index: 'deliveries_open_of_owner', first, where: `owner is not null and ${isOpen}` }
+    : { ...all, index: 'deliveries_of_owner', first, where: 'owner is not null' }
+}
+
+/** The emitted events of a type. */
+export function eventsOfType(type: string): IdStream {
+  const index = 'events_emitted_by_type'
+  return { table: 'events', id: 'id', index, first: { type: sql`${type}` }, where: `direction = 'emitted'` }
+}
+
+/** The emitted events for an audience: an owner, or `everybody`. Without one, all. */
+export function eventsFor(audience?: string): IdStream {
+  const all = { table: 'idempotency_keys', id: 'event', first: {} } as const
+  if (audience === undefined) return all
+  const [index, where] = ['idempotency_keys_of_audience', 'audience is not null']
+  return { ...all, index, first: { audience: sql`${audience}` }, where }
 }

@@ -8,6 +8,7 @@ import { everybody } from '../events/event.ts'
 import { builtInTypes } from '../events/built-in-types.ts'
 import { type FanOut, storedEvent } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
+import { eventsFor, idsIn } from './id-streams.ts'
 import type { Measured, StoredFilter } from './replay.ts'
 
 /** The most events that one step examines. */
@@ -21,7 +22,7 @@ export async function measureMissing(
   subscriberId: string,
   filter: Pick<StoredFilter, 'since' | 'until'>,
 ): Promise<Measured> {
-  const { low, high } = await bounds(db, 'events', filter)
+  const { after, before } = await bounds(db, 'events', filter)
   const { owner } = (await db
     .selectFrom('subscribers')
     .select('owner')
@@ -30,11 +31,11 @@ export async function measureMissing(
   const { total, last } = await db
     .selectFrom('idempotency_keys')
     .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.max<number | null>('event').as('last')])
-    .where('event', '>=', low)
-    .where('event', '<', high)
+    .where('event', '>', after)
+    .where('event', '<', before)
     .$if(owner !== null, (all) => all.where('audience', 'in', [owner!, everybody]))
     .executeTakeFirstOrThrow()
-  return { total, behind: Math.max(0, low - 1), before: (last ?? 0) + 1 }
+  return { total, after, before: (last ?? 0) + 1 }
 }
 
 /** Inserts at most `limit` deliveries, of the next events that a subscriber never got but matches now. */
@@ -51,7 +52,12 @@ export async function missingStep(
   const numbers =
     !subscriber || subscriber.operational || subscriber.status === 'disabled'
       ? []
-      : await eventsBehind(tx, subscriber.owner, job.position, filter.upTo)
+      : await idsIn(
+          tx,
+          engine,
+          subscriber.owner === null ? [eventsFor()] : [subscriber.owner, everybody].map(eventsFor),
+          { after: job.position, before: filter.upTo + 1, count: examinedPerStep, ascending: true },
+        )
   if (numbers.length === 0) return end(tx, job, 0)
   const { id, conditions } = subscriber!
   const most = conditions === null ? limit : Math.min(limit, payloadsPerStep)
@@ -73,26 +79,6 @@ async function end(tx: Tx, { id, done }: JobsTable, count: number): Promise<JobS
     .where('id', '=', id)
     .execute()
   return { count, last: undefined, done: true }
-}
-
-/** The numbers of the next events that an owner's subscribers may get; without an owner, of any events. */
-async function eventsBehind(tx: Tx, owner: string | null, after: number, upTo: number): Promise<number[]> {
-  const next = (audience: string | null) =>
-    tx
-      .selectFrom('idempotency_keys')
-      .select('event')
-      .$if(audience !== null, (all) => all.where('audience', '=', audience))
-      .where('event', '>', after)
-      .where('event', '<=', upTo)
-      .orderBy('event')
-      .limit(examinedPerStep)
-      .execute()
-  const found = await Promise.all((owner === null ? [null] : [owner, everybody]).map(next))
-  return found
-    .flat()
-    .map(({ event }) => event)
-    .toSorted((a, b) => a - b)
-    .slice(0, examinedPerStep)
 }
 
 function isMissing(

@@ -5,8 +5,8 @@ import { type ShownJob, startJob, type JobStep } from '../../events/jobs.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { type AllowanceKind, holderOf, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/event.ts'
-import { answeredWith, type DeliveryFilter, type ResponseClass } from './delivery-log.ts'
-import { highestId, idsAfter } from './id-streams.ts'
+import { type DeliveryFilter, type ResponseClass, sharedConditions, typeOfEvent } from './delivery-log.ts'
+import { deliveryStream, highestId, type IdRange, idsIn } from './id-streams.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { lockOwner } from '../subscribers/owner-directory.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
@@ -150,7 +150,7 @@ export class Replay extends AuditedStore {
     })
     if (running) return running
     const isMissing = filter.status === 'missing'
-    const { total, behind, before } = await (isMissing ? measureMissing : measure)(
+    const { total, after, before } = await (isMissing ? measureMissing : measure)(
       this.database,
       subscriberId,
       filter,
@@ -160,13 +160,11 @@ export class Replay extends AuditedStore {
       const same = await this.#findSame(tx, subscriberId, asked)
       if (same) return same
       if (typeof caller === 'object') await this.#take(tx, 'bulk-replay', subscriberId, caller)
-      const highest = isMissing
-        ? before
-        : ((await highestId(tx, this.database.engine, { subscriberId })) ?? 0)
+      const highest = isMissing ? before : ((await highestId(tx, this.database.engine, subscriberId)) ?? 0)
       const stored: StoredFilter = { ...filter, upTo: Math.min(highest, before - 1) }
       const begun = await startJob(
         tx,
-        { kind: 'replay', subscriberId, filter: stored, total, rate, behind },
+        { kind: 'replay', subscriberId, filter: stored, total, rate, behind: after },
         now,
       )
       await this.record(tx, {
@@ -240,12 +238,10 @@ export interface StoredFilter extends ReplayFilter {
   upTo: number
 }
 
-export interface Measured {
+/** The ids between which they are. */
+export interface Measured extends IdRange {
   /** The number of deliveries; for missing events, an upper limit. */
   total: number
-  /** The id behind which they begin, and the one before which they end. */
-  behind: number
-  before: number
 }
 
 /** Counts without a transaction, because it reads all deliveries of the subscriber that the time of the filter does not exclude. */
@@ -255,39 +251,35 @@ async function measure(
   filter: ReplayFilter,
   now: number,
 ): Promise<Measured> {
-  const { low, high } = await bounds(db, 'deliveries', filter)
+  const range = await bounds(db, 'deliveries', filter)
   const { total } = await db
     .selectFrom('deliveries')
     .select((eb) => eb.fn.countAll<number>().as('total'))
     .where('subscriber_id', '=', subscriberId)
-    .where('id', '>=', low)
-    .where('id', '<', high)
+    .where('id', '>', range.after)
+    .where('id', '<', range.before)
     .where(isReplayable(filter, now))
     .executeTakeFirstOrThrow()
-  return { total, behind: Math.max(0, low - 1), before: high }
+  return { total, ...range }
 }
 
 /** SQL for whether the filter selects a delivery of its subscriber. Pending ones only if they wait for a later attempt. */
 function isReplayable(filter: ReplayFilter, now: number): RawBuilder<SqlBool> {
-  const { status = 'dead', eventType, eventTypes, since, until, responseClass } = filter
-  // No join: a planner could begin with all events of the type.
-  const type = sql`(select type from events where events.id = deliveries.event)`
+  const { status = 'dead', eventType, eventTypes } = filter
   const conditions = [
     sql`(deliveries.status <> 'pending' or deliveries.due_at > ${now})`,
-    eventType ? sql`${type} = ${eventType}` : sql`${type} is not null`,
     isForItsOwner,
+    ...sharedConditions(filter),
     sql`not exists (select 1 from event_options o where o.event = deliveries.event and o.expunged_at is not null)`,
   ]
   if (status === 'failed')
     conditions.push(sql`(deliveries.status = 'dead'
       or deliveries.status = 'pending' and deliveries.attempts > deliveries.attempts_before)`)
   else if (status !== 'any') conditions.push(sql`deliveries.status = ${sql.lit(status)}`)
-  if (eventTypes) conditions.push(sql`${type} in (${sql.join(eventTypes)})`)
-  if (responseClass) conditions.push(answeredWith(responseClass))
+  if (!eventType) conditions.push(sql`${typeOfEvent} is not null`)
+  if (eventTypes) conditions.push(sql`${typeOfEvent} in (${sql.join(eventTypes)})`)
   for (const name of ['channel', 'tag'] as const)
     if (filter[name] !== undefined) conditions.push(hasOption(`${name}s`, filter[name]))
-  if (since !== undefined) conditions.push(sql`deliveries.created_at >= ${since}`)
-  if (until !== undefined) conditions.push(sql`deliveries.created_at < ${until}`)
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
@@ -331,13 +323,12 @@ export async function replayStep(
 ): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as StoredFilter
   const { status = 'dead' } = filter
-  const isOpen = status === 'dead' || status === 'pending'
-  const examined = await idsAfter(
-    tx,
-    engine,
-    { subscriberId: job.subscriber_id!, ...(isOpen && { status }) },
-    { after: job.position, upTo, count: examinedPerStep },
-  )
+  const stream = deliveryStream({
+    subscriberId: job.subscriber_id!,
+    status: status === 'dead' || status === 'pending' ? status : undefined,
+  })
+  const rest = { after: job.position, before: upTo + 1 }
+  const examined = await idsIn(tx, engine, [stream], { ...rest, count: examinedPerStep, ascending: true })
   if (examined.length === 0) return { count: 0, last: undefined, done: true }
   const rows = await tx
     .selectFrom('deliveries')

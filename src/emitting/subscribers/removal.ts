@@ -2,7 +2,7 @@ import { startJob, JobWorker, type JobStep, type JobWorkerParts } from '../../ev
 import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import { highestId, idsAfter } from '../deliveries/id-streams.ts'
+import { deliveryStream, highestId, idsIn } from '../deliveries/id-streams.ts'
 
 /** Deliveries of one step, each with its attempts: few, because a step blocks all other writers of SQLite. */
 const perStep = 50
@@ -20,7 +20,7 @@ interface RemovalFilter {
 export async function removeSubscriber(engine: Engine, tx: Tx, id: string, now: number): Promise<void> {
   // Waits for the transactions that insert deliveries for it, because they lock its row. No delivery comes later.
   await tx.deleteFrom('subscribers').where('id', '=', id).execute()
-  const upTo = await highestId(tx, engine, { subscriberId: id })
+  const upTo = await highestId(tx, engine, id)
   if (upTo === undefined) return
   const filter: RemovalFilter = { upTo }
   // No call shows the progress of this job, so nothing counts its deliveries.
@@ -40,13 +40,10 @@ export function removalWorker(parts: Pick<JobWorkerParts, 'database' | 'clock' |
 
 async function removalStep(engine: Engine, tx: Tx, job: JobsTable, limit: number): Promise<JobStep> {
   const { upTo } = JSON.parse(job.filter) as RemovalFilter
-  const ids = await idsAfter(
-    tx,
-    engine,
-    { subscriberId: job.subscriber_id! },
-    // Locked, so that an attempt that ends now is recorded before, or finds no delivery.
-    { after: job.position, upTo, count: limit, locked: true },
-  )
+  const stream = deliveryStream({ subscriberId: job.subscriber_id! })
+  const rest = { after: job.position, before: upTo + 1 }
+  // Locked, so that an attempt that ends now is recorded before, or finds no delivery.
+  const ids = await idsIn(tx, engine, [stream], { ...rest, count: limit, ascending: true, locked: true })
   if (ids.length > 0) {
     await tx.deleteFrom('attempts').where('delivery', 'in', ids).execute()
     await tx.deleteFrom('deliveries').where('id', 'in', ids).execute()

@@ -1,11 +1,10 @@
-import { sql, type RawBuilder } from 'kysely'
+import { sql } from 'kysely'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { parseExactly } from '../../json/exact.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
-import type { Engine } from '../../storage/query-runner.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import { bounds } from '../deliveries/delivery-sources.ts'
-import { idsAfter, idsBelow, type OpenStatus } from '../deliveries/id-streams.ts'
+import { deliveryStream, eventsFor, type IdRange, idsIn, type OpenStatus } from '../deliveries/id-streams.ts'
 import { dataIn, everybody } from '../events/event.ts'
 import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
@@ -67,12 +66,6 @@ export function isWithin(time: number, { before, after }: AskedPage): boolean {
   return time < (before ?? Infinity) && time >= (after ?? 0)
 }
 
-/** Ids between `from` and `to`, both excluded. */
-interface Range {
-  from: number
-  to: number
-}
-
 /**
  * Returns a function for the ids after a place, limited to rows that can belong between the two times of a list.
  * @param lead milliseconds by which a row can be older than the listed time
@@ -82,15 +75,15 @@ async function rangesOf(
   table: 'events' | 'deliveries',
   { after, before, ascending }: AskedPage,
   lead: number,
-): Promise<(behind: number | undefined) => Range> {
-  const { low, high } = await bounds(readerAside, table, {
+): Promise<(behind: number | undefined) => IdRange> {
+  const range = await bounds(readerAside, table, {
     since: after === undefined ? undefined : after - lead,
     until: before,
   })
   return (behind) =>
     ascending
-      ? { from: Math.max(low - 1, behind ?? 0), to: high }
-      : { from: low - 1, to: Math.min(high, behind ?? high) }
+      ? { ...range, after: Math.max(range.after, behind ?? 0) }
+      : { ...range, before: Math.min(range.before, behind ?? range.before) }
 }
 
 const endOf = (rows: readonly MessageRow[], place: number | undefined) =>
@@ -106,12 +99,12 @@ export async function messageWalk(
   const { readerAside: db, engine } = database
   const { ascending } = asked
   const range = await rangesOf(database, 'events', asked, 0)
+  const streams = [owner, everybody].map(eventsFor)
   const selects = selector(owner, filter)
   return {
     behind: (await placeOf(asked, (text) => searchMessage(db, owner, text)))?.event,
     async read(behind, count) {
-      const found = await numbersOf(engine, owner, { ...range(behind), ascending, count }).execute(db)
-      const numbers = found.rows.map(({ event }) => event)
+      const numbers = await idsIn(db, engine, streams, { ...range(behind), ascending, count })
       const rows = await messagesOf(database, numbers)
       if (!ascending) rows.reverse()
       return {
@@ -120,25 +113,6 @@ export async function messageWalk(
       }
     },
   }
-}
-
-/** The numbers of the next events for an owner or for everybody. Row values make PostgreSQL's planner use the index. */
-function numbersOf(
-  engine: Engine,
-  owner: string,
-  { from, to, ascending, count }: Range & { ascending: boolean; count: number },
-): RawBuilder<{ event: number }> {
-  const direction = sql.raw(ascending ? '' : 'desc')
-  const numbersFor = (audience: string): RawBuilder<unknown> =>
-    engine === 'sqlite'
-      ? sql`select event from idempotency_keys indexed by idempotency_keys_of_audience
-          where audience = ${audience} and event > ${from} and event < ${to} order by event ${direction} limit ${count}`
-      : sql`select event from idempotency_keys where audience is not null and (audience, event) > (${audience}, ${from}::bigint)
-          and (audience, event) < (${audience}, ${to}::bigint) order by audience ${direction}, event ${direction} limit ${count}`
-  return sql<{
-    event: number
-  }>`select event from (select * from (${numbersFor(owner)}) own union all select * from (${numbersFor(everybody)}) shared) merged
-    order by event ${direction} limit ${count}`
 }
 
 /** @param text the message's id, or its eventId */
@@ -177,12 +151,9 @@ export async function deliveryReader(
   const { ascending } = asked
   const range = await rangesOf(database, 'deliveries', asked, longestRetries)
   const selects = selector(owner, filter)
-  const stream = { subscriberId, ...(status && { status }) }
+  const streams = [deliveryStream({ subscriberId, status })]
   return async (behind, count) => {
-    const { from, to } = range(behind)
-    const ids = await (ascending
-      ? idsAfter(db, engine, stream, { after: from, upTo: to - 1, count })
-      : idsBelow(db, engine, [stream], { before: to, from: from + 1, count }))
+    const ids = await idsIn(db, engine, streams, { ...range(behind), ascending, count })
     const rows = await deliveries(db)
       .where(isOneOf(engine, 'd.id', ids))
       .orderBy('d.id', ascending ? 'asc' : 'desc')
