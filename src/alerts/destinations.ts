@@ -1,4 +1,4 @@
-import type { AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
+import type { AuditAction, AuditEntry, AuditOrigin, RecordAudit } from '../accounts/audit/audit.ts'
 import { newId } from '../crypto/ids.ts'
 import { Problem } from '../errors.ts'
 import type { Egress } from '../network/egress.ts'
@@ -16,24 +16,36 @@ import {
   subjectOf,
 } from './deliver.ts'
 import type { ModuleParts } from '../http/service-module.ts'
-import type { Database, Tx } from '../storage/database.ts'
+import type { Database, Queryable, Tx } from '../storage/database.ts'
 import { storableText } from '../storage/sql-text.ts'
 
 /** Destinations at most: each round compares all of them. */
 const mostDestinations = 50
 
-interface Choice {
+/** The settings of a destination, as a request has them. */
+interface Settings {
   name: string
   /** Null: all kinds. */
   conditions: AttentionKind[] | null
   severity: AlertDestinationsTable['severity']
-  /** Milliseconds; null: a condition is not repeated. */
-  repeat: number | null
+  /** Null: a condition is not repeated. */
+  repeatSeconds: number | null
   enabled: boolean
+  url: string
+  to: string[]
 }
-interface Address {
-  url?: string | undefined
-  to?: string[] | undefined
+
+const defaults = { conditions: null, severity: 'warning', repeatSeconds: 86_400, enabled: true } as const
+
+/** The columns of the settings that are given; others are undefined. */
+function columnsOf({ name, conditions, severity, repeatSeconds, enabled }: Partial<Settings>) {
+  return {
+    name: name?.trim(),
+    conditions: conditions && JSON.stringify(conditions),
+    severity,
+    repeat_ms: repeatSeconds && repeatSeconds * 1000,
+    enabled: enabled === undefined ? undefined : Number(enabled),
+  }
 }
 
 /** A destination with its address. */
@@ -89,26 +101,21 @@ export class Destinations {
   /** @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
   async create(
     kind: AlertDestinationsTable['kind'],
-    { name, conditions, severity, repeat, enabled }: Choice,
-    address: Address,
+    given: Partial<Settings>,
     origin: AuditOrigin,
   ): Promise<Destination> {
-    const { database, keyring, clock, record } = this.#parts
+    const { database, keyring, clock } = this.#parts
     const now = clock.now()
-    const target = readTarget(kind, address, this.#parts)
+    const target = readTarget(kind, given, this.#parts)
     const id = newId(now)
-    const row: AlertDestinationsTable = {
+    const row = {
       id,
       kind,
-      name,
+      ...columnsOf({ ...defaults, ...given }),
       target: sealTarget(keyring, id, target),
-      conditions: conditions === null ? null : JSON.stringify(conditions),
-      severity,
-      repeat_ms: repeat,
-      enabled: enabled ? 1 : 0,
       created_at: now,
       updated_at: now,
-    }
+    } as AlertDestinationsTable
     await database.transaction(async (tx) => {
       const { count } = await tx
         .selectFrom('alert_destinations')
@@ -117,45 +124,30 @@ export class Destinations {
       if (count >= mostDestinations)
         throw new Problem('conflict', { detail: `There are ${mostDestinations} destinations already.` })
       await tx.insertInto('alert_destinations').values(row).execute()
-      await record(tx, { action: 'alert.created', target: `alert:${id}`, detail: { kind, name }, ...origin })
+      await this.#record(tx, 'alert.created', row, origin)
     })
     return { row, target, lastSending: undefined }
   }
 
   /** Changes what is given. @throws Problem `not-found`, and as `create` */
-  async change(
-    id: string,
-    change: Partial<{ [K in keyof Choice]: Choice[K] | undefined }> & Address,
-    origin: AuditOrigin,
-  ): Promise<Destination> {
-    const { database, keyring, clock, record } = this.#parts
+  async change(id: string, given: Partial<Settings>, origin: AuditOrigin): Promise<Destination> {
+    const { database, keyring, clock } = this.#parts
     const { row: before } = await this.get(id)
-    const { url, to, name, conditions, severity, repeat, enabled } = change
-    const hasAddress = url !== undefined || to !== undefined
-    const set: Partial<AlertDestinationsTable> = {
-      ...(name !== undefined && { name }),
-      ...(conditions !== undefined && {
-        conditions: conditions === null ? null : JSON.stringify(conditions),
-      }),
-      ...(severity !== undefined && { severity }),
-      ...(repeat !== undefined && { repeat_ms: repeat }),
-      ...(enabled !== undefined && { enabled: enabled ? 1 : 0 }),
-      ...(hasAddress && {
-        target: sealTarget(keyring, id, readTarget(before.kind, { url, to }, this.#parts)),
-      }),
-      updated_at: clock.now(),
+    const hasAddress = given.url !== undefined || given.to !== undefined
+    const set = {
+      ...columnsOf(given),
+      target: hasAddress ? sealTarget(keyring, id, readTarget(before.kind, given, this.#parts)) : undefined,
     }
-    const changed = Object.keys(set).filter((key) => key !== 'updated_at')
+    const changed = Object.entries(set).flatMap(([name, value]) => (value === undefined ? [] : name))
     const row = await database.transaction(async (tx) => {
       const after = await tx
         .updateTable('alert_destinations')
-        .set(set)
+        .set({ ...set, updated_at: clock.now() })
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirst()
       if (!after) throw noSuchDestination()
-      const detail = { kind: after.kind, name: after.name, changed: changed.join(',') }
-      await record(tx, { action: 'alert.changed', target: `alert:${id}`, detail, ...origin })
+      await this.#record(tx, 'alert.changed', after, origin, { changed: changed.join(',') })
       return after
     })
     return this.#withTarget(row)
@@ -163,34 +155,28 @@ export class Destinations {
 
   /** Deletes a destination with its messages. @throws Problem `not-found` */
   async remove(id: string, origin: AuditOrigin): Promise<void> {
-    const { database, record } = this.#parts
-    await database.transaction(async (tx) => {
+    await this.#parts.database.transaction(async (tx) => {
       const row = await tx
         .deleteFrom('alert_destinations')
         .where('id', '=', id)
-        .returning(['kind', 'name'])
+        .returningAll()
         .executeTakeFirst()
       if (!row) throw noSuchDestination()
-      await record(tx, { action: 'alert.deleted', target: `alert:${id}`, detail: { ...row }, ...origin })
+      await this.#record(tx, 'alert.deleted', row, origin)
     })
   }
 
   /** Writes a test message, which the caller sends. @throws Problem `not-found` */
   async beginTest(id: string, origin: AuditOrigin): Promise<SendingRow> {
-    const { database, clock, record } = this.#parts
+    const { database, clock } = this.#parts
     const { row } = await this.get(id)
     const now = clock.now()
-    const line = {
-      text: `Test alert for ${row.name}`,
-      since: null,
-      path: '/dashboard/alerts',
-    }
+    const line = { text: `Test alert for ${row.name}`, since: null, path: '/dashboard/alerts' }
     // Not due for the workers: the call sends it.
     const sending = { ...newSending(id, 'test', [line], now), attempts: 1, due_at: now + 60_000 }
     await database.transaction(async (tx) => {
       await tx.insertInto('alert_sendings').values(sending).execute()
-      const detail = { kind: row.kind, name: row.name }
-      await record(tx, { action: 'alert.tested', target: `alert:${id}`, detail, ...origin })
+      await this.#record(tx, 'alert.tested', row, origin)
     })
     return sending
   }
@@ -209,6 +195,17 @@ export class Destinations {
         .limit(count)
         .execute(),
     )
+  }
+
+  #record(
+    tx: Tx,
+    action: AuditAction,
+    { id, kind, name }: AlertDestinationsTable,
+    origin: AuditOrigin,
+    more: AuditEntry['detail'] = {},
+  ): Promise<void> {
+    const detail = { kind, name, ...more }
+    return this.#parts.record(tx, { action, target: `alert:${id}`, detail, ...origin })
   }
 
   async #withTarget(row: AlertDestinationsTable): Promise<Destination> {
@@ -252,9 +249,7 @@ export function newSending(
     destination_id: destination,
     what,
     subject: subjectOf(what, lines),
-    lines: JSON.stringify(
-      lines.map(({ text, since, path, condition }) => ({ text, since, path, condition })),
-    ),
+    lines: JSON.stringify(lines),
     status: 'pending',
     attempts: 0,
     due_at: now,
@@ -266,24 +261,19 @@ export function newSending(
 
 /** Takes due messages for this process, at most `most`: each counts as attempted, and is due again if the process ends. */
 export async function claimSendings(database: Database, now: number, most: number): Promise<SendingRow[]> {
-  const due = await database.reader
-    .selectFrom('alert_sendings')
-    .select('id')
-    .where('status', '=', 'pending')
-    .where('due_at', '<=', now)
-    .limit(1)
-    .execute()
-  // Usually nothing is due, so the first read needs no transaction.
-  if (due.length === 0) return []
-  return database.inBackground(async (tx) => {
-    const ids = tx
+  const dueIn = (db: Queryable, count: number) =>
+    db
       .selectFrom('alert_sendings')
       .select('id')
       .where('status', '=', 'pending')
       .where('due_at', '<=', now)
       .orderBy('due_at')
-      .limit(most)
-    const locked = await (database.engine === 'postgres' ? ids.forUpdate().skipLocked() : ids).execute()
+      .limit(count)
+  // Usually nothing is due, so the first read needs no transaction.
+  if ((await dueIn(database.reader, 1).execute()).length === 0) return []
+  return database.inBackground(async (tx) => {
+    const due = dueIn(tx, most)
+    const locked = await (database.engine === 'postgres' ? due.forUpdate().skipLocked() : due).execute()
     if (locked.length === 0) return []
     return tx
       .updateTable('alert_sendings')

@@ -248,44 +248,40 @@ export function conditionOf({ kind, severity, text, since, about: { topic, id } 
 /** Milliseconds that a condition must be gone before its end is announced, so that one that comes and goes leads to one message. */
 export const settlesIn = 60_000
 
-/** Compares the conditions with the last messages to each destination, and writes new ones. Returns their number. */
-async function evaluate(tx: Tx, conditions: readonly Condition[], now: number): Promise<number> {
+/** Compares the conditions with what each destination was told, and writes new messages. */
+async function evaluate(tx: Tx, conditions: readonly Condition[], now: number): Promise<void> {
   const destinations = await tx.selectFrom('alert_destinations').selectAll().orderBy('id').execute()
   const states = await tx.selectFrom('alert_states').selectAll().execute()
-  let written = 0
+  const statesOf = Map.groupBy(states, ({ destination_id }) => destination_id)
+  // Of several with one key, the first one counts.
+  const present = new Map(conditions.toReversed().map((condition) => [keyOf(condition), condition]))
+  const keys = conditions.map(keyOf)
+  const ofKind = Map.groupBy(conditions, ({ kind }): string => kind)
+  /** Of such a kind there may be more than the conditions: what is missing among them may still last. */
+  const isCutShort = (kind: string): boolean => (ofKind.get(kind)?.length ?? 0) >= mostOfAKind
   for (const destination of destinations) {
-    const known = new Map(
-      states
-        .filter((state) => state.destination_id === destination.id)
-        .map((state) => [state.condition, state]),
-    )
-    const changes = compare(destination, conditions, known, now)
-    await writeStates(tx, destination.id, changes, now)
-    const messages = {
-      opened: changes.opened.map(lineOf),
-      repeated: changes.repeated.map(lineOf),
-      resolved: changes.resolved,
-    } as const
-    for (const what of ['opened', 'repeated', 'resolved'] as const) {
-      const lines = messages[what]
-      if (lines.length === 0) continue
-      const sending = newSending(destination.id, what, lines, now)
-      await tx.insertInto('alert_sendings').values(sending).execute()
-      written += 1
+    const known = new Map(statesOf.get(destination.id)?.map((state) => [state.condition, state]))
+    const lines = { opened: [] as Line[], repeated: [] as Line[], resolved: [] as Line[] }
+    for (const key of new Set([...keys, ...known.keys()])) {
+      const [condition, state] = [present.get(key), known.get(key)]
+      const change = changeOf(destination, condition, state, { isCutShort, now })
+      if (!change) continue
+      const { text, since, path } = (condition ?? state)!
+      if (change in lines) lines[change as keyof typeof lines].push({ text, since, path, condition: key })
+      await writeState(tx, { destination_id: destination.id, condition: key }, { change, condition, now })
     }
+    for (const what of ['opened', 'repeated', 'resolved'] as const)
+      if (lines[what].length > 0)
+        await tx
+          .insertInto('alert_sendings')
+          .values(newSending(destination.id, what, lines[what], now))
+          .execute()
   }
-  return written
 }
 
 /** The identity of a condition. */
-const keyOf = ({ kind, about }: Pick<Condition, 'kind' | 'about'>): string => `${kind} ${about}`
-const lineOf = ({ text, since, path, ...identity }: Condition): Line => ({
-  text,
-  since,
-  path,
-  condition: keyOf(identity),
-})
-const kindOf = ({ condition }: Row<'alert_states'>): string => condition.slice(0, condition.indexOf(' '))
+const keyOf = ({ kind, about }: Condition): string => `${kind} ${about}`
+const kindOf = (key: string): string => key.slice(0, key.indexOf(' '))
 
 function concerns(
   destination: AlertDestinationsTable,
@@ -297,90 +293,55 @@ function concerns(
   return destination.conditions === null || (JSON.parse(destination.conditions) as string[]).includes(kind)
 }
 
-interface Changes {
+type Change =
   /** New, or worse than what was told. */
-  opened: Condition[]
-  repeated: Condition[]
-  /** Present again before their end was told. */
-  back: string[]
+  | 'opened'
+  | 'repeated'
+  /** Present again before its end was told. */
+  | 'back'
   /** Not present any more, for too short a time to say so. */
-  gone: Row<'alert_states'>[]
-  resolved: Row<'alert_states'>[]
-  /** What the destination does not want to know any more. */
-  dropped: Row<'alert_states'>[]
-}
+  | 'gone'
+  | 'resolved'
+  /** The destination does not want to know it any more. */
+  | 'dropped'
 
-function compare(
+/** What changes for a destination about one condition. @param state what it was told of it */
+function changeOf(
   destination: AlertDestinationsTable,
-  conditions: readonly Condition[],
-  known: ReadonlyMap<string, Row<'alert_states'>>,
-  now: number,
-): Changes {
-  const changes: Changes = { opened: [], repeated: [], back: [], gone: [], resolved: [], dropped: [] }
-  const present = new Map<string, Condition>()
-  for (const condition of conditions)
-    if (!present.has(keyOf(condition))) present.set(keyOf(condition), condition)
-  for (const [key, condition] of present) {
-    const state = known.get(key)
-    if (!concerns(destination, condition.kind, condition.severity)) continue
-    if (!state || (state.severity === 'warning' && condition.severity === 'error'))
-      changes.opened.push(condition)
-    else if (destination.repeat_ms !== null && now - state.told_at >= destination.repeat_ms)
-      changes.repeated.push(condition)
-    else if (state.gone_since !== null) changes.back.push(key)
+  condition: Condition | undefined,
+  state: Row<'alert_states'> | undefined,
+  { isCutShort, now }: { isCutShort: (kind: string) => boolean; now: number },
+): Change | undefined {
+  if (condition && concerns(destination, condition.kind, condition.severity)) {
+    if (!state || (state.severity === 'warning' && condition.severity === 'error')) return 'opened'
+    if (destination.repeat_ms !== null && now - state.told_at >= destination.repeat_ms) return 'repeated'
+    return state.gone_since === null ? undefined : 'back'
   }
-  const cutShort = fullKinds(conditions)
-  for (const [key, state] of known) {
-    const condition = present.get(key)
-    if (condition && concerns(destination, condition.kind, condition.severity)) continue
-    if (!concerns(destination, kindOf(state), state.severity)) changes.dropped.push(state)
-    // An error that is only a warning now is not over.
-    else if (condition || cutShort.has(kindOf(state))) {
-      if (state.gone_since !== null) changes.back.push(key)
-    } else if (state.gone_since === null) changes.gone.push(state)
-    else if (now - state.gone_since >= settlesIn) changes.resolved.push(state)
-  }
-  return changes
+  if (!state) return undefined
+  const kind = kindOf(state.condition)
+  if (!concerns(destination, kind, state.severity)) return 'dropped'
+  // An error that is only a warning now is not over.
+  if (condition || isCutShort(kind)) return state.gone_since === null ? undefined : 'back'
+  if (state.gone_since === null) return 'gone'
+  return now - state.gone_since >= settlesIn ? 'resolved' : undefined
 }
 
-/** The kinds of which there may be more than the conditions: what is missing among them may still last. */
-function fullKinds(conditions: readonly Condition[]): Set<string> {
-  const counts = new Map<string, number>()
-  for (const { kind } of conditions) counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  return new Set([...counts].filter(([, count]) => count >= mostOfAKind).map(([kind]) => kind))
-}
-
-async function writeStates(
+async function writeState(
   tx: Tx,
-  destination: string,
-  { opened, repeated, back, gone, resolved, dropped }: Changes,
-  now: number,
+  key: Pick<Row<'alert_states'>, 'destination_id' | 'condition'>,
+  { change, condition, now }: { change: Change; condition: Condition | undefined; now: number },
 ): Promise<void> {
-  for (const condition of opened) {
-    const { text, path, since, severity } = condition
+  const isTold = sql<boolean>`destination_id = ${key.destination_id} and condition = ${key.condition}`
+  if (change === 'opened' || change === 'repeated') {
+    const { text, path, since, severity } = condition!
     const told = { text, path, since, severity, told_at: now, gone_since: null }
     await tx
       .insertInto('alert_states')
-      .values({ destination_id: destination, condition: keyOf(condition), ...told })
+      .values({ ...key, ...told })
       .onConflict((conflict) => conflict.columns(['destination_id', 'condition']).doUpdateSet(told))
       .execute()
-  }
-  const update = (condition: string, change: Partial<Row<'alert_states'>>) =>
-    tx
-      .updateTable('alert_states')
-      .set(change)
-      .where('destination_id', '=', destination)
-      .where('condition', '=', condition)
-      .execute()
-  for (const { text, severity, ...condition } of repeated)
-    await update(keyOf(condition), { told_at: now, gone_since: null, text, severity })
-  for (const key of back) await update(key, { gone_since: null })
-  for (const { condition } of gone) await update(condition, { gone_since: now })
-  const over = [...resolved, ...dropped].map(({ condition }) => condition)
-  if (over.length > 0)
-    await tx
-      .deleteFrom('alert_states')
-      .where('destination_id', '=', destination)
-      .where('condition', 'in', over)
-      .execute()
+  } else if (change === 'gone' || change === 'back') {
+    const gone_since = change === 'gone' ? now : null
+    await tx.updateTable('alert_states').set({ gone_since }).where(isTold).execute()
+  } else await tx.deleteFrom('alert_states').where(isTold).execute()
 }

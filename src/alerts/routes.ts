@@ -24,8 +24,6 @@ interface AlertRouteParts {
 
 const tags = ['alerts']
 const access = { scope: 'admin' } as const
-/** A message after which a condition that lasts is repeated, in seconds: once a day. */
-const usualRepeat = 86_400
 const testsPerMinute = 10
 
 /** Alerts: where they go, tests, and what was sent. For admins. */
@@ -66,16 +64,8 @@ function createRoute(app: App, { destinations }: AlertRouteParts): void {
       response: { 201: DestinationView },
     }),
     async (request, reply) => {
-      const { kind, name, url, to, conditions, severity, repeatSeconds, enabled } = request.body
-      const repeat = repeatSeconds === undefined ? usualRepeat : repeatSeconds
-      const choice = {
-        name: name.trim(),
-        conditions: conditions ?? null,
-        severity: severity ?? 'warning',
-        repeat: repeat === null ? null : repeat * 1000,
-        enabled: enabled ?? true,
-      } as const
-      const made = await destinations.create(kind, choice, { url, to }, auditOrigin(request))
+      const { kind, ...settings } = request.body
+      const made = await destinations.create(kind, settings, auditOrigin(request))
       return reply.code(201).send(viewDestination(made))
     },
   )
@@ -90,10 +80,8 @@ function changeRoutes(app: App, { destinations }: AlertRouteParts): void {
       response: { 200: DestinationView },
     }),
     async (request, reply) => {
-      const { repeatSeconds, ...change } = request.body
-      const repeat = typeof repeatSeconds === 'number' ? repeatSeconds * 1000 : repeatSeconds
       const id = readId(request.params.id)
-      const changed = await destinations.change(id, { ...change, repeat }, auditOrigin(request))
+      const changed = await destinations.change(id, request.body, auditOrigin(request))
       return reply.send(viewDestination(changed))
     },
   )
@@ -179,22 +167,11 @@ const address = {
   ),
 }
 
-const NewDestination = closedObject({
-  kind: Type.Enum(kinds),
-  name: settings.name,
-  ...address,
-  conditions: Type.Optional(settings.conditions),
-  severity: Type.Optional(settings.severity),
-  repeatSeconds: Type.Optional(settings.repeatSeconds),
-  enabled: Type.Optional(settings.enabled),
-})
+const { name, ...choices } = settings
+const optional = Type.Partial(Type.Object(choices)).properties
+const NewDestination = closedObject({ kind: Type.Enum(kinds), name, ...address, ...optional })
 const DestinationChange = closedObject(
-  {
-    ...address,
-    ...Object.fromEntries(Object.entries(settings).map(([name, schema]) => [name, Type.Optional(schema)])),
-  } as typeof address & {
-    [K in keyof typeof settings]: ReturnType<typeof Type.Optional<(typeof settings)[K]>>
-  },
+  { ...address, name: Type.Optional(name), ...optional },
   { minProperties: 1 },
 )
 
