@@ -10,9 +10,9 @@ import { translated } from '../storage/unavailable.ts'
 import {
   activeSubscribersIn,
   type Completion,
-  type DeliveryRow,
   type DeliveryStore,
-  dueDelivery,
+  dueColumns,
+  type DueDelivery,
   type EventPayload,
   inOrder,
   isRetry,
@@ -97,14 +97,11 @@ const payloads = `
   from events left join idempotency_keys on idempotency_keys.event = events.id
   where events.id = any($1) and ($2::bigint is null or octet_length(payload) <= $2)`
 
-const columns =
-  'd.id, d.event, d.subscriber_id, d.attempts, d.attempts_before, d.due_at, d.nonce, d.planned_at'
-
 const readDue = `
   select due.* from unnest($2::text[], $3::integer[], $4::bigint[], $5::bigint[], $6::integer[])
     as want (subscriber, retries, due_at, id, count)
   cross join lateral (
-    select ${columns} from deliveries d
+    select d.subscriber_id as "subscriberId", ${dueColumns} from deliveries d
     where d.subscriber_id = want.subscriber and d.status = 'pending' and ${isRetry} = want.retries
       and (d.due_at, d.id) > (want.due_at, want.id) and d.due_at <= $1
     order by d.due_at, d.id limit want.count
@@ -113,9 +110,9 @@ const readDue = `
 const readFirst = `
   select due.* from unnest($2::text[]) as want (subscriber)
   cross join lateral (
-    select ${columns} from deliveries d where d.subscriber_id = want.subscriber and d.status = 'pending'
+    select d.subscriber_id as "subscriberId", ${dueColumns} from deliveries d where d.subscriber_id = want.subscriber and d.status = 'pending'
     order by ${inOrder.postgres} limit 1
-  ) due where due.due_at <= $1`
+  ) due where due."dueAt" <= $1`
 
 function readDueBy(seek: Run): DeliveryStore['readDue'] {
   return async (requests, now) => {
@@ -124,7 +121,7 @@ function readDueBy(seek: Run): DeliveryStore['readDue'] {
     const rows = await Promise.all([
       behind.length === 0
         ? []
-        : seek<DeliveryRow>('read_due', readDue, [
+        : seek<DueDelivery>('read_due', readDue, [
             now,
             behind.map(({ subscriberId }) => subscriberId),
             behind.map(({ retries }) => (retries ? 1 : 0)),
@@ -134,9 +131,9 @@ function readDueBy(seek: Run): DeliveryStore['readDue'] {
           ]),
       ordered.length === 0
         ? []
-        : seek<DeliveryRow>('read_first', readFirst, [now, ordered.map(({ subscriberId }) => subscriberId)]),
+        : seek<DueDelivery>('read_first', readFirst, [now, ordered.map(({ subscriberId }) => subscriberId)]),
     ])
-    return rows.flat().map(dueDelivery)
+    return rows.flat()
   }
 }
 

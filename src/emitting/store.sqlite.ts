@@ -6,7 +6,7 @@ import {
   isRetry,
   nextDue,
   subscribersPerScan,
-  dueDelivery,
+  dueColumns,
   type DueDelivery,
   type Completion,
   type DeliveryStore,
@@ -29,17 +29,7 @@ const oldest = `
     select s.id, ${nextDue('sqlite')} as due from subscribers s where s.status = 'active' and s.rate_limit is null
   ) where due <= ? order by due limit ?`
 
-const columns = 'd.id, d.event, d.attempts, d.attempts_before, d.due_at, d.nonce, d.planned_at'
-type Columns = [
-  id: number,
-  event: number,
-  attempts: number,
-  attemptsBefore: number,
-  dueAt: number,
-  nonce: number | null,
-  plannedAt: number | null,
-]
-const pending = `select ${columns} from deliveries d indexed by deliveries_due
+const pending = `select ${dueColumns} from deliveries d indexed by deliveries_due
   where d.subscriber_id = ? and d.status = 'pending' and ${isRetry} = ?`
 
 // Two statements: for (due_at, id) > (?, ?) SQLite reads all deliveries with that due_at, perhaps a million.
@@ -47,9 +37,9 @@ const dueWith = `${pending} and d.due_at = ? and d.id > ? order by d.id limit ?`
 const dueAfter = `${pending} and d.due_at > ? and d.due_at <= ? order by d.due_at, d.id limit ?`
 
 const firstPending = `select * from (
-  select ${columns} from deliveries d indexed by deliveries_in_order
+  select ${dueColumns} from deliveries d indexed by deliveries_in_order
   where d.subscriber_id = ? and d.status = 'pending' order by d.id limit 1
-) where due_at <= ?`
+) where "dueAt" <= ?`
 
 // A delivery with another nonce is not updated: it belongs to another event, since the file was replaced (docs/adr/0029).
 // A delivery that was replayed during the attempt keeps its status. A success is applied even if another process
@@ -99,19 +89,20 @@ function readDue(reader: SqliteConnection, request: ReadRequest, now: number): D
   const { subscriberId } = request
   const rows = (sql: string, ...parameters: number[]): DueDelivery[] =>
     reader
-      .arrays<Columns>(sql, [subscriberId, ...parameters])
-      .map(([id, event, attempts, attempts_before, due_at, nonce, planned_at]) =>
-        dueDelivery({
-          id,
-          event,
-          subscriber_id: subscriberId,
-          attempts,
-          attempts_before,
-          due_at,
-          nonce,
-          planned_at,
-        }),
-      )
+      .arrays<[number, number, number, number, number, number | null, number | null]>(sql, [
+        subscriberId,
+        ...parameters,
+      ])
+      .map(([id, event, number, begun, dueAt, nonce, plannedAt]) => ({
+        id,
+        event,
+        subscriberId,
+        number,
+        begun,
+        dueAt,
+        nonce,
+        plannedAt,
+      }))
   if (request.ordered) return rows(firstPending, now)
   const { behind, count } = request
   const retries = request.retries ? 1 : 0

@@ -1,6 +1,6 @@
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
-import type { DeliveriesTable, SubscribersTable } from '../storage/tables.ts'
+import type { SubscribersTable } from '../storage/tables.ts'
 
 /** A position in the order in which deliveries become due. A read returns what lies behind it. */
 export interface DuePosition {
@@ -116,24 +116,9 @@ export interface DeliveryStore {
 /** Subscribers with pending deliveries that one call of `subscribersDue` looks at. */
 export const subscribersPerScan = 200
 
-export type DeliveryRow = Pick<
-  DeliveriesTable,
-  'id' | 'event' | 'subscriber_id' | 'attempts' | 'attempts_before' | 'due_at' | 'nonce' | 'planned_at'
->
-
-export function dueDelivery(row: DeliveryRow): DueDelivery {
-  const { id, event, subscriber_id: subscriberId, attempts, attempts_before, due_at: dueAt, nonce } = row
-  return {
-    id,
-    event,
-    subscriberId,
-    number: attempts + 1,
-    begun: attempts + 1 - attempts_before,
-    dueAt,
-    nonce,
-    plannedAt: row.planned_at,
-  }
-}
+/** SQL for a `DueDelivery` of the row `d`, without its subscriber. */
+export const dueColumns = `d.id, d.event, d.attempts + 1 as number, d.attempts + 1 - d.attempts_before as begun,
+  d.due_at as "dueAt", d.nonce, d.planned_at as "plannedAt"`
 
 /**
  * SQL for the time at which the next delivery of the subscriber `s` is due; for an ordered one, the pending delivery with the
