@@ -66,6 +66,10 @@ export class Sums<Row extends object> {
     return this.#rows.size
   }
 
+  get rows(): Row[] {
+    return [...this.#rows.values()]
+  }
+
   add(more: Row): void {
     const key = this.#keyOf(more)
     const known = this.#rows.get(key)

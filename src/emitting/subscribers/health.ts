@@ -2,7 +2,7 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { type Static, type TObject, Type } from 'typebox'
 import { nullable } from '../../http/schemas/schemas.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
-import { DelayedWrites } from '../../runtime/delayed-writes.ts'
+import { DelayedWrites, Sums } from '../../runtime/delayed-writes.ts'
 import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscriberHoursTable, SubscribersTable } from '../../storage/tables.ts'
@@ -24,7 +24,13 @@ interface HealthParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
  */
 export class Health {
   readonly #parts: HealthParts
-  #counts = new Map<string, SubscriberHoursTable>()
+  readonly #counts = new Sums<SubscriberHoursTable>(
+    ({ subscriber_id, hour: from, duration_class }) => `${subscriber_id} ${from} ${duration_class}`,
+    (known, { delivered, failed }) => {
+      known.delivered += delivered
+      known.failed += failed
+    },
+  )
   readonly #writes: DelayedWrites
   /** The last write. During a write the counts may be in the table or not. */
   #writing: Promise<void> = Promise.resolve()
@@ -34,34 +40,25 @@ export class Health {
   constructor(parts: HealthParts) {
     this.#parts = parts
     this.#writes = new DelayedWrites(parts.clock, flushEvery, {
-      write: () => this.#flush().then(() => this.#sweep()),
+      write: () => (this.#writing = this.#write()).then(() => this.#sweep()),
       pending: () => this.#counts.size > 0,
     })
   }
 
   record(subscriberId: string, delivered: boolean, durationMs: number): void {
-    const from = Math.floor(this.#parts.clock.now() / hour) * hour
-    const durationClass = classOf(durationMs)
-    const key = `${subscriberId} ${from} ${durationClass}`
-    let counts = this.#counts.get(key)
-    if (!counts) {
-      counts = {
-        subscriber_id: subscriberId,
-        hour: from,
-        duration_class: durationClass,
-        delivered: 0,
-        failed: 0,
-      }
-      this.#counts.set(key, counts)
-    }
-    if (delivered) counts.delivered += 1
-    else counts.failed += 1
+    this.#counts.add({
+      subscriber_id: subscriberId,
+      hour: Math.floor(this.#parts.clock.now() / hour) * hour,
+      duration_class: classOf(durationMs),
+      delivered: delivered ? 1 : 0,
+      failed: delivered ? 0 : 1,
+    })
     this.#writes.schedule()
   }
 
   /** Subscribers with attempts that are not in the table yet. */
   get unwritten(): string[] {
-    return [...new Set([...this.#counts.values()].map((row) => row.subscriber_id))]
+    return [...new Set(this.#counts.rows.map((row) => row.subscriber_id))]
   }
 
   /** The rows of subscribers, including counts that are not in the table yet. Each attempt is counted once. */
@@ -120,7 +117,7 @@ export class Health {
       const writing = this.#writing
       await writing
       if (writing !== this.#writing) continue
-      const unwritten = [...this.#counts.values()].filter(
+      const unwritten = this.#counts.rows.filter(
         (row) => asked.has(row.subscriber_id) && row.hour >= since && row.hour < until,
       )
       const rows = await readWritten()
@@ -134,16 +131,9 @@ export class Health {
     await this.#writes.close()
   }
 
-  #flush(): Promise<void> {
-    return (this.#writing = this.#writing.then(() => this.#write()))
-  }
-
   /** Adds the counts to the table. Never rejects. */
   async #write(): Promise<void> {
-    const rows = [...this.#counts.values()]
-    this.#counts = new Map()
-    // In one order, so that two processes cannot deadlock.
-    rows.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    const rows = this.#counts.drain()
     const { database, log } = this.#parts
     try {
       for (let start = 0; start < rows.length; start += perStep)
@@ -209,10 +199,6 @@ export class Health {
       log.error({ err: error }, 'old counts of attempts could not be removed')
     }
   }
-}
-
-function keyOf({ subscriber_id, hour: from, duration_class }: SubscriberHoursTable): string {
-  return `${subscriber_id} ${from} ${String(duration_class).padStart(6, '0')}`
 }
 
 /** Upper bounds of the histogram's buckets, in milliseconds. The last is the longest time-out. */
