@@ -75,10 +75,10 @@ export class SvixTarget {
       cursors: new Cursors(keyring),
       secrets: new SubscriberSecrets(keyring),
       destinations: readDestinations(undefined),
-      egressOf: this.#egress.of,
+      egress: this.#egress,
       sandbox: new Sandbox(createLog('warn')),
-      unwritten: () => [],
-      publishDisabled: async () => {},
+      health: { unwritten: [] },
+      operationalEvents: { publishDisabled: async () => {} },
       changed: () => {},
     })
   }

@@ -1,4 +1,4 @@
-import { createRecordAudit, type RecordAudit } from '../accounts/audit/audit.ts'
+import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { NoteRefusal } from '../accounts/refusals.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { JobWorker } from '../events/jobs.ts'
@@ -7,7 +7,7 @@ import type { ModuleParts } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
 import type { Clock, Random } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
-import { createAttempt, openEgress, type SubscriberEgress } from './attempt/attempt.ts'
+import { createAttempt, openEgress } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
 import { DeliveryLog } from './deliveries/delivery-log.ts'
 import { Jobs } from './deliveries/jobs.ts'
@@ -28,7 +28,7 @@ import { Portal } from './portal.ts'
 import { postgresDeliveryStore } from './store.postgres.ts'
 import { sqliteDeliveryStore } from './store.sqlite.ts'
 import type { DeliveryStore } from './store.ts'
-import { closeDestinations, type Destinations, readDestinations } from './subscribers/destinations.ts'
+import { closeDestinations, readDestinations } from './subscribers/destinations.ts'
 import { Health } from './subscribers/health.ts'
 import { OwnerBrands, Owners } from './subscribers/owners.ts'
 import { removalWorker } from './subscribers/removal.ts'
@@ -49,78 +49,70 @@ export interface EmittingParts extends ModuleParts {
 /** What the routes of this module use. */
 export type EmittingRouteParts = ReturnType<typeof createParts>
 
-export function createParts(parts: EmittingParts) {
-  const { configuration, database, keyring, clock } = parts
-  const egress = openEgress(configuration)
-  const cursors = new Cursors(keyring)
-  const record = createRecordAudit(clock)
-  const secrets = new SubscriberSecrets(keyring)
-  const sandbox = new Sandbox(parts.log)
-  const stores = { database, keyring, secrets, cursors, clock, record, sandbox }
-  const destinations = readDestinations(parts.config?.destinations)
-  const emits = createEmitter(parts, record, () => dispatcher)
-  const { emitter, scheduledEvents } = emits
-  const disabling: DisablingPolicy = { after: configuration.emitDisableAfter }
-  const changed = (id: string): void => dispatcher.changed(id)
-  const disable: Subscribers['disable'] = (...about) => subscribers.disable(...about)
-  const operationalEvents = new OperationalEvents({ database, emitter, clock, disabling, disable, changed })
-  const subscribers: Subscribers = new Subscribers({
-    ...stores,
-    destinations,
-    egressOf: egress.of,
-    unwritten: () => health.unwritten,
-    publishDisabled: (tx, row) => operationalEvents.publishDisabled(tx, row),
-    changed,
-  })
-  const { dispatcher, health } = createDispatcher({
+/** What nothing else of this module is needed for. */
+function createBase(parts: EmittingParts) {
+  const { configuration, database, keyring, clock, log, config = {} } = parts
+  return {
     ...parts,
-    ...stores,
-    egress,
-    operationalEvents,
-    destinations,
-  })
+    egress: openEgress(configuration),
+    cursors: new Cursors(keyring),
+    record: createRecordAudit(clock),
+    secrets: new SubscriberSecrets(keyring),
+    sandbox: new Sandbox(log),
+    destinations: readDestinations(config.destinations),
+    catalogue: readCatalogue(config, { ...builtInTypes, ...parts.otherBuiltIn }),
+    fanOut: new FanOut({
+      engine: database.engine,
+      firstDelay: configuration.emitRetrySchedule[0] ?? 0,
+      ownerlessGetAll: config.ownerlessGetAll ?? false,
+    }),
+    health: new Health({ database, clock, log, retention: configuration.payloadRetention }),
+    disabling: { after: configuration.emitDisableAfter } satisfies DisablingPolicy,
+  }
+}
+
+type Base = ReturnType<typeof createBase>
+
+export function createParts(given: EmittingParts) {
+  const base = createBase(given)
+  const { database, clock, record, cursors } = base
+  const emits = createEmitter(base, () => dispatcher)
+  const { emitter, scheduledEvents } = emits
+  const changed = (id: string): void => dispatcher.changed(id)
+  const operationalEvents = new OperationalEvents({ ...base, emitter, changed })
+  const subscribers = new Subscribers({ ...base, operationalEvents, changed })
+  const dispatcher: Dispatcher = createDispatcher(base, operationalEvents)
   const announce: Announce = (emitted) => {
     dispatcher.offer(emitted.map(({ committed }) => committed))
     scheduledEvents.announce(emitted)
   }
   return {
-    ...parts,
-    ...stores,
+    ...base,
     ...emits,
     announce,
     dispatcher,
-    health,
-    disabling,
     subscribers,
-    destinations,
     portal: new Portal(database, clock, record),
     brands: new OwnerBrands(database, clock, record),
-    portalCookie: new HostCookie('postern_portal', parts.baseUrl),
-    testEvents: new TestEvents({ database, clock, emitter, subscribers, announce, record }),
+    portalCookie: new HostCookie('postern_portal', base.baseUrl),
+    testEvents: new TestEvents({ ...base, emitter, subscribers, announce }),
     deliveryLog: new DeliveryLog(database, cursors),
     replay: new Replay(database, clock, record),
-    owners: new Owners({ database, cursors, clock, health, record, subscribers }),
+    owners: new Owners({ ...base, subscribers }),
     jobs: new Jobs(database, clock, record),
   }
 }
 
-function createEmitter(parts: EmittingParts, record: RecordAudit, dispatcher: () => Dispatcher) {
-  const { configuration, config = {}, database, clock } = parts
+function createEmitter(base: Base, dispatcher: () => Dispatcher) {
+  const { database, fanOut } = base
   const { engine } = database
-  const catalogue = readCatalogue(config, { ...builtInTypes, ...parts.otherBuiltIn })
-  const fanOut = new FanOut({
-    engine,
-    firstDelay: configuration.emitRetrySchedule[0] ?? 0,
-    ownerlessGetAll: config.ownerlessGetAll ?? false,
+  const scheduledEvents = new ScheduledEvents(base)
+  const payloadRemoval = new PayloadRemoval({
+    ...base,
+    forget: (nonce) => dispatcher().forgetPayload(nonce),
   })
-  const saw: Database['saw'] = (...numbers) => database.saw(...numbers)
-  const scheduledEvents = new ScheduledEvents({ ...parts, fanOut, record })
-  const forget = (nonce: number): void => dispatcher().forgetPayload(nonce)
-  const generation = (): number => dispatcher().generation
-  const scheduled = (earliest: number): void => scheduledEvents.expect(earliest)
-  const payloadRemoval = new PayloadRemoval({ ...parts, record, forget })
   const replays = new JobWorker({
-    ...parts,
+    ...base,
     name: 'replays',
     kind: 'replay',
     step(tx, job, limit, now) {
@@ -131,45 +123,37 @@ function createEmitter(parts: EmittingParts, record: RecordAudit, dispatcher: ()
     signal: 'deliveries',
   })
   return {
-    catalogue,
-    storedEventTypes: new StoredEventTypes({ database, clock, record }, catalogue),
-    emitter: new Emitter({ engine, clock, catalogue, fanOut, generation, saw, scheduled }),
+    storedEventTypes: new StoredEventTypes(base, base.catalogue),
+    emitter: new Emitter({
+      ...base,
+      engine,
+      generation: () => dispatcher().generation,
+      saw: (...numbers) => database.saw(...numbers),
+      scheduled: (earliest) => scheduledEvents.expect(earliest),
+    }),
     scheduledEvents,
     payloadRemoval,
-    workers: [scheduledEvents, payloadRemoval.worker, replays, removalWorker(parts)],
+    workers: [scheduledEvents, payloadRemoval.worker, replays, removalWorker(base)],
   }
 }
 
-interface DispatcherParts extends EmittingParts {
-  egress: SubscriberEgress
-  secrets: SubscriberSecrets
-  operationalEvents: OperationalEvents
-  destinations: Destinations
-  sandbox: Sandbox
-}
-
-function createDispatcher(parts: DispatcherParts): { dispatcher: Dispatcher; health: Health } {
-  const { configuration, database, clock, log, egress, destinations, sandbox } = parts
+function createDispatcher(base: Base, operationalEvents: OperationalEvents): Dispatcher {
+  const { configuration, database, clock, log, egress, destinations, sandbox, health } = base
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
     log.error({ err: error }, 'the session that owns the subscriber queues failed')
-  const health = new Health({ database, clock, log, retention: configuration.payloadRetention })
-  const dispatcher = new Dispatcher({
-    database,
+  return new Dispatcher({
+    ...base,
     store: openDeliveryStore(database, clock, onError),
-    endpoints: new Endpoints({ ...parts, defaults: { timeout, schedule } }),
+    endpoints: new Endpoints({ ...base, defaults: { timeout, schedule } }),
     attempt: withTransformations(createAttempt({ agents: egress.agents, clock }), { sandbox, clock }),
-    health,
-    operationalEvents: parts.operationalEvents,
-    metrics: deliveryMetrics(parts.metrics),
-    clock,
-    random: parts.random ?? Math.random,
-    log,
+    operationalEvents,
+    metrics: deliveryMetrics(base.metrics),
+    random: base.random ?? Math.random,
     close: async () => {
       await Promise.all([health.stop(), egress.close(), closeDestinations(destinations), sandbox.close()])
     },
   })
-  return { dispatcher, health }
 }
 
 function readCatalogue(

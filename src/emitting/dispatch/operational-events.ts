@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
@@ -9,8 +10,9 @@ import type { Endpoint } from './endpoints.ts'
 import type { Emitter } from '../events/emitter.ts'
 import { matchesType } from '../events/event.ts'
 import type { DueDelivery, EventPayload } from '../store.ts'
-import { laterThanBefore, type Subscribers } from '../subscribers/subscribers.ts'
+import { laterThanBefore } from '../subscribers/subscribers.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
+import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
@@ -19,7 +21,7 @@ const failingAfter = 3
 interface OperationalEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
   emitter: Pick<Emitter, 'emitEachTo'>
   disabling: DisablingPolicy
-  disable: Subscribers['disable']
+  record: RecordAudit
   /** Called when a side effect that may have changed the subscriber is committed. */
   changed: (subscriberId: string) => void
 }
@@ -81,14 +83,14 @@ export class OperationalEvents {
       effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
     if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
       const reason = outcome.disable
-      effects.push((tx) => this.#parts.disable(tx, endpoint, reason, false))
+      effects.push((tx) => this.#disable(tx, endpoint, reason, false))
     }
     return effects.length === 0 ? undefined : effects
   }
 
   #addFailure(effects: SideEffect[], attempt: FinishedAttempt): void {
     const { delivery, endpoint, outcome } = attempt
-    const { clock, disabling, disable } = this.#parts
+    const { clock, disabling } = this.#parts
     const { failingSince } = endpoint
     if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
       effects.push((tx) => this.#markFailing(tx, attempt))
@@ -97,7 +99,7 @@ export class OperationalEvents {
     if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
     if (consequence === 'disable') {
       const reason = `Every attempt since ${isoTime(failingSince!)} failed.`
-      effects.push((tx) => disable(tx, endpoint, reason, true))
+      effects.push((tx) => this.#disable(tx, endpoint, reason, true))
     }
   }
 
@@ -106,6 +108,33 @@ export class OperationalEvents {
     if (row.operational === 1) return
     const data = { subscriber: subscriberOf(row), reason: row.disabled_reason }
     await this.publish(tx, [{ type: 'subscriber.disabled', data }])
+  }
+
+  /** Disables a subscriber if it is active and has that address, and with `failing` if it still fails. */
+  async #disable(
+    tx: Tx,
+    { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
+    reason: string,
+    failing: boolean,
+  ): Promise<void> {
+    const { clock, record } = this.#parts
+    const row = await tx
+      .updateTable('subscribers')
+      .set({ status: 'disabled', disabled_reason: reason, updated_at: laterThanBefore(clock.now()) })
+      .where('id', '=', id)
+      .where('url', '=', url)
+      .where('status', '=', 'active')
+      .$if(failing, (still) => still.where('failing_since', 'is not', null))
+      .returningAll()
+      .executeTakeFirst()
+    if (!row) return
+    await record(tx, {
+      action: 'subscriber.disabled',
+      target: subscriberTarget(id),
+      detail: { from: 'active', to: 'disabled', cause: failing ? 'failing' : 'asked by the subscriber' },
+      ...byService,
+    })
+    await this.publishDisabled(tx, row)
   }
 
   async #markFailing(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {

@@ -1,7 +1,7 @@
-import { type AuditOrigin, byService, type RecordAudit } from '../../accounts/audit/audit.ts'
+import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
-import type { Egress } from '../../network/egress.ts'
+import type { SubscriberEgress } from '../attempt/attempt.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, SubscribersTable } from '../../storage/tables.ts'
@@ -23,7 +23,7 @@ import { sql } from 'kysely'
 import { readEndpointId } from '../svix/ids.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
-import { isInState, lastDayBegins, type SubscriberState } from './health.ts'
+import { type Health, isInState, lastDayBegins, type SubscriberState } from './health.ts'
 import { Problem } from '../../errors.ts'
 import { checkConditions } from './conditions.ts'
 import { readCustomHeaders, readRequestOptions, writeRequestOptions } from './request-options.ts'
@@ -56,17 +56,15 @@ interface SubscribersParts {
   database: Database
   cursors: Cursors
   clock: Clock
-  /** Subscribers whose last attempts are not counted in the table yet. */
-  unwritten: () => readonly string[]
+  health: Pick<Health, 'unwritten'>
   keyring: Keyring
   secrets: SubscriberSecrets
   record: RecordAudit
   destinations: Destinations
-  /** The address checks for this owner; null for subscribers without an owner. */
-  egressOf: (owner: string | null) => Egress
+  egress: Pick<SubscriberEgress, 'of'>
   sandbox: Sandbox
   /** Called in the transaction that disables a subscriber. */
-  publishDisabled: (tx: Tx, row: SubscribersTable) => Promise<void>
+  operationalEvents: { publishDisabled(tx: Tx, row: SubscribersTable): Promise<void> }
   /** Called after the commit of a change, so that this process applies it at once. */
   changed: (id: string) => void
 }
@@ -150,7 +148,7 @@ export class Subscribers {
 
   /** Newest first. @throws Problem `invalid-cursor` */
   list({ owner, state, url }: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
-    const { database, cursors, clock, unwritten } = this.#parts
+    const { database, cursors, clock, health } = this.#parts
     const scope = idScope('subscribers', { owner, state, url })
     let query = database.readerAside
       .selectFrom('subscribers')
@@ -158,7 +156,9 @@ export class Subscribers {
       .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
       .orderBy('id', 'desc')
     if (state !== undefined)
-      query = query.where(isInState(state, { since: lastDayBegins(clock.now()), unwritten: unwritten() }))
+      query = query.where(
+        isInState(state, { since: lastDayBegins(clock.now()), unwritten: health.unwritten }),
+      )
     if (url !== undefined)
       query = query.where(
         sql<boolean>`lower(url) like ${`%${url.toLowerCase().replace(/[!%_]/g, '!$&')}%`} escape '!'`,
@@ -183,7 +183,7 @@ export class Subscribers {
     reach: Reach,
     origin: AuditOrigin,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
-    const { database, secrets, clock, keyring, egressOf } = this.#parts
+    const { database, secrets, clock, keyring, egress } = this.#parts
     // Not within the transaction, because the declaration of a destination may take its time.
     const request = await this.#checkDestination(id, given, reach)
     if (given.transformation) {
@@ -194,7 +194,7 @@ export class Subscribers {
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
       refuseForeign(destinationIn(before.url), given)
-      const url = given.url === undefined ? undefined : checkedUrl(given.url, egressOf(before.owner))
+      const url = given.url === undefined ? undefined : checkedUrl(given.url, egress.of(before.owner))
       const stays = isSameServer(before, url, request)
       const columns = settingsColumns(
         keyring,
@@ -216,7 +216,7 @@ export class Subscribers {
       checkAssignment(row)
       await recordChange(this.#parts.record, tx, { before, after: row }, origin)
       if (row.status === 'disabled' && before.status !== 'disabled')
-        await this.#parts.publishDisabled(tx, row)
+        await this.#parts.operationalEvents.publishDisabled(tx, row)
       // After a rotation to another scheme, the old scheme has only keys that end. They need no successor.
       if (given.signing === undefined) return { row, keys: {} }
       return { row, keys: await secrets.ensure(tx, id, schemesOf(row.signing), clock.now()) }
@@ -300,33 +300,6 @@ export class Subscribers {
     })
   }
 
-  /** Disables a subscriber on behalf of the service, if it is active and has that address, and with `failing` if it still fails. */
-  async disable(
-    tx: Tx,
-    { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
-    reason: string,
-    failing: boolean,
-  ): Promise<void> {
-    const updated_at = laterThanBefore(this.#parts.clock.now())
-    const row = await tx
-      .updateTable('subscribers')
-      .set({ status: 'disabled', disabled_reason: reason, updated_at })
-      .where('id', '=', id)
-      .where('url', '=', url)
-      .where('status', '=', 'active')
-      .$if(failing, (still) => still.where('failing_since', 'is not', null))
-      .returningAll()
-      .executeTakeFirst()
-    if (!row) return
-    await this.#parts.record(tx, {
-      action: 'subscriber.disabled',
-      target: subscriberTarget(id),
-      detail: { from: 'active', to: 'disabled', cause: failing ? 'failing' : 'asked by the subscriber' },
-      ...byService,
-    })
-    await this.#parts.publishDisabled(tx, row)
-  }
-
   /** Lets the owner of its queue read the subscriber again. If it was resumed, a process claims the queue. */
   #changed(id: string): void {
     this.#parts.changed(id)
@@ -357,7 +330,7 @@ export class Subscribers {
     before: Credentials,
   ): Partial<SubscribersTable> {
     if (auth === undefined && tls === undefined && secrets === undefined) return {}
-    const read = readCredentials({ auth, tls, secrets }, before, this.#parts.egressOf(owner))
+    const read = readCredentials({ auth, tls, secrets }, before, this.#parts.egress.of(owner))
     if (read.secrets) requireSecrets(this.#parts.destinations, destinationIn(url)!, read.secrets)
     return { credentials: sealCredentials(this.#parts.keyring, id, read) }
   }
@@ -375,7 +348,7 @@ export class Subscribers {
         pointer: '/url',
       })
     refuseForeign(destination ?? null, given)
-    if (destination === undefined) return { url: checkedUrl(url!, this.#parts.egressOf(owner)) }
+    if (destination === undefined) return { url: checkedUrl(url!, this.#parts.egress.of(owner)) }
     const json = await checkSettings(this.#parts.destinations, destination, settings, reach)
     return { url: destinationUrl(destination), request: json }
   }
