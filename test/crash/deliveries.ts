@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import { maxUnrecorded } from '../../src/emitting/dispatch/attempt-turns.ts'
+import { maxUnrecorded } from '../../src/emitting/dispatch/dispatcher.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'

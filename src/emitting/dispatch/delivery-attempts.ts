@@ -1,5 +1,5 @@
 import { NotSent } from '../../network/exchange.ts'
-import type { Random } from '../../runtime/clock.ts'
+import type { Random, Timers } from '../../runtime/clock.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import { InFlight } from '../../runtime/worker.ts'
 import {
@@ -13,12 +13,11 @@ import {
 import { isFor, dataIn } from '../events/event.ts'
 import type { DeliveryStore, DueDelivery, EventPayload } from '../store.ts'
 import type { Health } from '../subscribers/health.ts'
-import { pollInterval, type ReleasePlace, type Timers } from './attempt-turns.ts'
 import type { Completions, SideEffects } from './completions.ts'
 import type { Endpoint } from './endpoints.ts'
 import type { OperationalEvents } from './operational-events.ts'
 import type { Prefetcher } from './prefetcher.ts'
-import { classifyResponse } from './subscriber-pace.ts'
+import { classifyResponse, type ResponseClass } from './subscriber-pace.ts'
 import type { QueuedDelivery, SubscriberQueue } from './subscriber-queue.ts'
 import type { Counter } from 'prom-client'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -41,13 +40,11 @@ interface DeliveryAttemptsParts extends DeliveryAttemptsOptions {
   timers: Timers
 }
 
-interface Ended {
-  readonly delivery: DueDelivery
-  readonly outcome: AttemptOutcome
-  readonly now: number
-  readonly attempt: AttemptResult
-  readonly effects?: SideEffects | undefined
-}
+/** Ends the use of a place for an attempt. Only the first call has an effect. */
+export type ReleasePlace = (response: ResponseClass) => void
+
+/** Milliseconds between two polls of the dispatcher: scans that no notification asked for. */
+export const pollInterval = 1_000
 
 const dead: AttemptOutcome = { kind: 'dead' }
 
@@ -129,7 +126,7 @@ export class DeliveryAttempts {
         release('aborted')
         const now = clock.now()
         const unsent = event ? withheld(now) : withoutPayload(now)
-        return await this.#record({ delivery, outcome: dead, now, attempt: unsent })
+        return await this.#record(delivery, dead, unsent)
       }
       const { target, timeout, httpSignature, owner } = endpoint
       const owned = owner !== null
@@ -148,10 +145,8 @@ export class DeliveryAttempts {
       if (abort.reason) return
       throw error
     }
-    // Not the time of now: where the attempt does not tell how long it took, the delivery must not either.
-    const now = result.at + result.durationMs
     const plannedAt = delivery.plannedAt ?? 0
-    const plannedIn = plannedAt > result.at ? plannedAt - now : undefined
+    const plannedIn = plannedAt > result.at ? plannedAt - endOf(result) : undefined
     const outcome = evaluateAttempt(result, endpoint.schedule, delivery.begun, random, plannedIn)
     // Canceled by a transformation: it says nothing of the endpoint.
     const isCanceled = result.failure === 'canceled'
@@ -159,7 +154,7 @@ export class DeliveryAttempts {
     const effects = isCanceled
       ? undefined
       : operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
-    const recorded = this.#record({ delivery, outcome, now, attempt: result, effects })
+    const recorded = this.#record(delivery, outcome, result, effects)
     const response = classifyResponse(result)
     if (!effects) release(response)
     await recorded
@@ -198,7 +193,13 @@ export class DeliveryAttempts {
     health.record(id, kind === 'delivered', durationMs)
   }
 
-  #record({ delivery, outcome, now, attempt, effects }: Ended): Promise<void> {
+  #record(
+    delivery: DueDelivery,
+    outcome: AttemptOutcome,
+    attempt: AttemptResult,
+    effects?: SideEffects,
+  ): Promise<void> {
+    const now = endOf(attempt)
     const completion =
       outcome.kind === 'retry'
         ? { delivery, status: 'pending' as const, dueAt: now + outcome.delay, finishedAt: null, attempt }
@@ -221,6 +222,11 @@ export class DeliveryAttempts {
         'a delivery was dead-lettered',
       )
   }
+}
+
+/** Not the time of now: where the attempt does not tell how long it took, the delivery must not either. */
+function endOf({ at, durationMs }: AttemptResult): number {
+  return at + durationMs
 }
 
 /** False for deliveries that remain from a change of the subscriber's owner, which earlier versions allowed. */

@@ -3,8 +3,7 @@ import { test } from 'node:test'
 import type { AttemptResult } from '../attempt/attempt.ts'
 import type { SideEffects } from './completions.ts'
 import type { Endpoint } from './endpoints.ts'
-import { maxUnrecorded } from './attempt-turns.ts'
-import { Dispatcher } from './dispatcher.ts'
+import { Dispatcher, maxUnrecorded } from './dispatcher.ts'
 import type { Completion, DeliveryStore, ReadRequest } from '../store.ts'
 
 const answer: AttemptResult = {

@@ -2,7 +2,14 @@ import type { Random } from '../../runtime/clock.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import type { Endpoints } from './endpoints.ts'
-import { endpointMaxAge, isLow, type Payloads, prefetchLimit, QueueReader } from './queue-reader.ts'
+import {
+  endpointMaxAge,
+  isLow,
+  type Payloads,
+  prefetchLimit,
+  QueueReader,
+  refillBelow,
+} from './queue-reader.ts'
 import type { CommittedDelivery, DeliveryStore } from '../store.ts'
 import { SubscriberPace } from './subscriber-pace.ts'
 import { SubscriberQueue } from './subscriber-queue.ts'
@@ -161,7 +168,7 @@ export class Prefetcher {
 
   /** Requests deliveries for a queue that has few. */
   refillIfLow(queue: SubscriberQueue): void {
-    if (isLow(queue, this.#limit(queue))) this.#reader.requestRefill(queue)
+    if (isLow(queue, this.#limit(queue), refillBelow)) this.#reader.requestRefill(queue)
   }
 
   /** Called when the delivery is recorded, or this process gave it up: from now on only the table has its state. */

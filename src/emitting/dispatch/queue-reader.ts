@@ -250,8 +250,6 @@ const concurrencyFactor = 8
 const minPerQueue = 8
 /** Queues that one read serves. */
 const queuesPerRead = 200
-/** A queue that is filled to less than this share of its limit joins the reads of others. */
-const joinBelow = 0.8
 /** Milliseconds until reading starts from the beginning again, to find deliveries that were committed late. */
 const rescanInterval = 5_000
 
@@ -262,12 +260,20 @@ export function prefetchLimit({ endpoint }: SubscriberQueue, queues: number): nu
   return Math.min(maxPerQueue, fairShare, Math.max(minPerQueue, concurrency * concurrencyFactor))
 }
 
-/** Whether a queue should request a refill. @param limit of `prefetchLimit` */
-export function isLow(queue: SubscriberQueue, limit: number): boolean {
-  const { endpoint, draining, inMemory, firstAttempts } = queue
+/** A queue requests a refill when it is filled to less than this share of its limit. It joins the reads of others up to a larger one. */
+export const refillBelow = 0.5
+const joinBelow = 0.8
+
+/** Whether a read may find deliveries for a queue that is filled to less than a share of its limit. */
+export function isLow(queue: SubscriberQueue, limit: number, share: number): boolean {
+  const { endpoint, draining, inMemory, firstAttempts, retries } = queue
   if (draining) return false
   if (endpoint?.ordered) return inMemory === 0 && firstAttempts.mayHaveMore
-  return hasBufferUpTo(queue, limit / 2)
+  const most = limit * share
+  return (
+    (firstAttempts.mayHaveMore && firstAttempts.waiting.length <= most) ||
+    (retries.mayHaveMore && retries.waiting.length <= most)
+  )
 }
 
 /**
@@ -281,21 +287,9 @@ function queuesToRead(
   const chosen = new Set([...requested].slice(0, queuesPerRead))
   for (const queue of all.values()) {
     if (chosen.size >= queuesPerRead) break
-    if (hasSpace(queue, prefetchLimit(queue, all.size))) chosen.add(queue)
+    if (queue.endpoint && isLow(queue, prefetchLimit(queue, all.size), joinBelow)) chosen.add(queue)
   }
   return [...chosen]
-}
-
-function hasSpace(queue: SubscriberQueue, limit: number): boolean {
-  if (queue.draining || queue.endpoint?.ordered !== false) return false
-  return hasBufferUpTo(queue, limit * joinBelow)
-}
-
-function hasBufferUpTo({ firstAttempts, retries }: SubscriberQueue, length: number): boolean {
-  return (
-    (firstAttempts.mayHaveMore && firstAttempts.waiting.length <= length) ||
-    (retries.mayHaveMore && retries.waiting.length <= length)
-  )
 }
 
 /** What is to be read for a queue now. @param limit of `prefetchLimit` */
