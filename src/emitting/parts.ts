@@ -18,7 +18,7 @@ import { Dispatcher } from './dispatch/dispatcher.ts'
 import { Endpoints } from './dispatch/endpoints.ts'
 import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-events.ts'
 import { builtInTypes, TestEvents } from './events/built-in-types.ts'
-import { type Announce, Emitter } from './events/emitter.ts'
+import { type Announce, Emitter, groupEmits } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
 import { FanOut } from './events/fan-out.ts'
 import { PayloadRemoval } from './events/payload-removal.ts'
@@ -90,6 +90,7 @@ export function createParts(given: EmittingParts) {
     ...base,
     ...emits,
     announce,
+    groupedEmits: groupEmits({ database, emitter, announce }),
     dispatcher,
     subscribers,
     portal: new Portal(database, clock, record),

@@ -36,7 +36,7 @@ const mostChunks = 4
 export async function search<Row, Start, Last extends Start>(
   limit: number,
   start: Start,
-  read: (behind: Start, count: number) => Promise<{ rows: readonly Row[]; last: Last | undefined }>,
+  read: (behind: Start, count: number) => Promise<{ rows: readonly Row[]; last?: Last | undefined }>,
 ): Promise<{ found: Row[]; last: Last | undefined }> {
   const found: Row[] = []
   let behind = start

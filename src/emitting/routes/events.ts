@@ -9,7 +9,7 @@ import type { EmittingRouteParts } from './area.ts'
 import { type App, route } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
-import { type Announce, groupEmits } from '../events/emitter.ts'
+import type { Announce } from '../events/emitter.ts'
 import {
   emitNdjson,
   EmittedView,
@@ -87,8 +87,7 @@ function removalRoutes(app: App, { scheduledEvents, payloadRemoval }: EmittingRo
   )
 }
 
-function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRouteParts): void {
-  const emits = groupEmits({ database, emitter, announce })
+function emitRoute(app: App, { emitter, database, clock, announce, groupedEmits }: EmittingRouteParts): void {
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
     request.raw.sendContinue?.()
     done(null, payload)
@@ -124,7 +123,7 @@ function emitRoute(app: App, { emitter, database, clock, announce }: EmittingRou
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
       if (!Array.isArray(body)) {
         const emitted = await emitTraced(headers, { 'postern.type': body.type }, (carried) =>
-          emits.add({ ...body, headers: carried }),
+          groupedEmits.add({ ...body, headers: carried }),
         )
         return answer.send(viewEmitted(emitted, body))
       }

@@ -13,7 +13,6 @@ import {
 } from './applications.ts'
 import {
   notFound,
-  SvixAnswer,
   SvixCall,
   type SvixOperations,
   toSvixError,
@@ -22,7 +21,7 @@ import {
 } from './call.ts'
 import { endpointOf, endpointOperations } from './endpoints.ts'
 import { environmentOperations, eventTypeOperations } from './event-types.ts'
-import { type Answer, idempotencyHash, IdempotentResponses } from './idempotency.ts'
+import { type Answer, answerOnce, idempotencyHash } from './idempotency.ts'
 import { type DeclaredOperation, documentText, readOperations } from './schema.ts'
 import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
@@ -40,25 +39,27 @@ const notForOwners = /send-example|expunge|cancel-msgs/
 const createsApplication =
   /^v1\.(application\.upsert|message\.create|authentication\.(app-portal|dashboard)-access)$/
 
+const ok = { status: 'ok' }
+
+const handlers: SvixOperations = {
+  ...applicationOperations,
+  ...authenticationOperations,
+  ...taskOperations,
+  ...messageOperations,
+  ...endpointOperations,
+  ...recoveryOperations,
+  ...attemptOperations,
+  ...eventTypeOperations,
+  ...environmentOperations,
+  'v1.health.ping': async () => undefined,
+  async 'v1.health.get'(_call, { database }) {
+    await database.reader.selectFrom('owners').select('owner').limit(1).execute()
+    return { database: ok, queue: ok, cache: ok }
+  },
+}
+
 /** Svix's API: applications are owners, endpoints are subscribers, messages are events. */
 export function svixRoutes(app: App, parts: EmittingRouteParts): void {
-  const ok = { status: 'ok' }
-  const handlers: SvixOperations = {
-    ...applicationOperations(parts),
-    ...authenticationOperations(parts),
-    ...taskOperations(parts),
-    ...messageOperations(parts),
-    ...endpointOperations(parts),
-    ...recoveryOperations(parts),
-    ...attemptOperations(parts),
-    ...eventTypeOperations(parts),
-    ...environmentOperations(parts),
-    'v1.health.ping': async () => undefined,
-    'v1.health.get': async () => {
-      await parts.database.reader.selectFrom('owners').select('owner').limit(1).execute()
-      return { database: ok, queue: ok, cache: ok }
-    },
-  }
   const findOwner = ownerLookup(parts)
   // Go's library sends an empty body as chunked, without a content type.
   app.bodies.parse(app, ['*'], (_request, bytes, done) =>
@@ -70,12 +71,12 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
     const retryAfter = problem?.extras.retryAfter
     if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)))
     if (answer.status === 401) reply.header('www-authenticate', 'Bearer')
-    return send(reply.header('cache-control', 'no-store'), write(answer.status, answer.body))
+    return send(reply.header('cache-control', 'no-store'), write(answer))
   })
   for (const operation of readOperations()) {
     const isOpen = operation.id.startsWith('v1.health.')
     const options = { config: { access: isOpen ? ('public' as const) : access }, schema: { hide: true } }
-    const handler = handle(operation, handlers, { ...parts, findOwner })
+    const handler = handle(operation, parts, findOwner)
     for (const url of [operation.url, `${operation.url}/`])
       app.route({ ...options, method: operation.method, url, handler })
   }
@@ -103,18 +104,12 @@ function send(reply: FastifyReply, { status, text }: Answer): FastifyReply {
     .send(text)
 }
 
-function write(status: number, answer: unknown): Answer {
-  return answer instanceof SvixAnswer
-    ? { status: answer.status, text: JSON.stringify(answer.body) }
-    : { status: answer === undefined ? 204 : status, text: JSON.stringify(answer) }
+/** @param body `undefined` for 204 */
+function write({ status, body }: { status: number; body: unknown }): Answer {
+  return { status, text: JSON.stringify(body) }
 }
 
-function handle(
-  operation: DeclaredOperation,
-  handlers: SvixOperations,
-  parts: EmittingRouteParts & { findOwner: OwnerLookup },
-) {
-  const repeated = new IdempotentResponses(parts)
+function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwner: OwnerLookup) {
   const { id, status, readBody, readQuery } = operation
   const handler = handlers[id]
   if (!handler) throw new Error(`${id} of Svix's API has no handler`)
@@ -129,21 +124,22 @@ function handle(
       throw new Problem('forbidden', { detail: 'Insufficient access for the given operation.' })
     const params = request.params as Record<string, string>
     const query = readQuery(request.query as Record<string, string>, request.url)
-    const found = ownerOf(request, id, parts.findOwner)
+    const found = ownerOf(request, id, findOwner)
     let owner = typeof found === 'string' ? found : await found
     const body = readBody(request.body)
     if (isMessage && owner === '')
       owner = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
-    const call = new SvixCall({ owner, params, query, body, request, isPortal })
+    const call = new SvixCall({ owner, params, query, body, request, isPortal, status })
     const work = async (): Promise<Answer> => {
       if (hasMessage) call.message = await findMessage(parts.database.readerAside, owner, params['msg_id']!)
       if (hasEndpoint) call.endpoint = await endpointOf(parts, owner, params['endpoint_id']!)
-      return write(status, await handler(call))
+      const answer = await handler(call, parts)
+      return write({ status: call.status, body: answer })
     }
     // A message's id is derived from its key, so messages need no stored response.
     const key = isMessage ? undefined : idempotencyHash(request)
-    const answer = await (key === undefined ? work() : repeated.answer(key, work))
-    if (changesApplications) parts.findOwner.forget()
+    const answer = await (key === undefined ? work() : answerOnce(parts, key, work))
+    if (changesApplications) findOwner.forget()
     return send(reply, answer)
   }
 }

@@ -5,16 +5,8 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
-import {
-  created,
-  notFound,
-  type SvixCall,
-  type SvixOperations,
-  invalidField,
-  SvixError,
-  unsupported,
-} from './call.ts'
-import { listOf, placeOf, readPage } from './pages.ts'
+import { notFound, type SvixCall, type SvixOperations, invalidField, SvixError, unsupported } from './call.ts'
+import { pageOf, readPage, type Walk } from './pages.ts'
 import { applicationId, readApplicationId } from './ids.ts'
 
 type Parts = Pick<EmittingRouteParts, 'owners' | 'clock'>
@@ -32,44 +24,46 @@ interface ApplicationIn {
 const longestName = 1_000
 
 /** v1.application.*: create, read, change and remove customers. */
-export function applicationOperations(parts: Parts): SvixOperations {
-  const { directory } = parts.owners
-  return {
-    'v1.application.create': (call) => create(parts, call),
-    'v1.application.get': async ({ owner }) => view((await directory.get(owner)) ?? missing()),
-    'v1.application.upsert': async ({ owner, body, origin }) => {
-      const change = readApplication(body)
-      if (owner === '') return created(view(await directory.create(change, origin)))
-      const { uid = null, rateLimit = null, metadata = null } = change
+export const applicationOperations: SvixOperations = {
+  'v1.application.create': create,
+  async 'v1.application.get'({ owner }, { owners }) {
+    const found = await owners.directory.get(owner)
+    if (!found) throw notFound()
+    return view(found)
+  },
+  async 'v1.application.upsert'(call, { owners: { directory } }) {
+    const { owner, body, origin } = call
+    const change = readApplication(body)
+    const { uid = null, rateLimit = null, metadata = null } = change
+    if (owner !== '')
       return view(await directory.change(owner, { ...change, uid, rateLimit, metadata }, origin))
-    },
-    'v1.application.patch': async ({ owner, body, origin }) =>
-      view(await directory.change(owner, readApplication(body), origin)),
-    'v1.application.delete': ({ owner, origin }) => parts.owners.remove(owner, origin),
-    'v1.application.list': async (call) => {
-      const page = readPage(call.query, 'ascending')
-      const behind = await placeOf(page, readPosition)
-      const rows = await directory.list({
-        count: page.limit + 1,
-        order: page.ascending ? 'ascending' : 'descending',
-        behind,
-      })
-      return listOf(rows, page, writePosition, view)
-    },
-  }
+    call.status = 201
+    return view(await directory.create(change, origin))
+  },
+  'v1.application.patch': async ({ owner, body, origin }, { owners }) =>
+    view(await owners.directory.change(owner, readApplication(body), origin)),
+  'v1.application.delete': ({ owner, origin }, { owners }) => owners.remove(owner, origin),
+  async 'v1.application.list'({ query }, { owners }) {
+    const asked = readPage(query, 'ascending')
+    const order = asked.ascending ? 'ascending' : 'descending'
+    const walk: Walk<OwnerRecord, Position> = {
+      find: readPosition,
+      idOf: writePosition,
+      read: async (behind, count) => ({ rows: await owners.directory.list({ count, order, behind }) }),
+    }
+    return pageOf(asked, walk, (rows) => rows.map(view))
+  },
 }
 
-function missing(): never {
-  throw notFound()
-}
-
-async function create({ owners }: Parts, { query, body, origin }: SvixCall): Promise<unknown> {
-  const change = readApplication(body)
-  const isGet = query['get_if_exists'] === true
+async function create(call: SvixCall, { owners }: Parts): Promise<object> {
+  const change = readApplication(call.body)
+  const isGet = call.query['get_if_exists'] === true
   const found = isGet && change.uid ? await owners.directory.find(change.uid) : undefined
   if (found) return view(found)
   try {
-    return created(view(await owners.directory.create(change, origin)))
+    const record = await owners.directory.create(change, call.origin)
+    call.status = 201
+    return view(record)
   } catch (error) {
     const isTaken = error instanceof Problem && error.code === 'conflict'
     const existing = isGet && isTaken && change.uid ? await owners.directory.find(change.uid) : undefined
@@ -130,12 +124,14 @@ function view({ owner, name, uid, metadata, rateLimit, createdAt, updatedAt }: O
   }
 }
 
+type Position = Pick<OwnerRecord, 'owner' | 'createdAt'>
+
 /** The id and creation time, so that paging continues after an application that has been deleted since. */
-function writePosition({ owner, createdAt }: OwnerRecord): string {
+function writePosition({ owner, createdAt }: Position): string {
   return `${applicationId(owner)}.${createdAt.toString(36)}`
 }
 
-function readPosition(iterator: string): { owner: string; createdAt: number } | undefined {
+function readPosition(iterator: string): Position | undefined {
   const [id = '', time = ''] = iterator.split('.')
   const owner = readApplicationId(id)
   const createdAt = /^[\da-z]{1,10}$/.test(time) ? Number.parseInt(time, 36) : undefined
@@ -183,33 +179,30 @@ const capabilities = [
 ]
 
 /** v1.authentication.*: tokens of applications. */
-export function authenticationOperations(parts: EmittingRouteParts): SvixOperations {
-  const { portal } = parts
-  return {
-    'v1.authentication.app-portal-access': (call) => openPortal(parts, call),
-    'v1.authentication.dashboard-access': (call) => openPortal(parts, call),
-    'v1.authentication.expire-all': async ({ owner, body, origin }) => {
-      const { expiry, sessionIds } = body
-      if (sessionIds?.length)
-        throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
-      await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
-    },
-    'v1.authentication.logout': async ({ isPortal, request, origin }) => {
-      const { owner, sessionId } = request.principal!
-      if (!isPortal)
-        throw new SvixError(403, 'insufficient access', 'Only a token from app-portal-access can log out.')
-      await portal.end({ id: sessionId!, owner: owner! }, origin)
-    },
-    'v1.authentication.whoami': async ({ isPortal, request }) => {
-      if (!isPortal) return { permissionSource: 'GlobalAuthToken' }
-      const { owner, sessionId } = request.principal!
-      return { permissionSource: 'SvixJwt', appId: applicationId(owner!), sessionId }
-    },
-  }
+export const authenticationOperations: SvixOperations = {
+  'v1.authentication.app-portal-access': openPortal,
+  'v1.authentication.dashboard-access': openPortal,
+  async 'v1.authentication.expire-all'({ owner, body, origin }, { portal }) {
+    const { expiry, sessionIds } = body
+    if (sessionIds?.length)
+      throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
+    await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
+  },
+  async 'v1.authentication.logout'({ isPortal, request, origin }, { portal }) {
+    const { owner, sessionId } = request.principal!
+    if (!isPortal)
+      throw new SvixError(403, 'insufficient access', 'Only a token from app-portal-access can log out.')
+    await portal.end({ id: sessionId!, owner: owner! }, origin)
+  },
+  async 'v1.authentication.whoami'({ isPortal, request }) {
+    if (!isPortal) return { permissionSource: 'GlobalAuthToken' }
+    const { owner, sessionId } = request.principal!
+    return { permissionSource: 'SvixJwt', appId: applicationId(owner!), sessionId }
+  },
 }
 
 /** Creates a token for the API and a link to the portal. */
-async function openPortal(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
+async function openPortal(call: SvixCall, parts: EmittingRouteParts): Promise<object> {
   const { portal, baseUrl } = parts
   const { params, body, origin } = call
   const { application, expiry, readOnly, capabilities: asked, featureFlags = [] } = body

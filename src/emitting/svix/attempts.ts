@@ -9,11 +9,12 @@ import type { EmittingRouteParts } from '../routes/area.ts'
 import { responseBody, responseHeaders } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
-import { endpointOf, reachOf, viewEndpoint } from './endpoints.ts'
+import { endpointOf, viewEndpoint } from './endpoints.ts'
 import { attemptId, endpointId, lastNumber, readAttemptId } from './ids.ts'
-import { type AskedPage, listOfSorted, pageOf, placeOf, readPage, type Walk } from './pages.ts'
+import { type AskedPage, pageOf, pageOfSorted, readPage, type Walk } from './pages.ts'
 import {
   deliveryReader,
+  type DeliveryRow,
   fitting,
   isWithin,
   messagesOf,
@@ -27,8 +28,6 @@ const success = { status: 0, statusText: 'success' }
 const fail = { status: 2, statusText: 'fail' }
 const sending = { status: 3, statusText: 'sending' }
 const ofDelivery = { delivered: success, dead: fail, pending: sending }
-
-type Place = Exclude<ReturnType<typeof readAttemptId>, undefined>
 
 function attempts(db: Queryable, withContent = true) {
   const body = withContent ? sql.ref<Uint8Array | null>('a.response_body') : sql<null>`null`
@@ -55,6 +54,8 @@ function matching({ status, status_code_class: code }: SvixCall['query'], asked:
   return sql<SqlBool>`${sql.join(conditions, sql` and `)}`
 }
 
+type Place = NonNullable<ReturnType<typeof readAttemptId>>
+
 interface AttemptSearch {
   query: SvixCall['query']
   asked: AskedPage
@@ -63,7 +64,7 @@ interface AttemptSearch {
 }
 
 /** The attempts of these deliveries, in the order of their ids. */
-async function attemptsOf(
+function attemptsOf(
   { readerAside: db, engine }: Database,
   deliveries: readonly number[],
   { query, asked, behind, count }: AttemptSearch,
@@ -76,51 +77,50 @@ async function attemptsOf(
     search = search.where((eb) =>
       eb(eb.refTuple('a.delivery', 'a.number'), than, eb.tuple(behind.delivery, behind.number)),
     )
-  const rows = await search.orderBy('a.delivery', order).orderBy('a.number', order).limit(count).execute()
-  return rows.map((row) => Object.assign(row, { id: attemptId(row.delivery, row.number) }))
+  return search.orderBy('a.delivery', order).orderBy('a.number', order).limit(count).execute()
 }
 
 type Attempt = Awaited<ReturnType<typeof attemptsOf>>[number]
 
+const ids = { find: readAttemptId, idOf: ({ delivery, number }: Place) => attemptId(delivery, number) }
+
 /** The attempts of an endpoint, by delivery. */
 async function byEndpoint(
-  { database }: EmittingRouteParts,
   { owner, query, endpoint }: Pick<SvixCall, 'owner' | 'query' | 'endpoint'>,
+  { database }: EmittingRouteParts,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
   const { ascending, limit } = asked
   const read = await deliveryReader(database, { owner, subscriberId: endpoint.id }, asked, query)
   return {
-    behind: await placeOf(asked, readAttemptId),
+    ...ids,
     async read(behind, count) {
       // Further attempts of the same delivery can come after this place.
       const before = behind && behind.delivery + (ascending ? -1 : 1)
       const { rows: deliveries, last } = await read(before, count)
-      const ids = deliveries.map(({ delivery }) => delivery)
-      const rows = await attemptsOf(database, ids, { query, asked, behind, count: limit + 1 })
-      const place = last && { delivery: last.place, number: ascending ? lastNumber : 0 }
-      return { rows, last: place && { place, id: attemptId(place.delivery, place.number) } }
+      const numbers = deliveries.map(({ delivery }) => delivery)
+      const rows = await attemptsOf(database, numbers, { query, asked, behind, count: limit + 1 })
+      return { rows, last: last && { delivery: last.delivery, number: ascending ? lastNumber : 0 } }
     },
   }
 }
 
 /** The attempts of a message at the endpoints of the application. */
 async function byMessage(
-  parts: EmittingRouteParts,
   { owner, message, query }: SvixCall,
+  parts: EmittingRouteParts,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
   const { database } = parts
   const endpoint = query['endpoint_id'] as string | undefined
   const only = endpoint === undefined ? undefined : await endpointOf(parts, owner, endpoint)
   const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
-  const ids = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
+  const numbers = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
   return {
-    behind: await placeOf(asked, readAttemptId),
+    ...ids,
     async read(behind, count) {
-      const rows = await attemptsOf(database, ids, { query, asked, behind, count })
-      const last = rows.length < count ? undefined : rows.at(-1)
-      return { rows, last: last && { place: last, id: last.id } }
+      const rows = await attemptsOf(database, numbers, { query, asked, behind, count })
+      return { rows, last: rows.length < count ? undefined : rows.at(-1) }
     },
   }
 }
@@ -138,34 +138,42 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
 /** The most attempts that are counted. */
 const mostCounted = 1_000
 
-export function attemptOperations(parts: EmittingRouteParts): SvixOperations {
-  const ofEndpoint = async (call: Parameters<typeof byEndpoint>[1], asked: AskedPage) =>
-    pageOf(asked, await byEndpoint(parts, call, asked))
-  return {
-    'v1.message-attempt.list-by-endpoint': async (call) => {
-      const page = await ofEndpoint(call, readPage(call.query))
-      const messages = call.query['with_msg'] ? await messagesIn(parts, page.data) : new Map<string, object>()
-      const view = viewer(parts, call)
-      const data = page.data.map((row) => Object.assign(view(row), { msg: messages.get(row.event_id) }))
-      return { ...page, data }
-    },
-    'v1.message-attempt.count-by-endpoint': async (call) => {
-      const { owner, endpoint } = call
-      const query = { ...call.query, with_content: false }
-      const asked = { ...readPage(query), limit: mostCounted }
-      const { done, data } = await ofEndpoint({ owner, endpoint, query }, asked)
-      return { count: data.length, approximated: !done }
-    },
-    'v1.message-attempt.list-by-msg': async (call) => {
-      const asked = readPage(call.query)
-      const page = await pageOf(asked, await byMessage(parts, call, asked))
-      return { ...page, data: page.data.map(viewer(parts, call)) }
-    },
-    'v1.message-attempt.list-attempted-messages': (call) => attemptedMessages(parts, call),
-    'v1.message-attempt.list-attempted-destinations': (call) => attemptedEndpoints(parts, call),
-    ...singleOperations(parts),
-  }
+export const attemptOperations: SvixOperations = {
+  async 'v1.message-attempt.list-by-endpoint'(call, parts) {
+    const asked = readPage(call.query)
+    return pageOf(asked, await byEndpoint(call, parts, asked), async (rows) => {
+      const messages = call.query['with_msg'] ? await messagesIn(parts, rows) : new Map<string, object>()
+      return rows.map((row) => Object.assign(view(row, call, parts), { msg: messages.get(row.event_id) }))
+    })
+  },
+  async 'v1.message-attempt.count-by-endpoint'({ owner, endpoint, query: given }, parts) {
+    const query = { ...given, with_content: false }
+    const asked = { ...readPage(query), limit: mostCounted }
+    const walk = await byEndpoint({ owner, endpoint, query }, parts, asked)
+    const { done, data } = await pageOf(asked, walk, (rows) => rows)
+    return { count: data.length, approximated: !done }
+  },
+  async 'v1.message-attempt.list-by-msg'(call, parts) {
+    const asked = readPage(call.query)
+    const walk = await byMessage(call, parts, asked)
+    return pageOf(asked, walk, (rows) => rows.map((row) => view(row, call, parts)))
+  },
+  'v1.message-attempt.list-attempted-messages': attemptedMessages,
+  'v1.message-attempt.list-attempted-destinations': attemptedEndpoints,
+  'v1.message-attempt.get': async (call, parts) => view(await find(call, parts), call, parts),
+  'v1.message-attempt.get-headers': async (call, parts) => viewHeaders(call, await find(call, parts)),
+  async 'v1.message-attempt.expunge-content'(call, parts) {
+    const { delivery, number } = await find(call, parts)
+    await parts.payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
+  },
+  async 'v1.message-attempt.resend'({ message, endpoint, reach, origin }, { replay }) {
+    if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
+    await replay.resend(message.event, endpoint, reach, origin)
+    return {}
+  },
 }
+
+const missing = 'Unable to resend message. Payload is missing (probably expired).'
 
 /** The messages of attempts by their ids, without their content. */
 async function messagesIn(
@@ -178,46 +186,46 @@ async function messagesIn(
 }
 
 /** The messages that were sent to an endpoint, by delivery. */
-async function attemptedMessages(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
-  const { database } = parts
-  const { owner, query, endpoint } = call
+async function attemptedMessages(
+  { owner, query, endpoint }: SvixCall,
+  { database }: EmittingRouteParts,
+): Promise<object> {
   const asked = readPage(query)
   const statuses = Object.keys(ofDelivery) as (keyof typeof ofDelivery)[]
   const status = statuses.find((one) => ofDelivery[one].status === query['status'])
   if (query['status'] !== undefined && !status) return { data: [], iterator: null, done: true }
   const open = status === 'delivered' ? undefined : status
-  const read = await deliveryReader(
-    database,
-    { owner, subscriberId: endpoint.id, status: open },
-    asked,
-    query,
-  )
-  const walk = {
-    behind: await placeOf(asked, async (iterator) => {
+  const deliveries = { owner, subscriberId: endpoint.id, status: open }
+  const read = await deliveryReader(database, deliveries, asked, query)
+  const withContent = query['with_content'] !== false
+  const walk: Walk<DeliveryRow, Pick<DeliveryRow, 'delivery' | 'id'>> = {
+    async find(iterator) {
       const message = await searchMessage(database.readerAside, owner, iterator)
-      const found = message ? await deliveriesOf(database, owner, message.event) : []
-      return found.find(({ subscriber_id }) => subscriber_id === endpoint.id)?.id
-    }),
-    async read(from: number | undefined, count: number) {
-      const { rows, last } = await read(from, count)
-      const matches = (row: (typeof rows)[number]): boolean =>
+      const sent = message ? await deliveriesOf(database, owner, message.event) : []
+      const found = sent.find(({ subscriber_id }) => subscriber_id === endpoint.id)
+      return found && { delivery: found.id, id: message!.id }
+    },
+    idOf: ({ id }) => id,
+    async read(behind, count) {
+      const { rows, last } = await read(behind?.delivery, count)
+      const matches = (row: DeliveryRow): boolean =>
         isWithin(row.created_at!, asked) && (status === undefined || row.status === status)
       return { rows: rows.filter(matches), last }
     },
+    fits: withContent ? fitting : undefined,
   }
-  const withContent = query['with_content'] !== false
-  const { data, ...page } = await pageOf(asked, walk, withContent ? fitting : undefined)
-  const messages = await viewMessages(database, data, withContent)
-  const shown = data.map(({ status: own, due_at }, index) =>
-    Object.assign(messages[index]!, ofDelivery[own], own === 'pending' && { nextAttempt: isoTime(due_at) }),
-  )
-  return { data: shown, ...page }
+  return pageOf(asked, walk, async (rows) => {
+    const messages = await viewMessages(database, rows, withContent)
+    return rows.map(({ status: own, due_at }, index) =>
+      Object.assign(messages[index]!, ofDelivery[own], own === 'pending' && { nextAttempt: isoTime(due_at) }),
+    )
+  })
 }
 
 /** The endpoints to which a message was sent, with the outcome of the newest attempt. */
 async function attemptedEndpoints(
-  { database }: EmittingRouteParts,
   { owner, message, query }: SvixCall,
+  { database }: EmittingRouteParts,
 ): Promise<object> {
   const found = await database.readerAside
     .selectFrom('deliveries as d')
@@ -232,7 +240,7 @@ async function attemptedEndpoints(
     .orderBy('s.id')
     .execute()
   // Ids of endpoints have the order of those of subscribers.
-  return listOfSorted(
+  return pageOfSorted(
     found,
     readPage(query, 'ascending'),
     ({ id }) => endpointId(id),
@@ -243,60 +251,39 @@ async function attemptedEndpoints(
   )
 }
 
-function singleOperations(parts: EmittingRouteParts): SvixOperations {
-  const { database, replay, payloadRemoval } = parts
-  const find = async ({ owner, message, params }: SvixCall): Promise<Attempt> => {
-    const id = params['attempt_id']!
-    const { delivery, number } = readAttemptId(id) ?? { delivery: 0, number: 0 }
-    const row = await attempts(database.readerAside)
-      .where('a.delivery', '=', delivery)
-      .where('a.number', '=', number)
-      .where('d.event', '=', message.event)
-      .where('d.owner', '=', owner)
-      .executeTakeFirst()
-    if (!row) throw notFound()
-    return { ...row, id }
-  }
-  return {
-    'v1.message-attempt.get': async (call) => viewer(parts, call)(await find(call)),
-    'v1.message-attempt.get-headers': async (call) => viewHeaders(call, await find(call)),
-    'v1.message-attempt.expunge-content': async (call) => {
-      const { delivery, number } = await find(call)
-      await payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
-    },
-    'v1.message-attempt.resend': async (call) => {
-      const { message, endpoint } = call
-      if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
-      await replay.resend(message.event, endpoint, reachOf(call), call.origin)
-      return {}
-    },
-  }
+/** @throws SvixError 404 */
+async function find({ owner, message, params }: SvixCall, parts: EmittingRouteParts): Promise<Attempt> {
+  const { delivery, number } = readAttemptId(params['attempt_id']!) ?? { delivery: 0, number: 0 }
+  const row = await attempts(parts.database.readerAside)
+    .where('a.delivery', '=', delivery)
+    .where('a.number', '=', number)
+    .where('d.event', '=', message.event)
+    .where('d.owner', '=', owner)
+    .executeTakeFirst()
+  if (!row) throw notFound()
+  return row
 }
 
-const missing = 'Unable to resend message. Payload is missing (probably expired).'
-
-/** Returns the view of attempts for the caller. As in the portal, owners see only the beginning of a response, and no errors of destinations that only admins can register. */
-function viewer({ destinations }: EmittingRouteParts, { isPortal, query }: SvixCall) {
-  return (row: Attempt): object => {
-    const sent = JSON.parse(row.request_headers) as Record<string, string>
-    const url = sent[addressKey] ?? row.url ?? ''
-    const isHidden = isPortal && !isOpenToOwners(destinations, { url })
-    const bytes = responseBody(row, isPortal)
-    // Text, or base64 if the bytes are not UTF-8.
-    const body = bytes?.toString(isUtf8(row.response_body!) ? 'utf8' : 'base64') ?? row.error ?? ''
-    return {
-      id: row.id,
-      msgId: row.event_id,
-      endpointId: endpointId(row.subscriber_id),
-      url,
-      response: query['with_content'] === false ? '{}' : isHidden ? '' : body,
-      responseStatusCode: row.status ?? 0,
-      responseDurationMs: row.duration_ms,
-      ...(row.failure === null ? success : fail),
-      // The first attempt after a replay.
-      triggerType: row.attempts_before > 0 && row.number === row.attempts_before + 1 ? 1 : 0,
-      timestamp: isoTime(row.at),
-    }
+/** An attempt for the caller. As in the portal, owners see only the beginning of a response, and no errors of destinations that only admins can register. */
+function view(row: Attempt, { isPortal, query }: SvixCall, { destinations }: EmittingRouteParts): object {
+  const sent = JSON.parse(row.request_headers) as Record<string, string>
+  const url = sent[addressKey] ?? row.url ?? ''
+  const isHidden = isPortal && !isOpenToOwners(destinations, { url })
+  const bytes = responseBody(row, isPortal)
+  // Text, or base64 if the bytes are not UTF-8.
+  const body = bytes?.toString(isUtf8(row.response_body!) ? 'utf8' : 'base64') ?? row.error ?? ''
+  return {
+    id: attemptId(row.delivery, row.number),
+    msgId: row.event_id,
+    endpointId: endpointId(row.subscriber_id),
+    url,
+    response: query['with_content'] === false ? '{}' : isHidden ? '' : body,
+    responseStatusCode: row.status ?? 0,
+    responseDurationMs: row.duration_ms,
+    ...(row.failure === null ? success : fail),
+    // The first attempt after a replay.
+    triggerType: row.attempts_before > 0 && row.number === row.attempts_before + 1 ? 1 : 0,
+    timestamp: isoTime(row.at),
   }
 }
 

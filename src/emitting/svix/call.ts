@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
 import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
 import type { Problem, ProblemCode } from '../../errors.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
+import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Reach } from '../events/event.ts'
+import type { EmittingRouteParts } from '../routes/area.ts'
 import type { MessageRow } from './rows.ts'
 
 /**
@@ -28,9 +30,16 @@ export class SvixCall {
   readonly request!: FastifyRequest
   /** Whether the caller is the owner, with a token of app-portal-access. */
   readonly isPortal!: boolean
+  /** The status of a response with a body: the first that the document declares, unless the handler sets another one. */
+  status!: number
 
-  constructor(call: Omit<SvixCall, 'origin' | 'endpoint' | 'message'>) {
+  constructor(call: Omit<SvixCall, 'origin' | 'reach' | 'endpoint' | 'message'>) {
     Object.assign(this, call)
+  }
+
+  /** The endpoints that the caller can change. */
+  get reach(): Reach {
+    return this.isPortal ? { owner: this.owner } : 'all'
   }
 
   /** A getter, because messages write no audit entry and do not need it. */
@@ -39,25 +48,11 @@ export class SvixCall {
   }
 }
 
-/** Returns the response's body, an `SvixAnswer`, or `undefined` for 204. The status of a body is the first that the document declares. */
-type SvixHandler = (call: SvixCall) => Promise<unknown>
+/** Returns the response's body, or `undefined` for 204. */
+type SvixHandler = (call: SvixCall, parts: EmittingRouteParts) => Promise<unknown>
 
 /** Handlers by operation id. */
 export type SvixOperations = Readonly<Record<string, SvixHandler>>
-
-/** A response with a status other than the first that the document declares. */
-export class SvixAnswer {
-  readonly status: number
-  readonly body: unknown
-
-  constructor(status: number, body: unknown) {
-    this.status = status
-    this.body = body
-  }
-}
-
-/** The response of an operation that creates something, and returns 200 if it existed already. */
-export const created = (body: unknown): SvixAnswer => new SvixAnswer(201, body)
 
 export const notFound = (): SvixError => new SvixError(404, 'not_found', 'Entity not found')
 

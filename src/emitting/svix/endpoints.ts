@@ -2,14 +2,13 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { openHeaders } from '../subscribers/credentials.ts'
-import type { Reach } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour, summarize } from '../subscribers/health.ts'
 import { readMetadata } from '../subscribers/metadata.ts'
 import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscriber-body.ts'
-import { created, notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
-import { listOf, placeOf, readPage } from './pages.ts'
+import { notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { pageOf, readPage } from './pages.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
 /** The schedule of Svix's documentation: milliseconds before each attempt. */
@@ -17,14 +16,50 @@ export const retrySchedule = [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 36_000].m
   (seconds) => seconds * 1000,
 )
 
-export function endpointOperations(parts: EmittingRouteParts): SvixOperations {
-  return {
-    ...settingOperations(parts),
-    ...secretOperations(parts),
-    ...headerOperations(parts),
-    ...transformationOperations(parts),
-    ...reportOperations(parts),
-  }
+/** v1.endpoint.*, except for those that start jobs. */
+export const endpointOperations: SvixOperations = {
+  'v1.endpoint.list': list,
+  'v1.endpoint.create': create,
+  'v1.endpoint.get': async ({ endpoint }) => viewEndpoint(endpoint),
+  async 'v1.endpoint.upsert'(call, parts) {
+    const before = await parts.subscribers.find(call.owner, call.params['endpoint_id']!)
+    if (before) return change(Object.assign(call, { endpoint: before }), parts, 'all')
+    call.status = 201
+    return create(call, parts)
+  },
+  'v1.endpoint.patch': (call, parts) => change(call, parts, 'given'),
+  'v1.endpoint.delete': ({ endpoint, reach, origin }, { subscribers }) =>
+    subscribers.remove(endpoint.id, reach, origin),
+  'v1.endpoint.get-secret': async ({ endpoint, origin }, { subscribers }) => ({
+    key: await subscribers.revealSecret(endpoint.id, origin),
+  }),
+  'v1.endpoint.rotate-secret': rotate,
+  async 'v1.endpoint.get-headers'({ endpoint }, { keyring }) {
+    const headers = Object.entries(openHeaders(keyring, endpoint))
+    const sensitive = headers.map(([name]) => name).filter(isSensitiveHeader)
+    return { headers: Object.fromEntries(headers.filter(([name]) => !isSensitiveHeader(name))), sensitive }
+  },
+  async 'v1.endpoint.set-headers'(call, parts) {
+    await set(call, parts, { headers: checkHeaders(call.body.headers, 'value_error.jsondecode') })
+  },
+  async 'v1.endpoint.patch-headers'(call, parts) {
+    const { headers: given, deleteHeaders = [] } = call.body
+    checkHeaders(given)
+    const headers: Record<string, string | null> = { ...openHeaders(parts.keyring, call.endpoint) }
+    for (const name of deleteHeaders) headers[name.toLowerCase()] = null
+    for (const [name, value] of Object.entries<string | null>(given)) headers[name.toLowerCase()] = value
+    const left = Object.entries(headers).filter((one): one is [string, string] => one[1] !== null)
+    await set(call, parts, { headers: Object.fromEntries(left) })
+  },
+  'v1.endpoint.transformation.get': async ({ endpoint: { transformation: code, updated_at } }) => ({
+    code,
+    enabled: code !== null,
+    variables: {},
+    updatedAt: isoTime(updated_at),
+  }),
+  'v1.endpoint.transformation.patch': transform,
+  'v1.endpoint.get-stats': countDeliveries,
+  'v1.endpoint.send-example': sendExample,
 }
 
 /** An endpoint by its id or uid. @throws SvixError 404, also for an endpoint of another application */
@@ -37,8 +72,6 @@ export async function endpointOf(
   if (!row) throw notFound()
   return row
 }
-
-export const reachOf = ({ isPortal, owner }: SvixCall): Reach => (isPortal ? { owner } : 'all')
 
 /** The uid of an endpoint that was imported without one is its former id, so requests with that id still find it. */
 const hasFormerId = ({ uid }: SubscribersTable): boolean => uid?.startsWith('ep_') ?? false
@@ -67,66 +100,67 @@ export function viewEndpoint(row: SubscribersTable): object {
   }
 }
 
-function settingOperations(parts: EmittingRouteParts): SvixOperations {
-  const { subscribers } = parts
-  const create = async (call: SvixCall): Promise<object> => {
-    const { body, owner, origin } = call
-    const secret = readSecret(body.secret, 'secret')
-    const settings = await readSettings(parts, body, 'all')
-    const scheme = secret && schemeOf(secret)
-    const { row } = await subscribers.create(
-      {
-        ...settings,
-        ...(scheme && { signing: scheme }),
-        ...(body.headers && { headers: checkHeaders(body.headers, 'value_error.jsondecode') }),
-        owner,
-        secret,
-        status: body.disabled ? 'disabled' : undefined,
-        retrySchedule,
-        signatureHeaders: 'svix',
-        body: 'data',
-      },
-      reachOf(call),
-      origin,
-    )
-    return viewEndpoint(row)
+function list({ owner, query }: SvixCall, { database }: EmittingRouteParts) {
+  const asked = readPage(query)
+  const read = async (behind: Pick<SubscribersTable, 'id'> | undefined, count: number) => {
+    const rows = await database.readerAside
+      .selectFrom('subscribers')
+      .selectAll()
+      .where('owner', '=', owner)
+      .$if(behind !== undefined, (all) => all.where('id', asked.ascending ? '>' : '<', behind!.id))
+      .orderBy('id', asked.ascending ? 'asc' : 'desc')
+      .limit(count)
+      .execute()
+    return { rows }
   }
-  const change = async (call: SvixCall, before: SubscribersTable, which: Which): Promise<object> => {
-    const { body, origin } = call
-    const settings = await readSettings(parts, body, which)
-    if (!settings.uid && hasFormerId(before)) delete settings.uid
-    const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
-    const wasDisabled = before.status === 'disabled'
-    // A paused endpoint is not disabled, and stays paused.
-    if (disabled !== undefined && disabled !== wasDisabled) settings.status = disabled ? 'disabled' : 'active'
-    const { row } = await subscribers.change(before.id, settings, reachOf(call), origin)
-    return viewEndpoint(row)
+  const find = (text: string) => {
+    const id = readEndpointId(text)
+    return id === undefined ? undefined : { id }
   }
-  return {
-    'v1.endpoint.list': (call) => list(parts, call),
-    'v1.endpoint.create': create,
-    'v1.endpoint.get': async ({ endpoint }) => viewEndpoint(endpoint),
-    'v1.endpoint.upsert': async (call) => {
-      const before = await subscribers.find(call.owner, call.params['endpoint_id']!)
-      return before ? change(call, before, 'all') : created(await create(call))
-    },
-    'v1.endpoint.patch': (call) => change(call, call.endpoint, 'given'),
-    'v1.endpoint.delete': (call) => subscribers.remove(call.endpoint.id, reachOf(call), call.origin),
-  }
+  return pageOf(asked, { find, idOf: ({ id }) => endpointId(id), read }, (rows) => rows.map(viewEndpoint))
 }
 
-async function list({ database }: EmittingRouteParts, call: SvixCall): Promise<object> {
-  const page = readPage(call.query)
-  const behind = await placeOf(page, readEndpointId)
-  const rows = await database.readerAside
-    .selectFrom('subscribers')
-    .selectAll()
-    .where('owner', '=', call.owner)
-    .$if(behind !== undefined, (all) => all.where('id', page.ascending ? '>' : '<', behind!))
-    .orderBy('id', page.ascending ? 'asc' : 'desc')
-    .limit(page.limit + 1)
-    .execute()
-  return listOf(rows, page, ({ id }) => endpointId(id), viewEndpoint)
+async function create(call: SvixCall, parts: EmittingRouteParts): Promise<object> {
+  const { body, owner, reach, origin } = call
+  const secret = readSecret(body.secret, 'secret')
+  const settings = await readSettings(parts, body, 'all')
+  const scheme = secret && schemeOf(secret)
+  const { row } = await parts.subscribers.create(
+    {
+      ...settings,
+      ...(scheme && { signing: scheme }),
+      ...(body.headers && { headers: checkHeaders(body.headers, 'value_error.jsondecode') }),
+      owner,
+      secret,
+      status: body.disabled ? 'disabled' : undefined,
+      retrySchedule,
+      signatureHeaders: 'svix',
+      body: 'data',
+    },
+    reach,
+    origin,
+  )
+  return viewEndpoint(row)
+}
+
+async function change(call: SvixCall, parts: EmittingRouteParts, which: Which): Promise<object> {
+  const { body, endpoint } = call
+  const settings = await readSettings(parts, body, which)
+  if (!settings.uid && hasFormerId(endpoint)) delete settings.uid
+  const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
+  const wasDisabled = endpoint.status === 'disabled'
+  // A paused endpoint is not disabled, and stays paused.
+  if (disabled !== undefined && disabled !== wasDisabled) settings.status = disabled ? 'disabled' : 'active'
+  return viewEndpoint(await set(call, parts, settings))
+}
+
+/** Changes these settings of the call's endpoint. */
+async function set(
+  { endpoint, reach, origin }: SvixCall,
+  { subscribers }: EmittingRouteParts,
+  settings: SubscriberChange,
+): Promise<SubscribersTable> {
+  return (await subscribers.change(endpoint.id, settings, reach, origin)).row
 }
 
 /** `all`: absent settings get their defaults. `given`: they do not change. */
@@ -206,30 +240,23 @@ function readSecret(text: string | null | undefined, field: string): string | un
 /** Seconds for which the old secret also signs. */
 const defaultGracePeriod = 86_400
 
-function secretOperations(parts: EmittingRouteParts): SvixOperations {
+async function rotate(call: SvixCall, parts: EmittingRouteParts): Promise<object | undefined> {
   const { database, secrets, subscribers, clock } = parts
-  return {
-    'v1.endpoint.get-secret': async ({ endpoint, origin }) => ({
-      key: await subscribers.revealSecret(endpoint.id, origin),
-    }),
-    'v1.endpoint.rotate-secret': async (call) => {
-      const { key, gracePeriodSeconds } = call.body
-      const secret = readSecret(key, 'key')
-      const { id } = call.endpoint
-      const overlap = (gracePeriodSeconds ?? defaultGracePeriod) * 1000
-      const keys = await secrets.describe(database.reader, id, clock.now())
-      if (overlap > 0 && keys.length > mostOlderKeys)
-        throw new SvixError(
-          400,
-          'limit_reached',
-          `There can be at most ${mostOlderKeys} older secrets at a time. Wait until one expires.`,
-        )
-      const scheme = secret === undefined ? (keys[0]?.scheme ?? 'v1') : schemeOf(secret)
-      const rotation = { overlap, secret, scheme, keepsEnds: true }
-      const shown = await subscribers.rotate(id, reachOf(call), rotation, call.origin)
-      return isFirstLibrary(call) ? undefined : { key: shown.secret ?? shown.publicKey }
-    },
-  }
+  const { key, gracePeriodSeconds } = call.body
+  const secret = readSecret(key, 'key')
+  const { id } = call.endpoint
+  const overlap = (gracePeriodSeconds ?? defaultGracePeriod) * 1000
+  const keys = await secrets.describe(database.reader, id, clock.now())
+  if (overlap > 0 && keys.length > mostOlderKeys)
+    throw new SvixError(
+      400,
+      'limit_reached',
+      `There can be at most ${mostOlderKeys} older secrets at a time. Wait until one expires.`,
+    )
+  const scheme = secret === undefined ? (keys[0]?.scheme ?? 'v1') : schemeOf(secret)
+  const rotation = { overlap, secret, scheme, keepsEnds: true }
+  const shown = await subscribers.rotate(id, call.reach, rotation, call.origin)
+  return isFirstLibrary(call) ? undefined : { key: shown.secret ?? shown.publicKey }
 }
 
 /** Whether a library of version 1.x calls. It gets no body from a rotation: Java's fails if there is one, and the 2.x of Python and Rust fail without one. */
@@ -240,93 +267,51 @@ const isFirstLibrary = ({ request }: SvixCall) =>
 const forbidden =
   /^(age|cache-control|clear-site-data|expires|pragma|trailers|warning)$|^(x-)?svix-|^x-(amzn?-|goog-|google|gfe|azure-|fd-)/i
 
-type Headers = Readonly<Record<string, string>>
-
-function checkHeaders<T extends object>(headers: T, type?: string): T {
+function checkHeaders(headers: Record<string, string>, type?: string): Record<string, string> {
   const name = Object.keys(headers).find((one) => forbidden.test(one))
   const field = type === undefined ? ['headers', '__all__'] : ['headers']
   if (name !== undefined) throw invalidField(field, `The header ${name} cannot be set.`, type)
   return headers
 }
 
-function headerOperations(parts: EmittingRouteParts): SvixOperations {
-  const { keyring, subscribers } = parts
-  return {
-    'v1.endpoint.get-headers': async ({ endpoint }) => {
-      const headers = Object.entries(openHeaders(keyring, endpoint))
-      const sensitive = headers.map(([name]) => name).filter(isSensitiveHeader)
-      return { headers: Object.fromEntries(headers.filter(([name]) => !isSensitiveHeader(name))), sensitive }
-    },
-    'v1.endpoint.set-headers': async (call) => {
-      const headers = checkHeaders<Headers>(call.body.headers, 'value_error.jsondecode')
-      await subscribers.change(call.endpoint.id, { headers }, reachOf(call), call.origin)
-    },
-    'v1.endpoint.patch-headers': async (call) => {
-      const { headers: given, deleteHeaders = [] } = call.body
-      checkHeaders(given)
-      const row = call.endpoint
-      const headers: Record<string, string | null> = { ...openHeaders(keyring, row) }
-      for (const name of deleteHeaders) headers[name.toLowerCase()] = null
-      for (const [name, value] of Object.entries<string | null>(given)) headers[name.toLowerCase()] = value
-      const left = Object.entries(headers).filter((one): one is [string, string] => one[1] !== null)
-      await subscribers.change(row.id, { headers: Object.fromEntries(left) }, reachOf(call), call.origin)
-    },
-  }
-}
-
-function transformationOperations(parts: EmittingRouteParts): SvixOperations {
-  return {
-    'v1.endpoint.transformation.get': async ({ endpoint: { transformation: code, updated_at } }) => ({
-      code,
-      enabled: code !== null,
-      variables: {},
-      updatedAt: isoTime(updated_at),
-    }),
-    'v1.endpoint.transformation.patch': async (call) => {
-      const { code, enabled, variables } = call.body
-      if (Object.keys(variables ?? {}).length > 0)
-        throw invalidField(
-          ['variables'],
-          'Transformations have no variables. Write the values into the code.',
-        )
-      const { id, transformation } = call.endpoint
-      const next = code === undefined ? transformation : (code as string | null)
-      if (enabled === false && next !== null)
-        throw invalidField(
-          ['enabled'],
-          'A transformation with code is always enabled. To disable it, set `code` to null.',
-        )
-      await parts.subscribers.change(id, { transformation: next }, reachOf(call), call.origin)
-    },
-  }
+async function transform(call: SvixCall, parts: EmittingRouteParts): Promise<void> {
+  const { code, enabled, variables } = call.body
+  if (Object.keys(variables ?? {}).length > 0)
+    throw invalidField(['variables'], 'Transformations have no variables. Write the values into the code.')
+  const transformation = code === undefined ? call.endpoint.transformation : (code as string | null)
+  if (enabled === false && transformation !== null)
+    throw invalidField(
+      ['enabled'],
+      'A transformation with code is always enabled. To disable it, set `code` to null.',
+    )
+  await set(call, parts, { transformation })
 }
 
 const day = 24 * hour
 /** Milliseconds by which clocks may differ. */
 const tolerance = 5 * 60_000
 
-function reportOperations(parts: EmittingRouteParts): SvixOperations {
-  const { clock, health, testEvents } = parts
-  return {
-    'v1.endpoint.get-stats': async (call) => {
-      const { until = clock.now(), since = until - 28 * day } = call.query
-      if (until > clock.now()) throw badRange("'until' cannot be in the future")
-      if (until - since > 28 * day + tolerance)
-        throw badRange("'since' cannot be more than 28 days before 'until'")
-      // Attempts are counted by the hour.
-      const hours = await health.read([call.endpoint.id], Math.floor(since / hour) * hour, until)
-      const { delivered, failed } = summarize(hours)
-      return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
-    },
-    'v1.endpoint.send-example': async (call) => {
-      const { eventType: type, exampleIndex = 0 } = call.body
-      const data = type === 'svix.ping' ? { success: true } : await exampleOf(parts, type, exampleIndex)
-      const now = clock.now()
-      const id = newMessageId(now)
-      await testEvents.send(call.endpoint.id, 'all', call.origin, { event: { id, type, data } })
-      return { id, eventId: null, eventType: type, payload: {}, channels: null, timestamp: isoTime(now) }
-    },
-  }
+async function countDeliveries(
+  { endpoint, query }: SvixCall,
+  { clock, health }: EmittingRouteParts,
+): Promise<object> {
+  const { until = clock.now(), since = until - 28 * day } = query
+  if (until > clock.now()) throw badRange("'until' cannot be in the future")
+  if (until - since > 28 * day + tolerance)
+    throw badRange("'since' cannot be more than 28 days before 'until'")
+  // Attempts are counted by the hour.
+  const hours = await health.read([endpoint.id], Math.floor(since / hour) * hour, until)
+  const { delivered, failed } = summarize(hours)
+  return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
+}
+
+async function sendExample({ body, endpoint, origin }: SvixCall, parts: EmittingRouteParts): Promise<object> {
+  const { eventType: type, exampleIndex = 0 } = body
+  const data = type === 'svix.ping' ? { success: true } : await exampleOf(parts, type, exampleIndex)
+  const now = parts.clock.now()
+  const id = newMessageId(now)
+  await parts.testEvents.send(endpoint.id, 'all', origin, { event: { id, type, data } })
+  return { id, eventId: null, eventType: type, payload: {}, channels: null, timestamp: isoTime(now) }
 }
 
 const badRange = (detail: string): SvixError => new SvixError(400, 'invalid_range', detail)

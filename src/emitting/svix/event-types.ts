@@ -7,8 +7,8 @@ import {
   type StoredEventType,
 } from '../events/stored-event-types.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import { created, notFound, type SvixCall, type SvixOperations, SvixError, unsupported } from './call.ts'
-import { listOfSorted, readPage } from './pages.ts'
+import { notFound, type SvixCall, type SvixOperations, SvixError, unsupported } from './call.ts'
+import { pageOfSorted, readPage } from './pages.ts'
 import { exportTaskId, readEventTypes, validName, writeSpec } from './event-types-openapi.ts'
 
 /** An event type in a request. */
@@ -24,101 +24,91 @@ export interface EventTypeBody {
   featureFlag?: string | null
 }
 
-type Shown = Pick<EmittingRouteParts, 'catalogue' | 'storedEventTypes' | 'clock'>
-
 /** v1.event-type.*. Types that the configuration declares are read-only. */
-export function eventTypeOperations(parts: EmittingRouteParts): SvixOperations {
-  return {
-    ...changeOperations(parts),
-    'v1.event-type.list': (call) => list(parts, call),
-    'v1.event-type.get': async (call) => viewEventType(await find(parts, call)),
-    'v1.event-type.import-openapi': (call) => importSpec(parts, call),
-    'v1.event-type.export-openapi': async () => viewExport(parts),
-    'v1.event-type.get-retry-schedule': async (call) => {
-      await find(parts, call)
-      return { retrySchedule: null }
-    },
-    'v1.event-type.set-retry-schedule': async (call) => {
-      await find(parts, call)
-      if (call.body.retrySchedule)
-        throw unsupported(
-          'The retry schedule is a setting of an endpoint. Set `retrySchedule` through PATCH /subscribers/{id}.',
-        )
-      return { retrySchedule: null }
-    },
-  }
-}
-
-function changeOperations(parts: EmittingRouteParts): SvixOperations {
-  const { storedEventTypes: types } = parts
-  /** Changes a type that must exist. */
-  const change = async (call: SvixCall, fields: Partial<EventTypeFields>): Promise<object> => {
-    const { type } = await find(parts, call)
-    const [stored] = await types.change([type], call.origin, () => [{ ...fields, type }])
+export const eventTypeOperations: SvixOperations = {
+  async 'v1.event-type.create'({ body, origin }, parts) {
+    const { name: type } = body
+    const [stored] = await parts.storedEventTypes.change([type], origin, (before) => {
+      if (before.get(type)?.archived === false || isDeclared(parts, type))
+        throw new SvixError(409, 'event_type_exists', 'An event_type with this name already exists')
+      return [replacement(type, body)]
+    })
     return viewEventType(stored!)
-  }
-  return {
-    'v1.event-type.create': async ({ body, origin }) => {
-      const { name: type } = body
-      const [stored] = await types.change([type], origin, (before) => {
-        if (before.get(type)?.archived === false || isDeclared(parts, type))
-          throw new SvixError(409, 'event_type_exists', 'An event_type with this name already exists')
-        return [replacement(type, body)]
-      })
-      return viewEventType(stored!)
-    },
-    'v1.event-type.upsert': async (call) => {
-      const type = nameOf(call)
-      let isNew = false
-      const [stored] = await types.change([type], call.origin, (before) => {
-        isNew = !before.has(type)
-        return [replacement(type, call.body)]
-      })
-      return isNew ? created(viewEventType(stored!)) : viewEventType(stored!)
-    },
-    'v1.event-type.patch': (call) => change(call, readFields(call.body)),
-    'v1.event-type.delete': async (call) => {
-      if (call.query['expunge'] !== true) await change(call, { archived: true })
-      else if (!(await types.remove(nameOf(call), call.origin))) await change(call, {})
-    },
-  }
+  },
+  async 'v1.event-type.upsert'(call, { storedEventTypes }) {
+    const type = nameOf(call)
+    const [stored] = await storedEventTypes.change([type], call.origin, (before) => {
+      if (!before.has(type)) call.status = 201
+      return [replacement(type, call.body)]
+    })
+    return viewEventType(stored!)
+  },
+  'v1.event-type.patch': (call, parts) => change(call, parts, readFields(call.body)),
+  async 'v1.event-type.delete'(call, parts) {
+    if (call.query['expunge'] !== true) await change(call, parts, { archived: true })
+    else if (!(await parts.storedEventTypes.remove(nameOf(call), call.origin))) await change(call, parts, {})
+  },
+  async 'v1.event-type.list'(call, parts) {
+    const { include_archived: archived = false, with_content: content = false } = call.query
+    const all = (await visible(call, parts)).filter((one) => archived || !one.archived)
+    return pageOfSorted(
+      all,
+      readPage(call.query, 'ascending'),
+      ({ type }) => type,
+      (one) => viewEventType(content ? one : { ...one, schemas: null }),
+    )
+  },
+  'v1.event-type.get': async (call, parts) => viewEventType(await find(call, parts)),
+  'v1.event-type.import-openapi': importSpec,
+  'v1.event-type.export-openapi': async (_call, parts) => viewExport(parts),
+  async 'v1.event-type.get-retry-schedule'(call, parts) {
+    await find(call, parts)
+    return { retrySchedule: null }
+  },
+  async 'v1.event-type.set-retry-schedule'(call, parts) {
+    await find(call, parts)
+    if (call.body.retrySchedule)
+      throw unsupported(
+        'The retry schedule is a setting of an endpoint. Set `retrySchedule` through PATCH /subscribers/{id}.',
+      )
+    return { retrySchedule: null }
+  },
 }
 
 const nameOf = ({ params }: SvixCall): string => params['event_type_name']!
 
 /** @throws SvixError 404 */
-async function find(parts: EmittingRouteParts, call: SvixCall): Promise<StoredEventType> {
-  const found = (await visible(parts, call)).find(({ type }) => type === nameOf(call))
+async function find(call: SvixCall, parts: EmittingRouteParts): Promise<StoredEventType> {
+  const found = (await visible(call, parts)).find(({ type }) => type === nameOf(call))
   if (!found) throw notFound()
   return found
 }
 
-async function list(parts: EmittingRouteParts, call: SvixCall): Promise<object> {
-  const { include_archived: archived = false, with_content: content = false } = call.query
-  const page = readPage(call.query, 'ascending')
-  const all = (await visible(parts, call)).filter((one) => archived || !one.archived)
-  return listOfSorted(
-    all,
-    page,
-    ({ type }) => type,
-    (one) => viewEventType(content ? one : { ...one, schemas: null }),
-  )
+/** Changes a type that must exist. */
+async function change(
+  call: SvixCall,
+  parts: EmittingRouteParts,
+  fields: Partial<EventTypeFields>,
+): Promise<object> {
+  const { type } = await find(call, parts)
+  const [stored] = await parts.storedEventTypes.change([type], call.origin, () => [{ ...fields, type }])
+  return viewEventType(stored!)
 }
 
 /** An export's background task, which is always finished. */
-function viewExport({ clock }: Pick<EmittingRouteParts, 'clock'>): object {
+function viewExport({ clock }: EmittingRouteParts): object {
   return { id: exportTaskId, status: 'finished', task: 'sdk.generate', updatedAt: isoTime(clock.now()) }
 }
 
 /** The task with its result, an OpenAPI document. */
-export async function readExport(parts: Shown): Promise<object> {
+export async function readExport(parts: EmittingRouteParts): Promise<object> {
   const shown = (await allEventTypes(parts)).filter(({ archived }) => !archived)
   return { ...viewExport(parts), data: { spec: writeSpec(shown) } }
 }
 
 async function importSpec(
-  { storedEventTypes: types, catalogue }: EmittingRouteParts,
   call: SvixCall,
+  { storedEventTypes: types, catalogue }: EmittingRouteParts,
 ): Promise<object> {
   const { dryRun = false, replaceAll = false, ...given } = call.body
   const declared = new Set(catalogue.entries.map(({ type }) => type))
@@ -141,7 +131,10 @@ async function importSpec(
 }
 
 /** Stored and declared types whose names Svix's API allows, by name. */
-async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<StoredEventType[]> {
+async function allEventTypes({
+  catalogue,
+  storedEventTypes,
+}: EmittingRouteParts): Promise<StoredEventType[]> {
   const declared = new Map(
     catalogue.entries
       .filter(({ builtIn, type }) => !builtIn && validName.test(type))
@@ -154,8 +147,8 @@ async function allEventTypes({ catalogue, storedEventTypes }: Shown): Promise<St
 
 /** The types that the caller may see. A token from app-portal-access sees a type with feature flags only if it has one of them. */
 async function visible(
-  parts: EmittingRouteParts,
   { isPortal, request }: SvixCall,
+  parts: EmittingRouteParts,
 ): Promise<StoredEventType[]> {
   const all = await allEventTypes(parts)
   if (!isPortal) return all
@@ -220,34 +213,31 @@ const fixedSettings = {
 }
 
 /** v1.environment.*: export and import of event types, and read-only settings. */
-export function environmentOperations(parts: EmittingRouteParts): SvixOperations {
-  const { clock, configuration, storedEventTypes } = parts
-  return {
-    'v1.environment.get-settings': async () => ({
-      displayName: configuration.brandName ?? null,
-      customColor: configuration.brandColor ?? null,
-      ...fixedSettings,
-    }),
-    'v1.environment.export': async () => ({
-      version: 1,
-      createdAt: isoTime(clock.now()),
-      eventTypes: (await allEventTypes(parts)).map(viewEventType),
-      settings: null,
-      connectors: [],
-    }),
-    'v1.environment.import': async ({ body, origin }) => {
-      const { eventTypes, settings, connectors } = body
-      if (connectors?.length || Object.keys(settings ?? {}).length > 0)
-        throw unsupported(
-          'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
-        )
-      // Types that the configuration declares exist already.
-      const given = ((eventTypes ?? []) as EventTypeBody[]).filter(({ name }) => !isDeclared(parts, name))
-      await storedEventTypes.change(
-        given.map(({ name }) => name),
-        origin,
-        () => given.map((one) => replacement(one.name, one)),
+export const environmentOperations: SvixOperations = {
+  'v1.environment.get-settings': async (_call, { configuration }) => ({
+    displayName: configuration.brandName ?? null,
+    customColor: configuration.brandColor ?? null,
+    ...fixedSettings,
+  }),
+  'v1.environment.export': async (_call, parts) => ({
+    version: 1,
+    createdAt: isoTime(parts.clock.now()),
+    eventTypes: (await allEventTypes(parts)).map(viewEventType),
+    settings: null,
+    connectors: [],
+  }),
+  async 'v1.environment.import'({ body, origin }, parts) {
+    const { eventTypes, settings, connectors } = body
+    if (connectors?.length || Object.keys(settings ?? {}).length > 0)
+      throw unsupported(
+        'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
       )
-    },
-  }
+    // Types that the configuration declares exist already.
+    const given = ((eventTypes ?? []) as EventTypeBody[]).filter(({ name }) => !isDeclared(parts, name))
+    await parts.storedEventTypes.change(
+      given.map(({ name }) => name),
+      origin,
+      () => given.map((one) => replacement(one.name, one)),
+    )
+  },
 }

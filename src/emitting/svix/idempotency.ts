@@ -29,75 +29,67 @@ export function idempotencyHash({ headers, principal, method, url }: FastifyRequ
     .digest()
 }
 
-/** Stores responses to requests with an Idempotency-Key. A repeated request gets the first response, and does nothing else. */
-export class IdempotentResponses {
-  readonly #parts: Pick<ModuleParts, 'database' | 'keyring' | 'clock'>
+type Parts = Pick<ModuleParts, 'database' | 'keyring' | 'clock'>
 
-  constructor(parts: Pick<ModuleParts, 'database' | 'keyring' | 'clock'>) {
-    this.#parts = parts
+/**
+ * Returns the stored response for the key, or runs `work` and stores its response. Failures are not stored, so a failed request can be
+ * repeated.
+ * @throws SvixError 409 if another request with the key is still in progress after 10 seconds
+ */
+export async function answerOnce(parts: Parts, hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
+  const { database, keyring, clock } = parts
+  const context = sealedColumns.idempotentResponse.context({ key_hash: hash })
+  const responses = database.reader
+    .selectFrom('idempotent_responses')
+    .selectAll()
+    .where('key_hash', '=', hash)
+  for (let waited = 0; !(await begin(parts, hash)); waited += lookEvery) {
+    const { status = null, body = null } = (await responses.executeTakeFirst()) ?? {}
+    if (status !== null) return { status, text: body ? keyring.open(body, context).toString() : undefined }
+    if (waited > 2 * longestRequest)
+      throw new SvixError(409, 'conflict', 'A request with this Idempotency-Key is in progress.')
+    await sleep(clock, lookEvery)
   }
-
-  /**
-   * Returns the stored response for the key, or runs `work` and stores its response. Failures are not stored, so a failed request can be
-   * repeated.
-   * @throws SvixError 409 if another request with the key is still in progress after 10 seconds
-   */
-  async answer(hash: Buffer, work: () => Promise<Answer>): Promise<Answer> {
-    const { database, keyring, clock } = this.#parts
-    const context = sealedColumns.idempotentResponse.context({ key_hash: hash })
-    const responses = database.reader
-      .selectFrom('idempotent_responses')
-      .selectAll()
-      .where('key_hash', '=', hash)
-    for (let waited = 0; !(await this.#begin(hash)); waited += lookEvery) {
-      const { status = null, body = null } = (await responses.executeTakeFirst()) ?? {}
-      if (status !== null) return { status, text: body ? keyring.open(body, context).toString() : undefined }
-      if (waited > 2 * longestRequest)
-        throw new SvixError(409, 'conflict', 'A request with this Idempotency-Key is in progress.')
-      await sleep(clock, lookEvery)
-    }
-    let answer: Answer
-    try {
-      answer = await work()
-    } catch (error) {
-      await database.transaction((tx) =>
-        tx.deleteFrom('idempotent_responses').where('key_hash', '=', hash).execute(),
-      )
-      throw error
-    }
-    const { status, text } = answer
-    const body = text === undefined ? null : keyring.seal(text, context)
+  let answer: Answer
+  try {
+    answer = await work()
+  } catch (error) {
     await database.transaction((tx) =>
-      tx.updateTable('idempotent_responses').set({ status, body }).where('key_hash', '=', hash).execute(),
+      tx.deleteFrom('idempotent_responses').where('key_hash', '=', hash).execute(),
     )
-    return answer
+    throw error
   }
+  const { status, text } = answer
+  const body = text === undefined ? null : keyring.seal(text, context)
+  await database.transaction((tx) =>
+    tx.updateTable('idempotent_responses').set({ status, body }).where('key_hash', '=', hash).execute(),
+  )
+  return answer
+}
 
-  /** Inserts a request's row, or takes over a lost or expired one. Returns false if another request has the key. */
-  async #begin(hash: Buffer): Promise<boolean> {
-    const { database, clock } = this.#parts
-    const now = clock.now()
-    const started = await database.transaction((tx) =>
-      tx
-        .insertInto('idempotent_responses')
-        .values({ key_hash: hash, status: null, body: null, created_at: now })
-        .onConflict((conflict) =>
-          conflict
-            .column('key_hash')
-            .doUpdateSet({ status: null, body: null, created_at: now })
-            .where((eb) =>
-              eb.or([
-                eb('idempotent_responses.created_at', '<=', now - lasts),
-                eb.and([
-                  eb('idempotent_responses.status', 'is', null),
-                  eb('idempotent_responses.created_at', '<=', now - longestRequest),
-                ]),
+/** Inserts a request's row, or takes over a lost or expired one. Returns false if another request has the key. */
+async function begin({ database, clock }: Parts, hash: Buffer): Promise<boolean> {
+  const now = clock.now()
+  const started = await database.transaction((tx) =>
+    tx
+      .insertInto('idempotent_responses')
+      .values({ key_hash: hash, status: null, body: null, created_at: now })
+      .onConflict((conflict) =>
+        conflict
+          .column('key_hash')
+          .doUpdateSet({ status: null, body: null, created_at: now })
+          .where((eb) =>
+            eb.or([
+              eb('idempotent_responses.created_at', '<=', now - lasts),
+              eb.and([
+                eb('idempotent_responses.status', 'is', null),
+                eb('idempotent_responses.created_at', '<=', now - longestRequest),
               ]),
-            ),
-        )
-        .returning('created_at')
-        .executeTakeFirst(),
-    )
-    return started !== undefined
-  }
+            ]),
+          ),
+      )
+      .returning('created_at')
+      .executeTakeFirst(),
+  )
+  return started !== undefined
 }

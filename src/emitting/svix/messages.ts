@@ -1,6 +1,6 @@
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { groupEmits } from '../events/emitter.ts'
+import type { Database } from '../../storage/database.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
@@ -33,54 +33,51 @@ interface MessageIn {
 /** Messages of one bulk request. */
 const mostExpunged = 250
 
-export function messageOperations(parts: EmittingRouteParts): SvixOperations {
-  const { database, payloadRemoval } = parts
-  const list = async (owner: string, query: SvixCall['query']): Promise<object> => {
-    const asked = readPage(query)
-    const withContent = query['with_content'] !== false
-    const walk = await messageWalk(database, owner, asked, query)
-    const { data, ...page } = await pageOf(asked, walk, withContent ? fitting : undefined)
-    return { data: await viewMessages(database, data, withContent), ...page }
-  }
-  return {
-    'v1.message.create': creator(parts),
-    'v1.message.list': ({ owner, query }) => list(owner, query),
-    'v1.message.search': ({ owner, body }) =>
-      list(owner, {
-        with_content: false,
-        ...body,
-        before: undefined,
-        after: undefined,
-        ...readTimes(body, 'before', 'after'),
-      }),
-    'v1.message.get': async ({ message, query }) =>
-      (await viewMessages(database, [message], query['with_content'] !== false))[0],
-    'v1.message.get-raw-payload': async ({ message }) => ({
-      payload: (await contentsOf(database, [message])).get(message.event) ?? expired,
+export const messageOperations: SvixOperations = {
+  'v1.message.create': create,
+  'v1.message.list': ({ owner, query }, { database }) => list(database, owner, query),
+  'v1.message.search': ({ owner, body }, { database }) =>
+    list(database, owner, {
+      with_content: false,
+      ...body,
+      before: undefined,
+      after: undefined,
+      ...readTimes(body, 'before', 'after'),
     }),
-    'v1.message.expunge-content': ({ message, origin }) => payloadRemoval.remove(message.event, origin),
-    'v1.message.bulk-expunge-content': async ({ owner, body: { ids = [] }, origin }) => {
-      if (ids.length > mostExpunged)
-        throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
-      const results: Record<string, string> = {}
-      for (const id of ids as string[]) {
-        const row = await searchMessage(database.readerAside, owner, id)
-        if (row) await payloadRemoval.remove(row.event, origin)
-        results[id] = row ? 'expunged' : 'not-found'
-      }
-      return { results }
-    },
-    'v1.message.precheck': async ({ owner, body }) => ({ active: await isAwaited(parts, owner, body) }),
-  }
+  'v1.message.get': async ({ message, query }, { database }) =>
+    (await viewMessages(database, [message], query['with_content'] !== false))[0],
+  'v1.message.get-raw-payload': async ({ message }, { database }) => ({
+    payload: (await contentsOf(database, [message])).get(message.event) ?? expired,
+  }),
+  'v1.message.expunge-content': ({ message, origin }, { payloadRemoval }) =>
+    payloadRemoval.remove(message.event, origin),
+  async 'v1.message.bulk-expunge-content'({ owner, body: { ids = [] }, origin }, parts) {
+    if (ids.length > mostExpunged)
+      throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
+    const results: Record<string, string> = {}
+    for (const id of ids as string[]) {
+      const row = await searchMessage(parts.database.readerAside, owner, id)
+      if (row) await parts.payloadRemoval.remove(row.event, origin)
+      results[id] = row ? 'expunged' : 'not-found'
+    }
+    return { results }
+  },
+  'v1.message.precheck': async (call, { database }) => ({ active: await isAwaited(database, call) }),
+}
+
+async function list(database: Database, owner: string, query: SvixCall['query']) {
+  const asked = readPage(query)
+  const withContent = query['with_content'] !== false
+  const walk = await messageWalk(database, owner, asked, query)
+  return pageOf(asked, { ...walk, fits: withContent ? fitting : undefined }, (rows) =>
+    viewMessages(database, rows, withContent),
+  )
 }
 
 /** Whether an endpoint of the application subscribes to such messages. */
-async function isAwaited(
-  { database }: EmittingRouteParts,
-  owner: string,
-  { eventType, channels }: Pick<MessageIn, 'eventType' | 'channels'>,
-): Promise<boolean> {
-  const endpoints = await database.readerAside
+async function isAwaited({ readerAside: db }: Database, { owner, body }: SvixCall): Promise<boolean> {
+  const { eventType, channels } = body as Pick<MessageIn, 'eventType' | 'channels'>
+  const endpoints = await db
     .selectFrom('subscribers')
     .select(['event_types', 'channels'])
     .where('owner', '=', owner)
@@ -98,46 +95,42 @@ async function isAwaited(
 /** The most endpoints of an application that are checked. */
 const mostEndpoints = 1_000
 
-function creator(parts: EmittingRouteParts): SvixOperations[string] {
-  const emits = groupEmits(parts)
-  const { database, clock } = parts
-  return async (call) => {
-    const body = call.body as MessageIn
-    const withContent = call.query['with_content'] !== false
-    const { owner } = call
-    const header = call.request.headers['idempotency-key'] as string | undefined
-    const id = body.eventId
-      ? messageIdOf('eventId', owner, body.eventId)
-      : header
-        ? messageIdOf('idempotency-key', owner, header)
-        : newMessageId(clock.now())
-    checkChain(call.request.headers)
-    const event = { ...readEvent(body), id, audience: owner, requestKey: body.eventId ? header : undefined }
-    const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
-      emits.add({ ...event, headers }),
-    ).catch((error: unknown) => {
-      if (error instanceof Problem && error.code === 'id-conflict') return undefined
-      throw error
-    })
-    if (emitted?.isNew !== true) {
-      // For a repeated key, Svix returns the first response, even if the body differs. A repeated eventId with another key is a conflict.
-      if (body.eventId && !(emitted && header))
-        throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} already exists.`)
-      const before = await searchMessage(database.reader, owner, id)
-      if (before) return (await viewMessages(database, [before], withContent))[0]
-    }
-    const { eventId = null, eventType, channels = null, tags } = body
-    const content = event.dataJson === undefined ? body.payload : readContent(event.dataJson)
-    return {
-      eventId,
-      eventType,
-      payload: withContent ? content : {},
-      channels,
-      id,
-      timestamp: isoTime(emitted?.at ?? clock.now()),
-      ...(tags && { tags }),
-      ...(emitted?.deliverAt !== undefined && { deliverAt: isoTime(emitted.deliverAt) }),
-    }
+async function create(call: SvixCall, { database, clock, groupedEmits }: EmittingRouteParts) {
+  const body = call.body as MessageIn
+  const withContent = call.query['with_content'] !== false
+  const { owner } = call
+  const header = call.request.headers['idempotency-key'] as string | undefined
+  const id = body.eventId
+    ? messageIdOf('eventId', owner, body.eventId)
+    : header
+      ? messageIdOf('idempotency-key', owner, header)
+      : newMessageId(clock.now())
+  checkChain(call.request.headers)
+  const event = { ...readEvent(body), id, audience: owner, requestKey: body.eventId ? header : undefined }
+  const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
+    groupedEmits.add({ ...event, headers }),
+  ).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === 'id-conflict') return undefined
+    throw error
+  })
+  if (emitted?.isNew !== true) {
+    // For a repeated key, Svix returns the first response, even if the body differs. A repeated eventId with another key is a conflict.
+    if (body.eventId && !(emitted && header))
+      throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} already exists.`)
+    const before = await searchMessage(database.reader, owner, id)
+    if (before) return (await viewMessages(database, [before], withContent))[0]
+  }
+  const { eventId = null, eventType, channels = null, tags } = body
+  const content = event.dataJson === undefined ? body.payload : readContent(event.dataJson)
+  return {
+    eventId,
+    eventType,
+    payload: withContent ? content : {},
+    channels,
+    id,
+    timestamp: isoTime(emitted?.at ?? clock.now()),
+    ...(tags && { tags }),
+    ...(emitted?.deliverAt !== undefined && { deliverAt: isoTime(emitted.deliverAt) }),
   }
 }
 

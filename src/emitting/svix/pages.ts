@@ -34,104 +34,63 @@ export function readPage(
   }
 }
 
-/** The place of the page's iterator; `undefined` without one. @throws SvixError 422 if `find` does not find it */
-export async function placeOf<T>(
-  { iterator }: AskedPage,
-  find: (iterator: string) => T | undefined | Promise<T | undefined>,
-): Promise<T | undefined> {
-  if (iterator === undefined) return undefined
-  const place = await find(iterator)
-  if (place === undefined)
-    throw invalid([{ loc: ['query', 'iterator', '__all__'], msg: 'Invalid id.', type: 'value_error' }])
-  return place
-}
-
-/** The result of one statement. The list continues after `last`, which is `undefined` at the end. */
-interface Chunk<Row, Place> {
-  rows: Row[]
-  last: { place: Place; id: string } | undefined
-}
-
-export interface Walk<Row extends { id: string }, Place> {
-  /** The iterator's place. `undefined`: the beginning. */
-  behind: Place | undefined
-  /** Reads `count` rows after a place, and returns those that match. */
-  read(behind: Place | undefined, count: number): Promise<Chunk<Row, Place>>
-}
-
-interface Page<Row> {
-  data: Row[]
-  iterator: string | null
-  prevIterator?: string
-  done: boolean
+/** How the pages of a list are read. A place is a row, or what identifies its position in the list. */
+export interface Walk<Row extends Place, Place> {
+  /** The place of an iterator. */
+  find: (iterator: string) => Place | undefined | Promise<Place | undefined>
+  /** The iterator of the page that begins after a place. */
+  idOf: (place: Place) => string
+  /**
+   * Reads `count` rows after a place, or from the beginning, in the statement's order.
+   * @returns those that match, and the place after which the list continues; without `last` at its end
+   */
+  read: (
+    behind: Place | undefined,
+    count: number,
+  ) => Promise<{ rows: readonly Row[]; last?: Place | undefined }>
+  /** The number of rows that one response can contain. Default: all. */
+  fits?: ((rows: readonly Row[]) => number) | undefined
 }
 
 /**
- * A page as a response.
- * @param data in the statement's order
- * @param end the id after which the statement continues; `start` is that of the first row
+ * A page as a response. Reads on if rows do not match, but only a bounded number: an unfinished page can have fewer rows than its limit.
+ * @param view returns the rows as clients read them
+ * @throws SvixError 422 for an iterator without a place
  */
-function respond<Row>(
-  data: readonly Row[],
-  { isBackward }: Pick<AskedPage, 'isBackward'>,
-  { start, end, done }: { start: string | undefined; end: string | undefined; done: boolean },
-): Page<Row> {
-  const [first, final] = isBackward ? [end, start] : [start, end]
+export async function pageOf<Row extends Place, Place, View>(
+  { limit, iterator, isBackward }: AskedPage,
+  { find, idOf, read, fits = (rows) => rows.length }: Walk<Row, Place>,
+  view: (rows: readonly Row[]) => readonly View[] | Promise<readonly View[]>,
+) {
+  const behind = iterator === undefined ? undefined : await find(iterator)
+  if (iterator !== undefined && behind === undefined)
+    throw invalid([{ loc: ['query', 'iterator', '__all__'], msg: 'Invalid id.', type: 'value_error' }])
+  const { found, last } = await search<Row, Place | undefined, Place>(limit, behind, read)
+  const taken = fits(found.slice(0, limit))
+  const rows = found.slice(0, taken)
+  // An unfinished search continues after the rows that it has read.
+  const end = taken < found.length ? rows.at(-1) : (last ?? rows.at(-1))
+  const [first, final] = (isBackward ? [end, rows[0]] : [rows[0], end]).map((one) => one && idOf(one))
+  const data = await view(rows)
   return {
-    data: isBackward ? data.toReversed() : [...data],
+    data: isBackward ? data.toReversed() : data,
     iterator: final ?? null,
     ...(first !== undefined && { prevIterator: `-${first}` }),
-    done,
+    done: last === undefined && taken === found.length,
   }
 }
 
-/**
- * A page of a list that one statement reads.
- * @param rows in the statement's order; one more than the limit if there are more
- * @param idOf returns the iterator of the page that begins after a row
- */
-export async function listOf<Row>(
-  rows: readonly Row[],
-  page: AskedPage,
-  idOf: (row: Row) => string,
-  view: (row: Row) => unknown,
-): Promise<object> {
-  const shown = rows.slice(0, page.limit)
-  const [start, end] = [shown[0], shown.at(-1)].map((row) => (row === undefined ? undefined : idOf(row)))
-  return respond(await Promise.all(shown.map(view)), page, { start, end, done: rows.length <= page.limit })
-}
-
 /** A page of a list in memory, in the ascending order of its ids. */
-export function listOfSorted<Row>(
+export function pageOfSorted<Row>(
   all: readonly Row[],
-  page: AskedPage,
+  asked: AskedPage,
   idOf: (row: Row) => string,
-  view: (row: Row) => unknown,
-): Promise<object> {
-  const { ascending, iterator, limit } = page
-  const behind = (ascending ? all : all.toReversed()).filter(
+  view: (row: Row) => object,
+) {
+  const { ascending, iterator } = asked
+  const rows = (ascending ? all : all.toReversed()).filter(
     (row) => iterator === undefined || (ascending ? idOf(row) > iterator : idOf(row) < iterator),
   )
-  return listOf(behind.slice(0, limit + 1), page, idOf, view)
-}
-
-/**
- * A page of a search, which reads many rows that do not match.
- * @param fits returns the number of rows that one response can contain; by default, all
- */
-export async function pageOf<Row extends { id: string }, Place>(
-  asked: AskedPage,
-  walk: Walk<Row, Place>,
-  fits: (rows: readonly Row[]) => number = (rows) => rows.length,
-): Promise<Page<Row>> {
-  const { limit } = asked
-  const { found, last } = await search(limit, undefined, (before: Chunk<Row, Place>['last'], count) =>
-    walk.read(before ? before.place : walk.behind, count),
-  )
-  const taken = fits(found.slice(0, limit))
-  const done = last === undefined && taken === found.length
-  const data = found.slice(0, taken)
-  // An unfinished search continues after the rows that it has read.
-  const end = taken < found.length ? data.at(-1)?.id : (last?.id ?? data.at(-1)?.id)
-  return respond(data, asked, { start: data[0]?.id, end, done })
+  const walk = { idOf, find: () => undefined, read: async () => ({ rows }) }
+  return pageOf({ ...asked, iterator: undefined }, walk, (some) => some.map(view))
 }

@@ -8,7 +8,7 @@ import { deliveryStream, eventsFor, type IdRange, idsIn, type OpenStatus } from 
 import { dataIn, everybody } from '../events/event.ts'
 import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
-import { type AskedPage, placeOf, type Walk } from './pages.ts'
+import type { AskedPage, Walk } from './pages.ts'
 
 function messages(db: Queryable) {
   return db
@@ -30,7 +30,7 @@ function deliveries(db: Queryable) {
     .select(['d.id as delivery', 'd.status', 'd.attempts', 'd.due_at'])
 }
 
-type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
+export type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['executeTakeFirstOrThrow']>>
 
 /** The messages of these events, in the order of their numbers. */
 export function messagesOf(
@@ -86,30 +86,28 @@ async function rangesOf(
       : { ...range, before: Math.min(range.before, behind ?? range.before) }
 }
 
-const endOf = (rows: readonly MessageRow[], place: number | undefined) =>
-  place === undefined || rows.length === 0 ? undefined : { place, id: rows.at(-1)!.id }
-
 /** The messages of an application, by the numbers of their events. */
 export async function messageWalk(
   database: Database,
   owner: string,
   asked: AskedPage,
   filter: MessageFilter,
-): Promise<Walk<MessageRow, number>> {
+): Promise<Walk<MessageRow, Pick<MessageRow, 'event' | 'id'>>> {
   const { readerAside: db, engine } = database
   const { ascending } = asked
   const range = await rangesOf(database, 'events', asked, 0)
   const streams = [owner, everybody].map(eventsFor)
   const selects = selector(owner, filter)
   return {
-    behind: (await placeOf(asked, (text) => searchMessage(db, owner, text)))?.event,
+    find: (text) => searchMessage(db, owner, text),
+    idOf: ({ id }) => id,
     async read(behind, count) {
-      const numbers = await idsIn(db, engine, streams, { ...range(behind), ascending, count })
+      const numbers = await idsIn(db, engine, streams, { ...range(behind?.event), ascending, count })
       const rows = await messagesOf(database, numbers)
       if (!ascending) rows.reverse()
       return {
         rows: rows.filter((row) => selects(row) && isWithin(row.created_at!, asked)),
-        last: endOf(rows, numbers.length < count ? undefined : numbers.at(-1)),
+        last: numbers.length < count ? undefined : rows.at(-1),
       }
     },
   }
@@ -146,7 +144,12 @@ export async function deliveryReader(
   { owner, subscriberId, status }: { owner: string; subscriberId: string; status?: OpenStatus | undefined },
   asked: AskedPage,
   filter: MessageFilter,
-): Promise<Walk<DeliveryRow, number>['read']> {
+): Promise<
+  (
+    behind: number | undefined,
+    count: number,
+  ) => Promise<{ rows: DeliveryRow[]; last?: DeliveryRow | undefined }>
+> {
   const { readerAside: db, engine } = database
   const { ascending } = asked
   const range = await rangesOf(database, 'deliveries', asked, longestRetries)
@@ -158,8 +161,10 @@ export async function deliveryReader(
       .where(isOneOf(engine, 'd.id', ids))
       .orderBy('d.id', ascending ? 'asc' : 'desc')
       .execute()
-    const last = ids.length < count ? undefined : ids.at(-1)
-    return { rows: rows.filter((row) => row.attempts > 0 && selects(row)), last: endOf(rows, last) }
+    return {
+      rows: rows.filter((row) => row.attempts > 0 && selects(row)),
+      last: ids.length < count ? undefined : rows.at(-1),
+    }
   }
 }
 

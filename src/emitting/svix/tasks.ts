@@ -5,12 +5,11 @@ import type { JobsTable } from '../../storage/tables.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
 import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField } from './call.ts'
-import { listOf, readPage } from './pages.ts'
+import { pageOf, readPage } from './pages.ts'
 import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
 import type { ReplayFilter } from '../deliveries/replay.ts'
-import { reachOf } from './endpoints.ts'
 
 /** The most tasks that a filtered list reads. */
 const mostExamined = 1_000
@@ -19,55 +18,53 @@ const mostCounted = 10_000
 
 const statuses = { running: 'running', done: 'finished', cancelled: 'finished', failed: 'failed' } as const
 
-type Parts = Pick<EmittingRouteParts, 'database' | 'clock' | 'owners' | 'catalogue' | 'storedEventTypes'>
-
 /** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed immediately, so its task is finished from the start. */
-export function taskOperations(parts: Parts): SvixOperations {
-  const { database, clock } = parts
-  const shown = database.reader.selectFrom('jobs').selectAll().where('kind', 'in', ['replay', 'statistics'])
-  const finish = async (task: string, data: object): Promise<object> => {
-    const filter = { task, data }
-    const row = await database.transaction((tx) =>
-      startJob(tx, { kind: 'statistics', filter, total: 0 }, clock.now()),
-    )
-    const { data: _, ...view } = viewTask(row)
-    return view
-  }
-  return {
-    'v1.background-task.get': async ({ params }) => {
-      if (params['task_id'] === exportTaskId) return readExport(parts)
-      const id = readTaskId(params['task_id']!)
-      const row = id === undefined ? undefined : await shown.where('id', '=', id).executeTakeFirst()
-      if (!row) throw notFound()
-      return viewTask(row)
-    },
-    'v1.background-task.list': async (call) => {
-      const page = readPage(call.query)
-      const { status, task } = call.query as { status?: string; task?: string }
-      const rows = await shown
-        .$if(page.iterator !== undefined, (all) =>
-          all.where('id', page.ascending ? '>' : '<', readTaskId(page.iterator!) ?? ''),
-        )
-        .orderBy('id', page.ascending ? 'asc' : 'desc')
-        .limit(status || task ? mostExamined : page.limit + 1)
-        .execute()
-      const chosen = rows
-        .map(viewTask)
-        .filter((one) => (!status || one.status === status) && (!task || one.task === task))
-      return listOf(
-        chosen,
-        page,
-        ({ id }) => id,
-        (one) => one,
+export const taskOperations: SvixOperations = {
+  async 'v1.background-task.get'({ params }, parts) {
+    if (params['task_id'] === exportTaskId) return readExport(parts)
+    const id = readTaskId(params['task_id']!)
+    const row = id === undefined ? undefined : await shown(parts).where('id', '=', id).executeTakeFirst()
+    if (!row) throw notFound()
+    return viewTask(row)
+  },
+  'v1.background-task.list': list,
+  async 'v1.statistics.aggregate-app-stats'(call, parts) {
+    const { data, unresolvedAppIds } = await countAttempts(call, parts)
+    return { ...(await finish(parts, 'application.stats', data)), unresolvedAppIds }
+  },
+  'v1.statistics.aggregate-event-types': async (_call, parts) =>
+    finish(parts, 'event-type.aggregate', await readEventTypes(parts)),
+}
+
+function shown({ database }: EmittingRouteParts) {
+  return database.reader.selectFrom('jobs').selectAll().where('kind', 'in', ['replay', 'statistics'])
+}
+
+function list({ query }: SvixCall, parts: EmittingRouteParts) {
+  const asked = readPage(query)
+  const { status, task } = query as { status?: string; task?: string }
+  const read = async (behind: { id: string } | undefined, count: number) => {
+    const rows = await shown(parts)
+      .$if(behind !== undefined, (all) =>
+        all.where('id', asked.ascending ? '>' : '<', readTaskId(behind!.id) ?? ''),
       )
-    },
-    'v1.statistics.aggregate-app-stats': async (call) => {
-      const { data, unresolvedAppIds } = await countAttempts(parts, call)
-      return { ...(await finish('application.stats', data)), unresolvedAppIds }
-    },
-    'v1.statistics.aggregate-event-types': async () =>
-      finish('event-type.aggregate', await readEventTypes(parts)),
+      .orderBy('id', asked.ascending ? 'asc' : 'desc')
+      .limit(status || task ? mostExamined : count)
+      .execute()
+    const tasks = rows.map(viewTask)
+    return {
+      rows: tasks.filter((one) => (!status || one.status === status) && (!task || one.task === task)),
+    }
   }
+  return pageOf(asked, { find: (id) => ({ id }), idOf: ({ id }) => id, read }, (rows) => rows)
+}
+
+/** Stores a statistic as a finished task. */
+async function finish({ database, clock }: EmittingRouteParts, task: string, data: object): Promise<object> {
+  const job = { kind: 'statistics', filter: { task, data }, total: 0 } as const
+  const row = await database.transaction((tx) => startJob(tx, job, clock.now()))
+  const { data: _, ...view } = viewTask(row)
+  return view
 }
 
 function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: JobsTable) {
@@ -92,7 +89,7 @@ function taskOf({
 }
 
 /** The number of attempts to each application's endpoints, in whole hours. @throws SvixError 422 */
-async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
+async function countAttempts({ body }: SvixCall, { database, owners }: EmittingRouteParts) {
   const { appIds } = body as { appIds?: string[] | null }
   const { since, until } = readTimes(body, 'since', 'until')
   if (appIds && appIds.length > mostCounted)
@@ -122,7 +119,7 @@ async function countAttempts({ database, owners }: Parts, { body }: SvixCall) {
 }
 
 /** The event types that each application's endpoints subscribe to. */
-async function readEventTypes({ database }: Parts): Promise<object> {
+async function readEventTypes({ database }: EmittingRouteParts): Promise<object> {
   const rows = await database.readerAside
     .selectFrom('subscribers')
     .select(['owner', 'event_types'])
@@ -152,46 +149,42 @@ const deliveryStatuses = ['delivered', 'pending', 'dead', 'pending'] as const
 const classes = { 0: 'none', 200: '2xx', 300: '3xx', 400: '4xx', 500: '5xx' } as const
 
 /** Operations that start jobs, which send messages again. */
-export function recoveryOperations(parts: EmittingRouteParts): SvixOperations {
-  const { clock, replay } = parts
+export const recoveryOperations: SvixOperations = {
+  async 'v1.endpoint.recover'(call, parts) {
+    const times = readTimes(call.body, 'since', 'until')
+    if (times.since! < (times.until ?? parts.clock.now()) - longestRecovery)
+      throw invalidField(['since'], 'Cannot recover more than 14 days of messages')
+    return start(call, parts, { status: 'failed', ...times }, 'endpoint.recover')
+  },
+  async 'v1.endpoint.bulk-replay'(call, parts) {
+    const { eventTypes, channel, tag, status, statusCodeClass } = call.body
+    if (eventTypes?.length > mostTypes)
+      throw invalidField(['event_types'], `At most ${mostTypes} event types can be replayed at a time.`)
+    const chosen = typeof status === 'number' ? deliveryStatuses[status] : 'any'
+    const responseClass = classes[statusCodeClass as keyof typeof classes]
+    if (chosen === undefined)
+      throw invalidField(['status'], 'No message has the status canceled. Use another status.')
+    const filter: ReplayFilter = {
+      status: chosen,
+      ...readTimes(call.body, 'since', 'until'),
+      ...(eventTypes?.length && { eventTypes }),
+      ...(channel && { channel }),
+      ...(tag && { tag }),
+      ...(responseClass && { responseClass }),
+    }
+    return start(call, parts, filter, 'endpoint.bulk-replay')
+  },
+  'v1.endpoint.replay-missing': async (call, parts) =>
+    start(call, parts, { status: 'missing', ...readTimes(call.body, 'since', 'until') }, 'endpoint.replay'),
+}
+
+async function start(
+  { endpoint, reach, origin }: SvixCall,
+  { clock, replay }: EmittingRouteParts,
+  filter: ReplayFilter,
+  task: string,
+): Promise<object> {
+  const job = await replay.start(endpoint.id, { filter, rate: null, caller: reach }, origin)
   // Svix always returns `running` here. A job without messages is done already.
-  const view = (id: string, task: string): object => {
-    return { id: taskId(id), status: 'running', task, updatedAt: isoTime(clock.now()) }
-  }
-  const start = async (call: SvixCall, filter: ReplayFilter, task: string): Promise<object> => {
-    const job = await replay.start(
-      call.endpoint.id,
-      { filter, rate: null, caller: reachOf(call) },
-      call.origin,
-    )
-    return view(job.id, task)
-  }
-  return {
-    'v1.endpoint.recover': async (call) => {
-      const times = readTimes(call.body, 'since', 'until')
-      if (times.since! < (times.until ?? clock.now()) - longestRecovery)
-        throw invalidField(['since'], 'Cannot recover more than 14 days of messages')
-      return start(call, { status: 'failed', ...times }, 'endpoint.recover')
-    },
-    'v1.endpoint.bulk-replay': async (call) => {
-      const { eventTypes, channel, tag, status, statusCodeClass } = call.body
-      if (eventTypes?.length > mostTypes)
-        throw invalidField(['event_types'], `At most ${mostTypes} event types can be replayed at a time.`)
-      const chosen = typeof status === 'number' ? deliveryStatuses[status] : 'any'
-      const responseClass = classes[statusCodeClass as keyof typeof classes]
-      if (chosen === undefined)
-        throw invalidField(['status'], 'No message has the status canceled. Use another status.')
-      const filter: ReplayFilter = {
-        status: chosen,
-        ...readTimes(call.body, 'since', 'until'),
-        ...(eventTypes?.length && { eventTypes }),
-        ...(channel && { channel }),
-        ...(tag && { tag }),
-        ...(responseClass && { responseClass }),
-      }
-      return start(call, filter, 'endpoint.bulk-replay')
-    },
-    'v1.endpoint.replay-missing': async (call) =>
-      start(call, { status: 'missing', ...readTimes(call.body, 'since', 'until') }, 'endpoint.replay'),
-  }
+  return { id: taskId(job.id), status: 'running', task, updatedAt: isoTime(clock.now()) }
 }

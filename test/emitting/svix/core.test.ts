@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { ApiKeys } from '../../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
 import { Keyring } from '../../../src/crypto/keyring.ts'
-import { IdempotentResponses } from '../../../src/emitting/svix/idempotency.ts'
+import { answerOnce } from '../../../src/emitting/svix/idempotency.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { onEachEngine } from '../../harness/engines.ts'
 import { started } from '../../harness/started.ts'
@@ -165,12 +165,12 @@ onEachEngine("the core of Svix's API", (engine) => {
     }
     const { database } = service
     const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
-    const responses = new IdempotentResponses({ database, keyring, clock })
+    const parts = { database, keyring, clock }
     const hash = createHash('sha256').update('lost').digest()
     const row = { key_hash: hash, status: null, body: null, created_at: now }
     await database.transaction((tx) => tx.insertInto('idempotent_responses').values(row).execute())
     let calls = 0
-    const ask = () => responses.answer(hash, async () => ({ status: 201, text: `{"call":${(calls += 1)}}` }))
+    const ask = () => answerOnce(parts, hash, async () => ({ status: 201, text: `{"call":${(calls += 1)}}` }))
     assert.deepEqual(await ask(), { status: 201, text: '{"call":1}' })
     assert.ok(now >= row.created_at + 5_000, 'a request in progress is waited for')
     now += 11 * 3_600_000
