@@ -19,7 +19,7 @@ import type { ModuleParts } from '../../http/service-module.ts'
 const failingAfter = 3
 
 interface OperationalEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
-  emitter: Pick<Emitter, 'emitEachTo'>
+  emitter: Pick<Emitter, 'emitTo'>
   disabling: DisablingPolicy
   record: RecordAudit
   /** Called when a side effect that may have changed the subscriber is committed. */
@@ -209,7 +209,7 @@ export class OperationalEvents {
       .execute()
     const known = new Set(rows.map(({ id }) => id))
     const about = wanted.filter(({ event }) => known.has(event.data.subscriber.id))
-    await this.#parts.emitter.emitEachTo(tx, about)
+    if (about.length > 0) await this.#parts.emitter.emitTo(tx, about)
   }
 
   async #operationalSubscribers(tx: Tx) {

@@ -146,8 +146,9 @@ export class TestEvents {
         await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })
       }
       const sample = event ?? { type: testEventType, data: { message: testMessage, subscriberId } }
-      const addressed = { ...sample, audience: owner ?? undefined }
-      const { deliveryId, ...emitted } = await emitter.emitTo(tx, addressed, subscriberId)
+      const addressed = { event: { ...sample, audience: owner ?? undefined }, subscriberIds: [subscriberId] }
+      const [emitted] = await emitter.emitTo(tx, [addressed])
+      const deliveryId = emitted!.committed?.[0]?.delivery.id
       if (deliveryId === undefined) throw new Problem('not-found')
       await record(tx, {
         action: 'subscriber.tested',
@@ -155,7 +156,7 @@ export class TestEvents {
         detail: { deliveryId },
         ...origin,
       })
-      return { ...emitted, deliveryId }
+      return { ...emitted!, deliveryId }
     })
     announce([sent])
     const { id, eventId, deliveryId } = sent

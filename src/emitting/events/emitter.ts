@@ -4,7 +4,7 @@ import type { Database, RunLast, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { type NewEvent, type PreparedEvent, prepareEvent, insertOptions } from './event.ts'
-import { type FanOut, type InsertedDelivery, type LoggedEvent, newDelivery } from './fan-out.ts'
+import { type FanOut, insertDeliveries, type InsertedDelivery, newDelivery } from './fan-out.ts'
 import { schedule } from './scheduled-events.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { CommittedDelivery } from '../store.ts'
@@ -109,42 +109,21 @@ export class Emitter {
   }
 
   /**
-   * Emits an event to one subscriber, regardless of its event types. Without `deliveryId` if the event was emitted before, or the subscriber
-   * was removed meanwhile.
+   * Emits events with new ids to the given subscribers, regardless of their event types. A subscriber that was removed
+   * meanwhile gets no delivery. The number of statements does not depend on the number of events.
    */
-  async emitTo(
-    tx: Tx,
-    event: NewEvent,
-    subscriberId: string,
-  ): Promise<Emitted & { deliveryId?: number | undefined }> {
-    const { engine, clock, fanOut, generation } = this.#parts
-    const now = clock.now()
-    const prepared = prepareEvent(event, now)
-    const { eventId, nonce } = prepared
-    const [recorded] = await recordEvents(engine, tx, [prepared], { now })
-    if (recorded instanceof Problem) throw recorded
-    const { id, isNew, at } = recorded!
-    if (!isNew) return { id, eventId, isNew, at, committed: [] }
-    const before = generation()
-    const inserted = await fanOut.insertReturning(tx, newDelivery({ id, nonce }, subscriberId, now, now))
-    const committed = inserted.map((delivery) => committedDelivery(delivery, prepared, before))
-    return { id, eventId, isNew, at, committed, deliveryId: inserted[0]?.id }
-  }
-
-  /** Like emitTo, but for many events without ids of the caller. The number of statements does not depend on their number. */
-  async emitEachTo(tx: Tx, addressed: readonly Addressed[]): Promise<void> {
-    if (addressed.length === 0) return
-    const { engine, clock, fanOut } = this.#parts
+  async emitTo(tx: Tx, addressed: readonly Addressed[]): Promise<Emitted[]> {
+    const { engine, clock, generation } = this.#parts
     const now = clock.now()
     const prepared = addressed.map(({ event }) => prepareEvent(event, now))
-    const recorded = await recordEvents(engine, tx, prepared, { now })
+    const recorded = (await recordEvents(engine, tx, prepared, { now })).map(orThrow)
     const rows = addressed.flatMap(({ subscriberIds }, index) => {
-      const result = recorded[index]!
-      if (result instanceof Problem) throw result
-      const event = { id: result.id, nonce: prepared[index]!.nonce }
+      const event = { id: recorded[index]!.id, nonce: prepared[index]!.nonce }
       return subscriberIds.map((subscriberId) => newDelivery(event, subscriberId, now, now))
     })
-    await fanOut.insert(tx, rows)
+    const before = generation()
+    const inserted = await insertDeliveries(engine, tx, rows)
+    return this.#resultsOf(prepared, recorded, { inserted, generation: before }).map(orThrow)
   }
 
   #prepare(event: NewEvent, now: number, stored: ReadonlySet<string> | undefined): PreparedEvent {
@@ -176,12 +155,7 @@ export class Emitter {
     const now = this.#parts.clock.now()
     const prepared = events.map((event, index) => pointingAt(index, events, () => prepare(event, now)))
     const { results } = await this.#emit(tx, prepared, { now, causedBy: causedBy ?? null })
-    return (await results).map((result, index) =>
-      pointingAt(index, events, () => {
-        if (result instanceof Problem) throw result
-        return result
-      }),
-    )
+    return (await results).map((result, index) => pointingAt(index, events, () => orThrow(result)))
   }
 
   async #emit(
@@ -196,15 +170,17 @@ export class Emitter {
       fanOut.candidates(tx, events),
     ])
     if (events.some(({ options }) => options !== null)) await insertOptions(tx, newOf(events, recorded))
-    const scheduled = events.some(({ deliverAt }) => deliverAt !== null)
+    const times = events.some(({ deliverAt }) => deliverAt !== null)
       ? await this.#schedule(tx, events, recorded, now)
       : undefined
-    const logged = newOf(events, recorded).filter(({ id }) => !((scheduled?.get(id) ?? 0) > now))
+    const logged = newOf(events, recorded).filter(({ id }) => !((times?.get(id) ?? 0) > now))
     // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
     const before = generation()
     const { inserted } = await fanOut.insertDeliveries(tx, logged, { candidates, now, run: last })
-    const results = inserted.then((rows) => this.#resultsOf(events, recorded, rows, before))
-    return { results: scheduled ? results.then((all) => withTimes(all, scheduled)) : results }
+    const results = inserted.then((rows) =>
+      this.#resultsOf(events, recorded, { inserted: rows, generation: before, times }),
+    )
+    return { results }
   }
 
   async #schedule(
@@ -223,13 +199,20 @@ export class Emitter {
     return times
   }
 
-  /** @param inserted `undefined` if there were too many deliveries to return */
+  /**
+   * @param inserted `undefined` if there were too many deliveries to return
+   * @param times when the events with a time are sent
+   */
   #resultsOf(
     events: readonly PreparedEvent[],
     recorded: readonly (Recorded | Problem)[],
-    inserted: readonly InsertedDelivery[] | undefined,
-    generation: number,
+    about: {
+      inserted: readonly InsertedDelivery[] | undefined
+      generation: number
+      times?: ReadonlyMap<number, number> | undefined
+    },
   ): (Emitted | Problem)[] {
+    const { inserted, generation, times } = about
     const deliveriesOf = inserted && Map.groupBy(inserted, ({ event }) => event)
     let highestId = 0
     const results = recorded.map((result, index): Emitted | Problem => {
@@ -241,7 +224,9 @@ export class Emitter {
       // An event that occurs twice in one call offers its deliveries once.
       deliveriesOf?.delete(id)
       const committed = deliveries?.map((delivery) => committedDelivery(delivery, event, generation))
-      return { id, eventId: event.eventId, isNew, at, committed }
+      const emitted: Emitted = { id, eventId: event.eventId, isNew, at, committed }
+      const deliverAt = times?.get(id)
+      return deliverAt === undefined ? emitted : { ...emitted, deliverAt }
     })
     // Deliveries are returned in the order of their ids.
     this.#parts.saw(highestId, inserted?.at(-1)?.id ?? 0)
@@ -250,8 +235,8 @@ export class Emitter {
 }
 
 /** The events that this call recorded, with their numbers. */
-function newOf(events: readonly PreparedEvent[], recorded: readonly (Recorded | Problem)[]): LoggedEvent[] {
-  const logged: LoggedEvent[] = []
+function newOf(events: readonly PreparedEvent[], recorded: readonly (Recorded | Problem)[]) {
+  const logged: { id: number; event: PreparedEvent }[] = []
   for (const [index, result] of recorded.entries())
     if (!(result instanceof Problem) && result.isNew) logged.push({ id: result.id, event: events[index]! })
   return logged
@@ -269,16 +254,6 @@ function committedDelivery(
   }
 }
 
-function withTimes(
-  results: readonly (Emitted | Problem)[],
-  times: ReadonlyMap<number, number>,
-): (Emitted | Problem)[] {
-  return results.map((result) => {
-    const deliverAt = result instanceof Problem ? undefined : times.get(result.id)
-    return result instanceof Problem || deliverAt === undefined ? result : { ...result, deliverAt }
-  })
-}
-
 function orProblem<T>(work: () => T): T | Problem {
   try {
     return work()
@@ -286,6 +261,11 @@ function orProblem<T>(work: () => T): T | Problem {
     if (error instanceof Problem) return error
     throw error
   }
+}
+
+function orThrow<T>(result: T | Problem): T {
+  if (result instanceof Problem) throw result
+  return result
 }
 
 /** Adds the position of the event to a problem, if the call has several events. */

@@ -7,6 +7,7 @@ import { matchesPattern } from '../../events/type-pattern.ts'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
+import type { Row } from '../../storage/tables.ts'
 
 /** The audience of an event for all subscribers, of every owner and without an owner. */
 export const everybody = '*'
@@ -93,6 +94,8 @@ export interface PreparedEvent {
   payload: Buffer
   /** When it is to be sent, in milliseconds since 1970; null: at once. */
   deliverAt: number | null
+  /** Sorted, without duplicates. */
+  channels: readonly string[] | null
   /** Null without any. */
   options: EventOptions | null
   /** SHA-256 of type, data (in any order of keys), audience, schedule, channels and the key of the request. */
@@ -119,10 +122,11 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
   const head = JSON.stringify({ id: eventId, type: event.type, timestamp: isoTime(now) })
   // Canonical JSON has no line breaks, so data cannot imitate an audience.
   const decided = [event.type, canonical, ...(event.audience === undefined ? [] : [event.audience])]
-  const options = readOptions(event, Math.max(now, deliverAt ?? 0))
+  const channels = readTexts('channels', event.channels, channel, '. _ -')
+  const options = readOptions(event, channels, Math.max(now, deliverAt ?? 0))
   // No audience has a space. A repeated delay means another time, but is the same request.
   if (deliverAt !== null) decided.push(event.delay === undefined ? `at ${deliverAt}` : `in ${event.delay}`)
-  if (options?.channels) decided.push(`channels ${options.channels.join(' ')}`)
+  if (channels) decided.push(`channels ${channels.join(' ')}`)
   if (event.requestKey !== undefined) decided.push(`request ${event.requestKey}`)
   return {
     eventId,
@@ -130,6 +134,7 @@ export function prepareEvent(event: NewEvent, now: number): PreparedEvent {
     audience: event.audience ?? null,
     data,
     deliverAt,
+    channels,
     options,
     payload: Buffer.from(`${head.slice(0, -1)},"data":${data}}`),
     digest: createHash('sha256').update(decided.join('\n')).digest(),
@@ -206,15 +211,8 @@ interface GivenOptions {
   uid?: string | undefined
 }
 
-/** A row of `event_options`. */
-interface EventOptions {
-  uid: string | null
-  /** Sorted, without duplicates. */
-  channels: readonly string[] | null
-  tags: readonly string[] | null
-  /** Milliseconds since 1970. */
-  expiresAt: number | null
-}
+/** A row of `event_options`, without its event. */
+type EventOptions = Pick<Row<'event_options'>, 'uid' | 'channels' | 'tags' | 'expires_at'>
 
 export const channelPattern = '^[A-Za-z0-9._-]{1,128}$'
 export const tagPattern = '^[A-Za-z0-9._/\\\\#-]{1,128}$'
@@ -232,21 +230,22 @@ const tag = new RegExp(tagPattern)
  * @throws Problem `invalid-body`
  */
 function readOptions(
-  { channels, tags, payloadRetention, uid }: GivenOptions,
+  { tags: givenTags, payloadRetention, uid }: GivenOptions,
+  channels: readonly string[] | null,
   sentAt: number,
 ): EventOptions | null {
-  if (channels === undefined && tags === undefined && payloadRetention === undefined && uid === undefined)
-    return null
+  if (!channels && givenTags === undefined && payloadRetention === undefined && uid === undefined) return null
   if (
     payloadRetention !== undefined &&
     !(typeof payloadRetention === 'number' && payloadRetention >= 1 && payloadRetention <= longestRetention)
   )
     throw invalid('payloadRetention', `must be 1 to ${longestRetention} seconds`)
+  const tags = readTexts('tags', givenTags, tag, '. _ / \\ # -')
   return {
     uid: uid ?? null,
-    channels: readTexts('channels', channels, channel, '. _ -'),
-    tags: readTexts('tags', tags, tag, '. _ / \\ # -'),
-    expiresAt: payloadRetention === undefined ? null : sentAt + Math.round(payloadRetention * 1000),
+    channels: channels && JSON.stringify(channels),
+    tags: tags && JSON.stringify(tags),
+    expires_at: payloadRetention === undefined ? null : sentAt + Math.round(payloadRetention * 1000),
   }
 }
 
@@ -273,19 +272,9 @@ export async function insertOptions(
   events: readonly { id: number; event: { options: EventOptions | null } }[],
 ): Promise<void> {
   const rows = events.flatMap(({ id, event: { options } }) =>
-    options === null ? [] : [{ event: id, ...optionColumns(options) }],
+    options === null ? [] : [{ event: id, ...options }],
   )
   if (rows.length > 0) await tx.insertInto('event_options').values(rows).execute()
-}
-
-function optionColumns({ uid, channels, tags, expiresAt }: EventOptions) {
-  const json = (texts: readonly string[] | null): string | null => texts && JSON.stringify(texts)
-  return { uid, channels: json(channels), tags: json(tags), expires_at: expiresAt }
-}
-
-/** The options of a recorded event that decide which subscribers get it. */
-export function storedChannels(json: string): EventOptions {
-  return { uid: null, channels: JSON.parse(json) as string[], tags: null, expiresAt: null }
 }
 
 function invalid(field: string, rule: string): Problem {

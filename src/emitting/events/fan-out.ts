@@ -2,7 +2,7 @@ import { CompiledQuery, sql } from 'kysely'
 import type { RunLast, Tx } from '../../storage/database.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import { everybody, isFor, matchesType, type PreparedEvent, storedChannels } from './event.ts'
+import { everybody, isFor, matchesType, type PreparedEvent } from './event.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
@@ -20,7 +20,7 @@ interface FanOutParts {
 export interface LoggedEvent {
   /** Its number in the log. */
   id: number
-  event: Pick<PreparedEvent, 'type' | 'audience' | 'data' | 'options' | 'nonce'>
+  event: Pick<PreparedEvent, 'type' | 'audience' | 'data' | 'channels' | 'nonce'>
 }
 
 /** An event from the log. @param row without the payload if no subscriber has conditions */
@@ -32,11 +32,11 @@ export function storedEvent(row: {
   channels: string | null
   payload?: Uint8Array | undefined
 }): LoggedEvent {
-  const { event: id, type, audience, nonce, channels, payload } = row
+  const { event: id, type, audience, nonce, payload } = row
   // Conditions read it, and they compare JavaScript's numbers.
   const { data } = JSON.parse(payload ? Buffer.from(payload).toString() : '{}') as { data?: unknown }
-  const options = channels === null ? null : storedChannels(channels)
-  return { id, event: { type, audience, data: JSON.stringify(data ?? null), options, nonce: nonce! } }
+  const channels = row.channels === null ? null : (JSON.parse(row.channels) as string[])
+  return { id, event: { type, audience, data: JSON.stringify(data ?? null), channels, nonce: nonce! } }
 }
 
 /** A subscriber that may match an event. */
@@ -56,8 +56,7 @@ interface FanOutTargets {
 /** Inserts a delivery of each event for each subscriber that it matches. */
 export class FanOut {
   readonly #parts: FanOutParts
-  readonly #patterns = new ParseCache<string[]>()
-  readonly #channels = new ParseCache<string[]>()
+  readonly #texts = new ParseCache<string[]>()
   readonly #conditions = new ParseCache<Condition[]>()
   readonly #delays = new ParseCache<number[]>()
 
@@ -74,6 +73,7 @@ export class FanOut {
     events: readonly LoggedEvent[],
     { candidates, now, run = (query) => tx.executeQuery(query) }: FanOutTargets,
   ): Promise<{ inserted: Promise<InsertedDelivery[] | undefined> }> {
+    const { engine } = this.#parts
     let rows: NewDelivery[] = []
     let inOneStatement = true
     for (const event of events) {
@@ -81,24 +81,13 @@ export class FanOut {
       // Inserts whenever a statement is full: all rows of many events might not fit into memory.
       for (; rows.length >= rowsPerInsert; rows = rows.slice(rowsPerInsert)) {
         inOneStatement = false
-        await tx.executeQuery(this.#insert(rows.slice(0, rowsPerInsert)))
+        await tx.executeQuery(insertStatement(engine, rows.slice(0, rowsPerInsert)))
       }
     }
     if (rows.length === 0) return { inserted: Promise.resolve(inOneStatement ? [] : undefined) }
-    const result = run(this.#insert(rows)) as Promise<{ rows: InsertedDelivery[] }>
+    const result = run(insertStatement(engine, rows)) as Promise<{ rows: InsertedDelivery[] }>
     const complete = inOneStatement && rows.length <= maxReturned
     return { inserted: result.then((returned) => (complete ? returned.rows : undefined)) }
-  }
-
-  /** Inserts a delivery, and returns it if its subscriber still exists. */
-  async insertReturning(tx: Tx, row: NewDelivery): Promise<InsertedDelivery[]> {
-    return (await tx.executeQuery(this.#insert([row]))).rows as InsertedDelivery[]
-  }
-
-  /** Inserts these deliveries, which have the same `created_at`. */
-  async insert(tx: Tx, rows: readonly NewDelivery[]): Promise<void> {
-    for (let from = 0; from < rows.length; from += rowsPerInsert)
-      await tx.executeQuery(this.#insert(rows.slice(from, from + rowsPerInsert)))
   }
 
   /** Returns the subscribers that may match any of the events, in the order of their ids. */
@@ -140,11 +129,8 @@ export class FanOut {
     return candidates
       .filter(({ event_types, channels, conditions, owner }) => {
         if (!isFor(event.audience, owner, ownerlessGetAll)) return false
-        if (!matchesType(this.#patterns.of(event_types), event.type)) return false
-        if (
-          channels !== null &&
-          !this.#channels.of(channels).some((one) => event.options?.channels?.includes(one))
-        )
+        if (!matchesType(this.#texts.of(event_types), event.type)) return false
+        if (channels !== null && !this.#texts.of(channels).some((one) => event.channels?.includes(one)))
           return false
         if (conditions === null) return true
         if (!parsed) data = JSON.parse(event.data)
@@ -155,10 +141,6 @@ export class FanOut {
         const delay = retry_schedule === null ? firstDelay : (this.#delays.of(retry_schedule)[0] ?? 0)
         return newDelivery({ id, nonce: event.nonce }, subscriberId, now, now + delay)
       })
-  }
-
-  #insert(rows: readonly NewDelivery[]): CompiledQuery {
-    return this.#parts.engine === 'postgres' ? insertUnlessRemoved(rows) : insertAll(rows)
   }
 }
 
@@ -234,9 +216,27 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
 
 type NewDelivery = Omit<InsertedDelivery, 'id'> & Pick<DeliveriesTable, 'created_at'>
 
-/** Inserts a delivery, unless its subscriber was removed. */
-export async function insertDelivery(engine: Engine, tx: Tx, row: NewDelivery): Promise<void> {
-  await tx.executeQuery(engine === 'postgres' ? insertUnlessRemoved([row]) : insertAll([row]))
+function insertStatement(engine: Engine, rows: readonly NewDelivery[]): CompiledQuery {
+  return engine === 'postgres' ? insertUnlessRemoved(rows) : insertAll(rows)
+}
+
+/**
+ * Inserts deliveries with the same `created_at`, unless their subscribers were removed.
+ * @returns the inserted ones, unless they are more than `maxReturned`
+ */
+export async function insertDeliveries(
+  engine: Engine,
+  tx: Tx,
+  rows: readonly NewDelivery[],
+): Promise<InsertedDelivery[] | undefined> {
+  const inserted: InsertedDelivery[] = []
+  for (let from = 0; from < rows.length; from += rowsPerInsert) {
+    const { rows: returned } = await tx.executeQuery(
+      insertStatement(engine, rows.slice(from, from + rowsPerInsert)),
+    )
+    inserted.push(...(returned as InsertedDelivery[]))
+  }
+  return rows.length > maxReturned ? undefined : inserted
 }
 
 export function newDelivery(

@@ -139,53 +139,22 @@ export interface NdjsonEventsParts extends CommitEmitsParts {
   headers: string | null
 }
 
-/** Accounts for the incomplete line. Has no minimum rate, because the client may have to wait for the database. */
-class OpenLine extends CountedBody {
-  readonly lines: NdjsonSplitter
-  readonly #network: () => string
-  dropped = false
-
-  constructor(lines: NdjsonSplitter, network: () => string) {
-    super()
-    this.lines = lines
-    this.#network = network
-  }
-
-  override network(): string {
-    return this.#network()
-  }
-
-  override endInterval(): boolean {
-    return false
-  }
-
-  override isSlow(): boolean {
-    return false
-  }
-
-  override drop(): void {
-    this.dropped = true
-    this.lines.discard()
-  }
-}
-
 /**
  * Emits the events of an NDJSON body as they arrive and yields the responses, one or more lines at a time. The response to a line
  * follows the commit of its event. With back pressure: while the client reads no responses, its body is not read.
  */
 export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): AsyncGenerator<string> {
   const { budget, lineLimit, clock } = parts
-  const lines = new NdjsonSplitter(lineLimit)
-  const line = new OpenLine(lines, parts.network)
-  if (!budget.begin(line, 0))
+  const lines = new Lines(lineLimit, parts.network)
+  if (!budget.begin(lines, 0))
     throw new Problem('overloaded', { retryAfter: 1, detail: 'Too many bodies are being read.' })
   const call = new Period()
   call.start(clock.now(), longestCall)
   try {
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      const complete = line.dropped ? [] : lines.push(chunk)
-      const goesOn = !line.dropped && budget.take(line, Math.max(0, lines.held - line.held))
-      if (goesOn) budget.progressed(line)
+      const complete = lines.dropped ? [] : lines.push(chunk)
+      const goesOn = !lines.dropped && budget.take(lines, Math.max(0, lines.buffered - lines.held))
+      if (goesOn) budget.progressed(lines)
       // Frees what is not accounted for, but the lines before it are answered.
       else lines.discard()
       for (let from = 0; from < complete.length; from += mostLines) {
@@ -204,11 +173,11 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
       }
     }
     const last = lines.take()
-    if (line.dropped)
+    if (lines.dropped)
       yield write(refusal(lines.number, 'overloaded', 'Too many large bodies are being read.'))
     else if (last) yield write(...(await emitLines([last], parts)).answers)
   } finally {
-    budget.end(line)
+    budget.end(lines)
   }
 }
 
@@ -296,19 +265,36 @@ interface Line {
 const newline = 0x0a
 const carriageReturn = 0x0d
 
-/** Splits chunks into lines. Buffers at most `limit` bytes of an incomplete line. */
-class NdjsonSplitter {
+/**
+ * Splits a body into lines. Buffers at most `limit` bytes of an incomplete line, for which the budget accounts. Has no minimum rate,
+ * because the client may have to wait for the database.
+ */
+class Lines extends CountedBody {
   readonly #limit: number
   #pieces: Buffer[] = []
   #tooLong = false
   /** Buffered bytes of the incomplete line. */
-  held = 0
+  buffered = 0
   /** Complete lines so far. */
   number = 0
+  dropped = false
+  override readonly network: () => string
+  override readonly endInterval = () => false
+  override readonly isSlow = () => false
 
-  /** @param limit bytes of a line */
-  constructor(limit: number) {
+  /**
+   * @param limit bytes of a line
+   * @param network of the client
+   */
+  constructor(limit: number, network: () => string) {
+    super()
     this.#limit = limit
+    this.network = network
+  }
+
+  override drop(): void {
+    this.dropped = true
+    this.discard()
   }
 
   push(chunk: Buffer): Line[] {
@@ -326,17 +312,17 @@ class NdjsonSplitter {
 
   discard(): void {
     this.#pieces = []
-    this.held = 0
+    this.buffered = 0
   }
 
   #add(piece: Buffer): void {
     if (piece.length === 0 || this.#tooLong) return
-    if (this.held + piece.length > this.#limit) {
+    if (this.buffered + piece.length > this.#limit) {
       this.#tooLong = true
       return this.discard()
     }
     this.#pieces.push(piece)
-    this.held += piece.length
+    this.buffered += piece.length
   }
 
   /** Ends a line. At the end of a body without a line break, it is the last one. */
