@@ -4,7 +4,6 @@ import { describe, test } from 'node:test'
 import { onPostgres, postgres } from '../harness/engines.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { endClient } from '../../src/storage/postgres/driver/session-client.ts'
-import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
 import { started } from '../harness/started.ts'
 
 const answerWithin = 60_000
@@ -13,7 +12,7 @@ describe('the connector', onPostgres, () => {
   const database = started(() => postgres!.createDatabase())
 
   const pool = (connector: Connector, onError: (error: Error) => void = assert.ifError) =>
-    openPool(connector, { max: 2, answerWithin, onError })
+    connector.openPool({ max: 2, answerWithin, onError })
 
   test('a session is checked before it is used, after its first statements', async () => {
     const connector = new Connector(database.url)
@@ -25,8 +24,8 @@ describe('the connector', onPostgres, () => {
       seen.push(`${rows[0]!.name} ${rows[0]!.style}`)
     })
     const opened = pool(connector)
-    await opened.pool.query('select 1')
-    await opened.pool.query('select 2')
+    await opened.query('select 1')
+    await opened.query('select 2')
     assert.deepEqual(seen, ['postern ISO, MDY'])
     const client = connector.newClient({
       answerWithin,
@@ -50,16 +49,16 @@ describe('the connector', onPostgres, () => {
     })
     const opened = pool(connector)
     const client = connector.newClient({ answerWithin })
-    await assert.rejects(opened.pool.query('select 1'), /not this one/)
-    await assert.rejects(opened.pool.connect(), /not this one/)
+    await assert.rejects(opened.query('select 1'), /not this one/)
+    await assert.rejects(opened.connect(), /not this one/)
     await assert.rejects(client.connect(), /not this one/)
-    assert.equal(opened.pool.totalCount, 0)
+    assert.equal(opened.totalCount, 0)
     failing = false
     const left = processes.splice(0)
     assert.equal(left.length, 3)
     // The server ends a session some time after its socket was closed.
     for (let alive = left.length; alive > 0;) {
-      const { rows } = await opened.pool.query<{ alive: number }>(
+      const { rows } = await opened.query<{ alive: number }>(
         'select count(*)::int as alive from pg_stat_activity where pid = any($1)',
         [left],
       )
@@ -73,13 +72,13 @@ describe('the connector', onPostgres, () => {
     const killer = pool(new Connector(database.url))
     connector.addCheck(async (client) => {
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-      await killer.pool.query('select pg_terminate_backend($1)', [rows[0]!.pid])
+      await killer.query('select pg_terminate_backend($1)', [rows[0]!.pid])
       await client.query('select 1')
     })
     const opened = pool(connector)
-    await assert.rejects(opened.pool.query('select 1'))
+    await assert.rejects(opened.query('select 1'))
     await assert.rejects(connector.newClient({ answerWithin }).connect())
-    assert.equal(opened.pool.totalCount, 0)
+    assert.equal(opened.totalCount, 0)
     await Promise.all([opened.close(), killer.close()])
   })
 })

@@ -5,8 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import type { PoolClient } from 'pg'
 import { encodeArrays, type Column } from '../../src/storage/postgres/driver/array-encoder.ts'
 import { queryArrays } from '../../src/storage/postgres/driver/queries.ts'
-import { Connector } from '../../src/storage/postgres/pool/connector.ts'
-import { openPool, type OpenPool } from '../../src/storage/postgres/pool/open-pool.ts'
+import { Connector, type SessionPool } from '../../src/storage/postgres/pool/connector.ts'
 import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { propertyRun } from '../harness/properties.ts'
 
@@ -33,13 +32,13 @@ const timeout = 10_000
 
 describe('batches as binary arrays', onPostgres, () => {
   let database: TestDatabase
-  let opened: OpenPool
+  let opened: SessionPool
   let client: PoolClient
 
   before(async () => {
     database = await postgres!.createDatabase()
-    opened = openPool(new Connector(database.url), { max: 1, answerWithin: 60_000, onError: () => {} })
-    client = await opened.pool.connect()
+    opened = new Connector(database.url).openPool({ max: 1, answerWithin: 60_000, onError: () => {} })
+    client = await opened.connect()
     await client.query(
       'create table bound (place bigint primary key, text text, small integer, number bigint, bytes bytea)',
     )

@@ -2,21 +2,20 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { PoolClient } from 'pg'
 import { queryBatch } from '../../src/storage/postgres/driver/queries.ts'
-import { Connector } from '../../src/storage/postgres/pool/connector.ts'
-import { openPool, type OpenPool } from '../../src/storage/postgres/pool/open-pool.ts'
+import { Connector, type SessionPool } from '../../src/storage/postgres/pool/connector.ts'
 import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 
 const insert = { text: 'insert into things (id, name) values ($1, $2)', name: 'insert_thing' }
 
 describe('one statement with several lists of values', onPostgres, () => {
   let database: TestDatabase
-  let opened: OpenPool
+  let opened: SessionPool
   let client: PoolClient
 
   before(async () => {
     database = await postgres!.createDatabase()
-    opened = openPool(new Connector(database.url), { max: 1, answerWithin: 60_000, onError: () => {} })
-    client = await opened.pool.connect()
+    opened = new Connector(database.url).openPool({ max: 1, answerWithin: 60_000, onError: () => {} })
+    client = await opened.connect()
     await client.query('create table things (id integer primary key, name text not null)')
   })
 

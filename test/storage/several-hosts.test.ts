@@ -9,7 +9,6 @@ import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startTestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
-import { openPool } from '../../src/storage/postgres/pool/open-pool.ts'
 import { scoped } from '../harness/scoped.ts'
 import { started } from '../harness/started.ts'
 
@@ -95,10 +94,10 @@ describe('several hosts', onPostgres, () => {
       ])
       const connector = new Connector(url)
       await using opened = scoped(
-        openPool(connector, { max: 4, answerWithin: 60_000, onError: () => undefined }),
+        connector.openPool({ max: 4, answerWithin: 60_000, onError: () => undefined }),
       )
       const ask = async (): Promise<boolean> => {
-        const { rows } = await opened.pool.query<{ other: boolean }>(isOther)
+        const { rows } = await opened.query<{ other: boolean }>(isOther)
         return rows[0]!.other
       }
       try {
@@ -128,11 +127,11 @@ describe('several hosts', onPostgres, () => {
       await setReadOnly(otherUrl, 'off')
       const gone = await openLink(database.url)
       const connector = new Connector(withHosts(database.url, [hostOf(gone.url), hostOf(other.url)]))
-      const opened = openPool(connector, { max: 1, answerWithin: 60_000, onError: () => undefined })
-      const client = await opened.pool.connect()
+      const opened = connector.openPool({ max: 1, answerWithin: 60_000, onError: () => undefined })
+      const client = await opened.connect()
       client.release(true)
       gone.cut()
-      const { rows } = await opened.pool.query<{ other: boolean }>(isOther)
+      const { rows } = await opened.query<{ other: boolean }>(isOther)
       assert.equal(rows[0]!.other, true)
       await opened.close()
       gone.close()

@@ -7,8 +7,7 @@ import {
   leastConnections,
   connectionLimitNotice,
 } from './pool/connection-shares.ts'
-import { Connector } from './pool/connector.ts'
-import { openPool, type OpenPool } from './pool/open-pool.ts'
+import { Connector, type SessionPool } from './pool/connector.ts'
 import { requireSessions, requireTransactions } from './pool/pooler-check.ts'
 
 const statement = 'select life, events, deliveries from postern_continue($1, $2)'
@@ -133,8 +132,8 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
   const continuity = new Continuity()
   addCheck(continuity.check)
 
-  const open = (on: Connector, max: number, settings?: string): OpenPool =>
-    openPool(on, { onError, answerWithin, max, settings })
+  const open = (on: Connector, max: number, settings?: string): SessionPool =>
+    on.openPool({ onError, answerWithin, max, settings })
   const beside = sessionConnector === connector ? undefined : open(sessionConnector, 1)
   const main = open(connector, counts.pool - (beside ? 1 : 0))
   const seeks = open(sessionConnector, 1, seekSettings)
@@ -147,9 +146,9 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
     counts,
     connector,
     sessionConnector,
-    pool: main.pool,
-    seeks: seeks.pool,
-    sessions: beside?.pool ?? main.pool,
+    pool: main,
+    seeks,
+    sessions: beside ?? main,
     continuity,
     answerWithin,
     onError,
@@ -162,7 +161,7 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
         sessionConnector,
         sessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL',
       )
-      if (sessionUrl !== undefined) await requireTransactions(main.pool, sessionConnector)
+      if (sessionUrl !== undefined) await requireTransactions(main, sessionConnector)
     },
     async close() {
       await Promise.all(pools.map((one) => one.close()))

@@ -3,8 +3,7 @@ import { millisecondsSince, thisMoment, type Moment } from '../../runtime/clock.
 import type { Connections } from './connections.ts'
 import { beginFor, needsTransaction, rowsOf, type RowsStatement, type RowValue } from './driver/queries.ts'
 import { bounded } from './driver/statement.ts'
-import { Connector } from './pool/connector.ts'
-import { openPool, type OpenPool } from './pool/open-pool.ts'
+import { Connector, type SessionPool } from './pool/connector.ts'
 
 /** Connections for lists at most. One more measures the replication lag. */
 const mostConnections = 7
@@ -47,9 +46,9 @@ interface Rows {
  */
 export class Replica {
   readonly #primary: Pool
-  readonly #standby: OpenPool
+  readonly #standby: SessionPool
   /** One more connection, so that measuring does not wait for lists. */
-  readonly #probe: OpenPool
+  readonly #probe: SessionPool
   /** Whether a pooler may change the session of a connection between transactions. */
   readonly #pooled: boolean
   readonly #onChange: OnReplica
@@ -74,7 +73,7 @@ export class Replica {
     this.#pooled = connector.pooled
     const standby = standbyConnector(url, this.#pooled)
     const settings = 'set default_transaction_read_only = on'
-    const open = (max: number) => openPool(standby, { onError, answerWithin, max, settings })
+    const open = (max: number) => standby.openPool({ onError, answerWithin, max, settings })
     this.#primary = pool
     this.#standby = open(mostConnections)
     this.#probe = open(1)
@@ -116,7 +115,7 @@ export class Replica {
 
   /** Reads both on one session, in this order: an address may lead to several standbys. */
   async #rows(statement: RowsStatement, maxAge: number): Promise<Rows> {
-    const client = await this.#standby.pool.connect()
+    const client = await this.#standby.connect()
     const inTransaction = this.#pooled || needsTransaction(statement)
     let failed = true
     try {
@@ -147,7 +146,7 @@ export class Replica {
       const { rows } = await this.#primary.query<Position>(bounded(answerWithin, primaryPosition))
       this.#positions.push({ ...rows[0]!, askedAt })
       if (this.#positions.length > mostRemembered) this.#positions.shift()
-      const reached = await this.#probe.pool.query<Position>(bounded(answerWithin, standbyPosition.text))
+      const reached = await this.#probe.query<Position>(bounded(answerWithin, standbyPosition.text))
       this.#asOf = this.#asOfPosition(reached.rows[0])
       // The standby may not have replayed the first positions yet.
       if (this.#asOf || this.#positions.length > 20) this.#report(this.#asOf !== undefined)

@@ -1,4 +1,5 @@
-import pg, { type Client, type Pool, type PoolConfig, type PoolClient } from 'pg'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg, { type Client, type PoolConfig, type PoolClient } from 'pg'
 import { StorageUnavailable, isWithoutRoom } from '../../unavailable.ts'
 import {
   endClient,
@@ -50,12 +51,20 @@ interface SessionSettings {
   firstStatements?: string
 }
 
-export interface PoolSettings extends SessionSettings {
+interface PoolOptions extends Pick<SessionSettings, 'answerWithin'> {
   /** Connections at most. */
   max: number
-  /** Called with errors on connections that no caller waits for. */
+  /** Called with errors on connections that no caller waits for, and when the server has no room for another connection. */
   onError: (error: Error) => void
+  /** More statements at the start of each session. */
+  settings?: string | undefined
 }
+
+/**
+ * The formats of times and numbers that the service can read; a database, role or server may have other defaults. The order of
+ * day and month in input, and the time zone, are not changed. Before PostgreSQL 12, exact numbers need 3 more digits.
+ */
+const readableFormats = 'set datestyle to iso; set extra_float_digits to 3'
 
 /** Makes all connections to one database, in pools and beside them, with the same address, encryption, types and checks. */
 export class Connector {
@@ -116,12 +125,15 @@ export class Connector {
     this.#endListeners.push(listener)
   }
 
-  /** Makes a pool; nothing is connected yet. */
-  newPool({ max, onError, ...settings }: PoolSettings): Pool {
-    const config = this.#config(settings, onError)
+  /** Opens a pool with pipelined connections. Nothing is connected yet. The server cancels a statement after `answerWithin`, too. */
+  openPool({ max, onError, answerWithin, settings }: PoolOptions): SessionPool {
+    const limit = `set statement_timeout = ${answerWithin}`
+    const firstStatements = [readableFormats, limit, settings ?? []].flat().join('; ')
+    const config = this.#config({ answerWithin, firstStatements }, onError)
     return new SessionPool({
       ...config,
       max,
+      onError,
       // Twice, for finding the server and for connecting to it.
       connectionTimeoutMillis: this.#locator.trivial ? config.connectWithin : 2 * config.connectWithin,
       Client: SessionClient as unknown as NonNullable<PoolConfig['Client']>,
@@ -259,6 +271,7 @@ type Connected = (
 
 interface SessionPoolConfig extends PoolConfig {
   max: number
+  onError: (error: Error) => void
   /** Whether a connection may still be used. Others are closed. */
   isCurrent: (client: PoolClient) => boolean
 }
@@ -266,26 +279,53 @@ interface SessionPoolConfig extends PoolConfig {
 /** Milliseconds without new attempts after the server refused a connection: of a pool without any, and of one that has some. */
 const retryAfter = 500
 const growAfter = 5_000
+/** Milliseconds that closing waits for the server, which may be unreachable. */
+const closeWithin = 2_000
 
 /**
  * A pool that connects again if the server has moved, and closes connections that are outdated. While the server has no room
- * for more connections, callers wait for those that the pool has; the pool then emits `no-room` with the error.
+ * for more connections, callers wait for those that the pool has.
  */
-class SessionPool extends pg.Pool {
+export class SessionPool extends pg.Pool {
   readonly #isCurrent: SessionPoolConfig['isCurrent']
+  readonly #onError: (error: Error) => void
   readonly #most: number
   /** The options of the pool, which pg's types hide. */
   readonly #limit: { max: number }
-  #open = 0
+  readonly #open = new Set<PoolClient>()
+  #allClosed: (() => void) | undefined
   #refusal: { error: Error; until: number } | undefined
 
   constructor(config: SessionPoolConfig) {
     super(config)
     this.#isCurrent = config.isCurrent
+    this.#onError = config.onError
     this.#most = config.max
     this.#limit = (this as unknown as { options: { max: number } }).options
-    this.on('connect', () => (this.#open += 1))
-    this.on('remove', () => (this.#open -= 1))
+    this.on('error', config.onError)
+    this.on('connect', (client) => {
+      this.#open.add(client)
+      // Without a listener, an error on a connection that is checked out would end the process.
+      client.on('error', config.onError)
+    })
+    this.on('remove', (client) => {
+      this.#open.delete(client)
+      if (this.#open.size === 0) this.#allClosed?.()
+    })
+  }
+
+  /** Takes no more statements. Resolves when all connections are closed, after 2 s at the latest. */
+  async close(): Promise<void> {
+    // pg resolves when closing has begun.
+    await this.end()
+    if (this.#open.size === 0) return
+    const closed = new Promise<void>((resolve) => (this.#allClosed = resolve))
+    await Promise.race([closed, sleep(closeWithin, undefined, { ref: false })])
+  }
+
+  /** Closes all present connections at once, even those in use. */
+  abandonAll(): void {
+    for (const client of this.#open) if (client instanceof SessionClient) client.abandon()
   }
 
   override connect(): Promise<PoolClient>
@@ -298,15 +338,15 @@ class SessionPool extends pg.Pool {
   }
 
   #acquire(callback: Connected): void {
-    if (this.#refusal && this.#open === 0 && performance.now() < this.#refusal.until) {
+    if (this.#refusal && this.#open.size === 0 && performance.now() < this.#refusal.until) {
       const { error } = this.#refusal
       return process.nextTick(() => callback(error, undefined, () => undefined))
     }
     this.#connectCurrent((error, client, release) => {
       if (!error || !isWithoutRoom(error)) return callback(error, client, release)
       this.#refusal = { error, until: performance.now() + retryAfter }
-      this.emit('no-room', error)
-      if (this.#open === 0) return callback(error, client, release)
+      this.#onError(error)
+      if (this.#open.size === 0) return callback(error, client, release)
       this.#stopGrowing()
       this.#connectCurrent(callback)
     })
@@ -324,7 +364,7 @@ class SessionPool extends pg.Pool {
 
   #stopGrowing(): void {
     if (this.#limit.max < this.#most) return
-    this.#limit.max = this.#open
+    this.#limit.max = this.#open.size
     setTimeout(() => (this.#limit.max = this.#most), growAfter).unref()
   }
 }

@@ -73,19 +73,12 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
   await sessions.withClient({ answerWithin, name: 'postern-start', brief: true }, async (holder) => {
     const lock = [lockSpaces.poolerCheck, randomInt(2 ** 31 - 1)]
     await holder.query('select pg_advisory_lock($1, $2)', lock)
-    await inTransaction(pool, async (client) => {
+    await poolTransaction(pool, async (client) => {
       await requireLock(client, lock)
       await requireReadable(client)
-    })
-  })
-}
-
-function inTransaction(pool: Pool, work: (client: Client) => Promise<void>): Promise<void> {
-  return poolTransaction(pool, work, async (client) => {
-    await client.query('begin').catch((error: unknown) => {
-      if ((error as { code?: string }).code === protocolViolation)
-        throw new UnsuitablePooler(splitsTransactions)
-      throw error
+    }).catch((error: unknown) => {
+      const isSplit = (error as { code?: string }).code === protocolViolation
+      throw isSplit ? new UnsuitablePooler(splitsTransactions) : error
     })
   })
 }

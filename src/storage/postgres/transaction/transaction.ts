@@ -24,14 +24,10 @@ export function sessionReset(client: PoolClient): string[] {
 }
 
 /** Runs `work` in a transaction on a connection of the pool, without the limits and the retries of `Database.transaction`. */
-export async function poolTransaction<T>(
-  pool: Pool,
-  work: (client: PoolClient) => Promise<T>,
-  begin: (client: PoolClient) => Promise<unknown> = (client) => client.query('begin'),
-): Promise<T> {
+export async function poolTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
-    await begin(client)
+    await client.query('begin')
     const result = await work(client)
     await client.query('commit')
     client.release()
