@@ -232,29 +232,21 @@ export async function checkStandby({ databaseReplicaUrl, databaseSessionUrl }: S
     const { askStandby } = await import('../storage/postgres/replica.ts')
     const pooled = databaseSessionUrl !== undefined
     const rows = await askStandby<State>(databaseReplicaUrl, { pooled }, askState)
-    const { standby, readable } = rows[0]!
-    if (readable === null)
-      return [
-        fault(
-          about,
-          'it has no table continuity: it is another database, or has not replayed the migrations',
-        ),
-      ]
-    if (!readable) return [fault(about, 'its user cannot read the tables: lists are read from the primary')]
-    return [
-      standby
-        ? ok(about, 'lists are read from it')
-        : warning(
-            about,
-            'DATABASE_REPLICA_URL leads to a server that is not a standby: lists are read from the primary',
-          ),
-    ]
+    return [describeStandby(rows[0]!)]
   } catch (error) {
-    return [
-      fault(
-        about,
-        `DATABASE_REPLICA_URL cannot be used, so lists are read from the primary: ${causeInWords(error)}`,
-      ),
-    ]
+    const why = `DATABASE_REPLICA_URL cannot be used, so lists are read from the primary: ${causeInWords(error)}`
+    return [fault(about, why)]
   }
+}
+
+function describeStandby({ standby, readable }: State): Finding {
+  if (readable === null)
+    return fault(
+      about,
+      'it has no table continuity: it is another database, or has not replayed the migrations',
+    )
+  if (!readable) return fault(about, 'its user cannot read the tables: lists are read from the primary')
+  if (standby) return ok(about, 'lists are read from it')
+  const text = 'DATABASE_REPLICA_URL leads to a server that is not a standby: lists are read from the primary'
+  return warning(about, text)
 }

@@ -7,19 +7,18 @@ export interface Finding {
   advice?: string
 }
 
-export const ok = (about: string, text: string): Finding => ({ state: 'ok', about, text })
-export const warning = (about: string, text: string, advice?: string): Finding => ({
-  state: 'warning',
-  about,
-  text,
-  ...(advice !== undefined && { advice }),
-})
-export const fault = (about: string, text: string, advice?: string): Finding => ({
-  state: 'fault',
-  about,
-  text,
-  ...(advice !== undefined && { advice }),
-})
+const findingOf =
+  (state: Finding['state']) =>
+  (about: string, text: string, advice?: string): Finding => ({
+    state,
+    about,
+    text,
+    ...(advice !== undefined && { advice }),
+  })
+
+export const ok = findingOf('ok')
+export const warning = findingOf('warning')
+export const fault = findingOf('fault')
 
 const fileErrors: Readonly<Record<string, string>> = {
   EACCES: 'permission denied: change the permissions of the file or its folder, or use another path',

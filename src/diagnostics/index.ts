@@ -1,5 +1,4 @@
 import type { CompletedConfiguration } from '../config/generated-secrets.ts'
-import type { Configuration } from '../config/environment.ts'
 import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
 import type { Database } from '../storage/database.ts'
@@ -20,16 +19,27 @@ interface DiagnosticsParts {
 }
 
 /** Groups of checks, in their order. */
-export const checkNames = [
-  'settings',
-  'database',
-  'standby',
-  'spool',
-  'contents',
-  'lists',
-  'providers',
-] as const
-export type CheckName = (typeof checkNames)[number]
+const checks = {
+  settings: async (parts: DiagnosticsParts) => checkSettings(await inspect(parts)),
+  async *database({ configuration, database }: DiagnosticsParts) {
+    yield* checkModes(configuration.databaseUrl)
+    yield* checkOpenDatabase(database, configuration.databaseConnections)
+  },
+  standby: ({ configuration }: DiagnosticsParts) => checkStandby(configuration),
+  spool: ({ configuration, config }: DiagnosticsParts) => checkSpool(configuration, config?.receiving?.spool),
+  async *contents({ configuration, config, database }: DiagnosticsParts) {
+    if (await isUpToDate(database)) yield* checkRows(database, configuration, config)
+  },
+  lists: ({ database, config }: DiagnosticsParts) => checkLists(database, config),
+  async *providers(parts: DiagnosticsParts) {
+    const { demo, allowPrivateNetwork } = parts.configuration
+    if (demo) yield ok('provider demo', 'built in')
+    yield* await checkProviders((await inspect(parts)).providers, allowPrivateNetwork)
+  },
+} satisfies Record<string, (parts: DiagnosticsParts) => AsyncGenerator<Finding> | Promise<Finding[]>>
+
+export type CheckName = keyof typeof checks
+export const checkNames = Object.keys(checks) as CheckName[]
 
 /** Milliseconds for one group of checks. */
 const longestCheck = 8_000
@@ -77,38 +87,7 @@ async function collect(check: CheckName, parts: DiagnosticsParts): Promise<Findi
 }
 
 async function* findingsOf(check: CheckName, parts: DiagnosticsParts): AsyncGenerator<Finding> {
-  const { configuration, database } = parts
-  switch (check) {
-    case 'settings':
-      yield* checkSettings(await inspect(parts))
-      break
-    case 'database':
-      yield* checkModes(configuration.databaseUrl)
-      yield* checkOpenDatabase(database, configuration.databaseConnections)
-      break
-    case 'standby':
-      yield* await checkStandby(configuration)
-      break
-    case 'spool':
-      yield* await checkSpool(configuration, parts.config?.receiving?.spool)
-      break
-    case 'contents':
-      if (await isUpToDate(database)) yield* checkRows(database, configuration, parts.config)
-      break
-    case 'lists':
-      yield* checkLists(database, parts.config)
-      break
-    case 'providers':
-      yield* checkAllProviders(configuration, await inspect(parts))
-  }
-}
-
-async function* checkAllProviders(
-  { demo, allowPrivateNetwork }: Configuration,
-  { providers }: InspectedConfiguration,
-): AsyncGenerator<Finding> {
-  if (demo) yield ok('provider demo', 'built in')
-  yield* await checkProviders(providers, allowPrivateNetwork)
+  yield* await checks[check](parts)
 }
 
 /** The settings of the environment with those that the start completed: an empty configuration module is never loaded again. */

@@ -16,34 +16,32 @@ export function checkSettings(inspected: InspectedConfiguration): Finding[] {
   for (const text of misspelled) findings.push(warning('settings', text))
   for (const text of weakSecrets(configuration, config)) findings.push(warning('secrets', text))
   if (!production) return findings
-  if (baseUrl?.startsWith('http:'))
-    findings.push(
-      warning('BASE_URL', 'uses http on loopback: session cookies are not Secure. Use it for testing only.'),
-    )
-  if (providers.length === 0)
-    findings.push(
-      warning(
-        'sign-in',
-        'no identity provider is configured',
-        'set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET',
-      ),
-    )
   const hasAdminGroup = providers.some(({ groups }) => groups.admin.length > 0)
-  if (!adminApiKey && adminIdentities.length === 0 && !hasAdminGroup)
-    findings.push(
-      warning(
-        'admins',
-        'no setting names an admin',
-        'set ADMIN_IDENTITIES, or run `postern users role USER admin` after the first sign-in',
-      ),
-    )
-  if (allowPrivateNetwork)
-    findings.push(
-      warning(
-        'ALLOW_PRIVATE_NETWORK',
-        'is on: endpoints can make this service call addresses inside your network',
-      ),
-    )
+  const risks: [isRisk: unknown, about: string, text: string, advice?: string][] = [
+    [
+      baseUrl?.startsWith('http:'),
+      'BASE_URL',
+      'uses http on loopback: session cookies are not Secure. Use it for testing only.',
+    ],
+    [
+      providers.length === 0,
+      'sign-in',
+      'no identity provider is configured',
+      'set <NAME>_CLIENT_ID and <NAME>_CLIENT_SECRET',
+    ],
+    [
+      !adminApiKey && adminIdentities.length === 0 && !hasAdminGroup,
+      'admins',
+      'no setting names an admin',
+      'set ADMIN_IDENTITIES, or run `postern users role USER admin` after the first sign-in',
+    ],
+    [
+      allowPrivateNetwork,
+      'ALLOW_PRIVATE_NETWORK',
+      'is on: endpoints can make this service call addresses inside your network',
+    ],
+  ]
+  for (const [isRisk, ...finding] of risks) if (isRisk) findings.push(warning(...finding))
   return findings
 }
 
