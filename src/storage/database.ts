@@ -6,10 +6,10 @@ import type { Replica } from './postgres/replica.ts'
 import type { SharedSession } from './postgres/session/claim-session.ts'
 import type { SqliteConnection, SqlValue, WriteSession } from './sqlite/connection.ts'
 import type { OpenFile } from './sqlite/files.ts'
-import type { Repeated } from './sqlite/writer-thread.ts'
+import type { Repeated } from './sqlite/database-thread.ts'
 import type { LazyTransaction } from './lazy-transaction.ts'
 import type { Tables } from './tables.ts'
-import type { SharedTransactions, BeforeCommit } from './shared-transactions.ts'
+import type { SharedTransactions, BeforeCommit } from './sharing/shared-transaction-queue.ts'
 
 /** A transaction of the service's own tables. */
 export type Tx = KyselyTransaction<Tables>

@@ -1,5 +1,6 @@
 import { channel, type Channel } from 'node:diagnostics_channel'
-import { setTimeout as wait } from 'node:timers/promises'
+import { systemClock } from '../runtime/clock.ts'
+import { withinTime } from '../storage/unavailable.ts'
 import { readTraceContext, type TraceContext } from './trace-context.ts'
 
 export type Operation = 'verify' | 'commit' | 'handle' | 'emit' | 'attempt'
@@ -92,9 +93,6 @@ export async function flush(): Promise<void> {
   const waiting: Promise<unknown>[] = []
   exit.publish({ waitUntil: (sent) => void waiting.push(sent) } satisfies Exit)
   if (waiting.length === 0) return
-  const late = async (): Promise<void> => {
-    await wait(longestFlush)
-    throw new Error(`sending them took more than ${longestFlush / 1000} s`)
-  }
-  await Promise.race([Promise.all(waiting), late()])
+  const late = new Error(`sending them took more than ${longestFlush / 1000} s`)
+  await withinTime(systemClock, longestFlush, Promise.all(waiting), late)
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../src/receiving/queue/store.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
 import type { Database } from '../../src/storage/database.ts'
-import type { SharedTransactions } from '../../src/storage/shared-transactions.ts'
+import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimedEvent, registeredHandler } from '#test/harness/handled-events.ts'
-import type { SavepointScope } from '../../storage/shared-transactions.ts'
+import type { SavepointScope } from '../../storage/sharing/savepoint-scope.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { attempt, type AttemptParts } from './attempt.ts'
 import { HandlerTimeout, WaitedForTransaction } from './interruptions.ts'

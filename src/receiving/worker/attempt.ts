@@ -1,4 +1,5 @@
-import type { EndedBy, SavepointScope, SharedTransactions } from '../../storage/shared-transactions.ts'
+import type { EndedBy, SavepointScope } from '../../storage/sharing/savepoint-scope.ts'
+import type { SharedTransactions } from '../../storage/sharing/shared-transaction-queue.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import { begin, end, spans, withContext } from '../../telemetry/spans.ts'

@@ -1,11 +1,10 @@
 import { CompiledQuery, type QueryResult } from 'kysely'
 import type { Pool, PoolClient } from 'pg'
 import { systemClock } from '../../runtime/clock.ts'
-import type { BeforeCommit } from '../shared-transactions.ts'
 import type { PostgresDatabase } from '../database.ts'
 import { lazyTransactions } from '../lazy-transaction.ts'
 import { kyselyOver } from '../query-runner.ts'
-import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
+import { type BeforeCommit, SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { StorageUnavailable, translated } from '../unavailable.ts'
 import { queryRows } from './driver/queries.ts'
 import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
@@ -116,7 +115,6 @@ function sharing(
       engine: 'postgres',
       open,
       beforeCommit,
-      batches: true,
       scheduler: systemClock,
     })
 }

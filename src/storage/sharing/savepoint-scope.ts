@@ -1,5 +1,4 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { EndedBy, SavepointScope, ScopeOptions } from '../shared-transactions.ts'
 import type { Tx } from '../database.ts'
 import { insideTransaction, type HandlerCall } from '../../runtime/call-context.ts'
 import { transactionOver } from '../query-runner.ts'
@@ -9,6 +8,30 @@ import { StorageUnavailable } from '../unavailable.ts'
 import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
 import type { StatementBatch } from './statement-batch.ts'
 import { isConflict } from './transaction-driver.ts'
+
+/**
+ * Why a scope ended. With `turn limit` and `conflict`, the same work may succeed alone: it took too long for a shared transaction, or
+ * it waited too long for a lock there. With `connection lost`, the database is unavailable, or was for a moment.
+ */
+export type EndedBy = 'time limit' | 'turn limit' | 'conflict' | 'connection lost'
+
+export interface ScopeOptions {
+  /** Whether the scope gets a transaction of its own. */
+  alone: boolean
+  /** Milliseconds from the start of the scope's turn until it is rolled back. */
+  timeLimit: number
+  /** A shorter limit for scopes that share a transaction, because others wait for their turns. */
+  turnLimit: number
+  /** Called when the scope was rolled back for another reason than a call of `rollback`. */
+  onEnd: (by: EndedBy) => void
+  /**
+   * Scopes of the same kind of work. On PostgreSQL, groups share a limited number of connections: while few are free, a group that has
+   * a connection waits for groups that have none. Whether a scope will have a single statement is also predicted by group.
+   */
+  group: string
+  /** For a scope that is alone: called within its transaction, before its first statement. */
+  prepare?: (tx: Tx) => void | Promise<void>
+}
 
 /**
  * `new`: no statement was sent. `queued`: it waits for a turn of its own. `batched`: it takes part in a batch of statements, which may
@@ -25,10 +48,24 @@ export interface PendingCommit<Note> {
   readonly reject: (error: unknown) => void
 }
 
-/** @see SavepointScope */
-export class SharedScope<Note> implements SavepointScope<Note> {
+/** A scope as the work within it sees it. */
+export type SavepointScope<Note> = Pick<
+  SharedScope<Note>,
+  'tx' | 'released' | 'isWaiting' | 'waited' | 'took' | 'within' | 'release' | 'rollback'
+>
+
+/**
+ * A unit of work in a savepoint of a transaction. It begins at its first query, so that slow work before that holds nothing. It
+ * can be rolled back alone, and may be committed together with other scopes.
+ */
+export class SharedScope<Note> {
   readonly tx: Tx
   readonly options: ScopeOptions
+  /** The statement with which it takes part in a batch, and its result, when the caller has received it. */
+  query: CompiledQuery | undefined
+  reported: QueryResult<unknown> | undefined
+  /** Set when it was released. */
+  pending: PendingCommit<Note> | undefined
   readonly #queue: SharedTransactionQueue<Note>
   /** For SQLite: held while the scope has the turn, so that waiting for the write lock within it fails instead of deadlocking. */
   readonly #lock = { held: false }
@@ -36,12 +73,9 @@ export class SharedScope<Note> implements SavepointScope<Note> {
   #ending: Ending | undefined
   /** Why its transaction failed, or could not be opened. */
   #failure: Error | undefined
-  #pending: PendingCommit<Note> | undefined
   #transaction: ScopedTransaction<Note> | undefined
   #turn: PromiseWithResolvers<void> | undefined
   #batch: StatementBatch<Note> | undefined
-  #query: CompiledQuery | undefined
-  #reported: QueryResult<unknown> | undefined
   readonly #answer = Promise.withResolvers<QueryResult<unknown>>()
   #abandoned: AbortController | undefined
   #cancelTimer: (() => void) | undefined
@@ -62,41 +96,30 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     this.tx = transactionOver(queue.engine, (query) => this.#run(query))
   }
 
+  /** Whether it ended by `release`: then only a failure of its commit undoes it. */
   get released(): boolean {
     return this.#ending === 'committed'
   }
 
+  /** Whether it waits for its turn while other scopes use the database. */
   get isWaiting(): boolean {
     return this.#queuedAt !== undefined && this.#beganAt === undefined
   }
 
+  /** Milliseconds that it has waited for its turn. */
   get waited(): number {
     if (this.#queuedAt === undefined) return 0
     return (this.#beganAt ?? this.#queue.scheduler.elapsed()) - this.#queuedAt
   }
 
+  /** Milliseconds from the start of its turn. */
   get took(): number {
     return this.#beganAt === undefined ? 0 : this.#queue.scheduler.elapsed() - this.#beganAt
   }
 
   /** Whether it takes part in a batch, with the only statement that it is expected to have, or without any. */
   get isBatched(): boolean {
-    return this.#state === 'batched' || this.#pending !== undefined
-  }
-
-  /** The statement with which it takes part in a batch. */
-  get query(): CompiledQuery | undefined {
-    return this.#query
-  }
-
-  /** The result of that statement that the caller has received. */
-  get reported(): QueryResult<unknown> | undefined {
-    return this.#reported
-  }
-
-  /** Set when it was released. */
-  get pending(): PendingCommit<Note> | undefined {
-    return this.#pending
+    return this.#state === 'batched' || this.pending !== undefined
   }
 
   /** Whether it was rolled back: none of its work is to be committed. */
@@ -114,10 +137,18 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     return (this.#abandoned ??= new AbortController()).signal
   }
 
+  /**
+   * Runs work that uses `tx`, so that waiting for a lock that this scope holds is an error instead of a deadlock. `call` is given if a
+   * handler does the work.
+   */
   within<T>(work: () => T, call?: HandlerCall): T {
     return insideTransaction(this.#lock, work, call)
   }
 
+  /**
+   * Ends the scope; its work waits for the commit. `committed` rejects with SharedCommitFailed if a transaction that it
+   * shared failed, whichever scope caused that.
+   */
   async release(note: Note): Promise<{ committed: Promise<void> }> {
     if (this.#state === 'new' && this.#queue.mayBatch(this, undefined)) this.#joinBatch(undefined)
     if (this.#state !== 'batched') await this.#ownTurn()
@@ -128,13 +159,14 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     transaction?.driver.releaseSavepoint(this.#answered)
     this.#finish('committed')
     const committed = new Promise<void>((resolve, reject) => {
-      const pending = (this.#pending = { note, resolve, reject })
+      const pending = (this.pending = { note, resolve, reject })
       if (transaction) this.#queue.turnEnded(transaction, pending)
       else this.#batch?.released()
     })
     return { committed }
   }
 
+  /** Rolls the scope back. Safe to call at any time, also after `release` or a failure: then it does nothing. */
   async rollback(): Promise<void> {
     if (this.#state !== 'ended') this.#end('rolled back')
   }
@@ -159,7 +191,7 @@ export class SharedScope<Note> implements SavepointScope<Note> {
 
   /** Answers the statement with which it takes part in a batch. */
   report(result: QueryResult<unknown>): void {
-    this.#reported = result
+    this.reported = result
     this.#answer.resolve(result)
   }
 
@@ -169,11 +201,11 @@ export class SharedScope<Note> implements SavepointScope<Note> {
 
   /** Its transaction failed, or could not be opened. */
   fail(error: Error): void {
-    if (this.#pending) return this.#pending.reject(error)
+    if (this.pending) return this.pending.reject(error)
     this.#failure = error
     this.#cancelTimer?.()
     this.#turn?.reject(error)
-    if (this.#query && !this.#reported) this.#answer.reject(error)
+    if (this.query && !this.reported) this.#answer.reject(error)
     // Its work may not use the transaction for a while.
     if (this.#state !== 'ended' && error instanceof StorageUnavailable) this.options.onEnd('connection lost')
   }
@@ -214,7 +246,7 @@ export class SharedScope<Note> implements SavepointScope<Note> {
 
   #joinBatch(query: CompiledQuery | undefined): void {
     this.#state = 'batched'
-    this.#query = query
+    this.query = query
     this.#queuedAt = this.#queue.scheduler.elapsed()
     this.#queue.enqueue(this)
   }
@@ -262,7 +294,7 @@ export class SharedScope<Note> implements SavepointScope<Note> {
     if (this.#transaction && isBusy) this.#queue.fail(this.#transaction, reason)
     else if (this.#transaction) this.#queue.undo(this.#transaction)
     else {
-      if (this.#query) this.#answer.reject(reason)
+      if (this.query) this.#answer.reject(reason)
       this.#turn?.reject(reason)
       if (!this.#batch) this.#queue.remove(this)
       else if (isBusy) this.#batch.fail(reason)

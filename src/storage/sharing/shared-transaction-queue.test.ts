@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledQuery, sql } from 'kysely'
 import { systemClock } from '../../runtime/clock.ts'
-import type { SavepointScope } from '../shared-transactions.ts'
+import type { SavepointScope } from './savepoint-scope.ts'
 import { SharedTransactionQueue, SingleStatements } from './shared-transaction-queue.ts'
 import { SharedCommitFailed, type TransactionDriver } from './transaction-driver.ts'
 
@@ -30,7 +30,6 @@ function counting() {
     engine: 'postgres',
     open,
     beforeCommit: () => Promise.resolve(undefined),
-    batches: true,
     scheduler: { ...systemClock, elapsed: () => 0, after: () => () => undefined },
   })
   const begin = (): SavepointScope<string> =>

@@ -1,14 +1,10 @@
 import type { CompiledQuery } from 'kysely'
 import type { Scheduler } from '../../runtime/clock.ts'
-import type {
-  BeforeCommit,
-  SavepointScope,
-  ScopeOptions,
-  SharedTransactions,
-} from '../shared-transactions.ts'
+import type { Tx } from '../database.ts'
 import { transactionOver, type Engine } from '../query-runner.ts'
 import { kindOf } from '../statement-kinds.ts'
-import { SharedScope, type PendingCommit } from './savepoint-scope.ts'
+import type { ClosingStatement } from '../transaction-over.ts'
+import { type PendingCommit, type SavepointScope, type ScopeOptions, SharedScope } from './savepoint-scope.ts'
 import { StatementBatch } from './statement-batch.ts'
 import { failureOf, type OpenTransaction, type TransactionDriver } from './transaction-driver.ts'
 
@@ -42,12 +38,20 @@ export interface ScopedTransaction<Note> {
   batch: StatementBatch<Note> | undefined
 }
 
+/**
+ * Runs the last statements before a commit, for all scopes of the transaction, given the notes of their releases. Returns the
+ * final statement if that is to be sent together with the commit.
+ * @throws when the transaction must not commit.
+ */
+export type BeforeCommit<Note> = (tx: Tx, notes: readonly Note[]) => Promise<ClosingStatement | undefined>
+
+/** Transactions that scopes share. A scope that fails does not affect the others. */
+export type SharedTransactions<Note> = Pick<SharedTransactionQueue<Note>, 'begin'>
+
 interface SharedTransactionParts<Note> {
   engine: Engine
   open: OpenTransaction
   beforeCommit: BeforeCommit<Note>
-  /** Whether statements have a round trip, so that those of several scopes are sent together. */
-  batches: boolean
   scheduler: Scheduler
 }
 
@@ -55,10 +59,14 @@ interface SharedTransactionParts<Note> {
  * Queues scopes and gives them turns in a shared transaction: it takes one after the other from the queue, until it has been open for
  * `acceptsFor` or has enough savepoints; then it commits the work of the released scopes, and the next one is opened. One at a time:
  * the locks of a released scope last until the commit, so two transactions that take turns could wait for each other, although each
- * scope locks a single row. @see SharedTransactions
+ * scope locks a single row.
  */
-export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
+export class SharedTransactionQueue<Note> {
   readonly #parts: SharedTransactionParts<Note>
+  readonly engine: Engine
+  readonly scheduler: Scheduler
+  /** Whether statements have a round trip, so that those of several scopes are sent together. */
+  readonly #batches: boolean
   /** The transaction that accepts scopes, or is being opened for them. */
   #serving: ScopedTransaction<Note> | 'opening' | undefined
   /** Scopes without a transaction, in the order in which they came. */
@@ -67,14 +75,9 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   constructor(parts: SharedTransactionParts<Note>) {
     this.#parts = parts
-  }
-
-  get engine(): Engine {
-    return this.#parts.engine
-  }
-
-  get scheduler(): Scheduler {
-    return this.#parts.scheduler
+    this.engine = parts.engine
+    this.scheduler = parts.scheduler
+    this.#batches = parts.engine === 'postgres'
   }
 
   begin(options: ScopeOptions): SavepointScope<Note> {
@@ -83,12 +86,12 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
 
   /** Whether the scope is expected to consist of only this statement, or of none. */
   mayBatch({ options }: SharedScope<Note>, query: CompiledQuery | undefined): boolean {
-    return this.#parts.batches && !options.alone && (!query || this.#singles.expected(options.group, query))
+    return this.#batches && !options.alone && (!query || this.#singles.expected(options.group, query))
   }
 
   /** Records that a scope ended, and whether it committed with at most one statement. */
   noteEnd({ options }: SharedScope<Note>, single: boolean): void {
-    if (this.#parts.batches) this.#singles.learn(options.group, single)
+    if (this.#batches) this.#singles.learn(options.group, single)
   }
 
   /** The scope gets a turn, or takes part in a batch, when it is the first one. */
@@ -198,7 +201,7 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
     try {
       if (pending.length === 0) await driver.rollback()
       else {
-        const tx = transactionOver(this.#parts.engine, async (query) => driver.run(query, true))
+        const tx = transactionOver(this.engine, async (query) => driver.run(query, true))
         const notes = pending.map(({ note }) => note)
         await driver.commit(await this.#parts.beforeCommit(tx, notes))
       }
@@ -217,7 +220,7 @@ export class SharedTransactionQueue<Note> implements SharedTransactions<Note> {
       try {
         abandoned.throwIfAborted()
         driver.savepoint()
-        await options.prepare?.(transactionOver(this.#parts.engine, async (query) => driver.run(query)))
+        await options.prepare?.(transactionOver(this.engine, async (query) => driver.run(query)))
         abandoned.throwIfAborted()
       } catch (error) {
         await driver.rollback()

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
-import { systemClock, type Clock } from '../../runtime/clock.ts'
-import type { CheckpointerTasks } from './checkpointer-thread.ts'
+import { type Clock, sleep, systemClock } from '../../runtime/clock.ts'
+import { DelayedWrites } from '../../runtime/delayed-writes.ts'
 import { fewLogPages, logPageBytes } from './connection.ts'
 import type { OpenFile } from './files.ts'
-import { ThreadClient } from './thread-client.ts'
+import { databaseThread } from './thread-client.ts'
 
-/** Milliseconds from a write to the next task, and after a failure. */
+/** Milliseconds from a write to the next task, and further ones after a failure. */
 const pause = 10
 const pauseAfterFailure = 1_000
 
@@ -15,36 +15,32 @@ const pauseAfterFailure = 1_000
  * again after the next write, and a commit does it when the log is very long (`mostLogPages` in connection.ts).
  */
 export class Checkpointer {
-  readonly #thread: ThreadClient<CheckpointerTasks>
+  readonly #thread
   readonly #log: string
   readonly #clock: Clock
   readonly #onError: (error: Error) => void
-  /** `waiting` for the pause to end; `working`, possibly with writes since it began. */
-  #state: 'idle' | 'waiting' | 'working' | 'written meanwhile' = 'idle'
+  readonly #tasks: DelayedWrites
+  #hasWrites = false
   #isFailing = false
   #isClosed = false
 
   /** @param onError called with the first of several failures in a row */
   constructor(file: OpenFile, onError: (error: Error) => void, clock: Clock = systemClock) {
-    const module = new URL('checkpointer-thread.ts', import.meta.url)
-    this.#thread = new ThreadClient({
-      module,
-      name: 'checkpointer',
-      workerData: file,
-      isBackground: true,
-    })
+    this.#thread = databaseThread('checkpointer', { opened: file, isBackground: true })
     this.#log = `${file.file}-wal`
     this.#onError = onError
     this.#clock = clock
+    this.#tasks = new DelayedWrites(clock, pause, {
+      write: () => this.#writeBack(),
+      pending: () => this.#hasWrites,
+    })
   }
 
   /** To be called after each write. */
   noteWritten(): void {
     if (this.#isClosed) return
-    if (this.#state === 'working') this.#state = 'written meanwhile'
-    if (this.#state !== 'idle') return
-    this.#state = 'waiting'
-    this.#clock.after(this.#isFailing ? pauseAfterFailure : pause, () => void this.#writeBack())
+    this.#hasWrites = true
+    this.#tasks.schedule()
   }
 
   /** Ends the thread after its task. */
@@ -55,8 +51,8 @@ export class Checkpointer {
   }
 
   async #writeBack(): Promise<void> {
+    this.#hasWrites = false
     if (this.#isClosed) return
-    this.#state = 'working'
     try {
       if (this.#isLogLong()) await this.#thread.call('writeBack', undefined)
       this.#isFailing = false
@@ -66,19 +62,13 @@ export class Checkpointer {
           new Error('the log is not written back in the background; commits will do it', { cause: error }),
         )
       this.#isFailing = true
+      await sleep(this.#clock, pauseAfterFailure)
     }
-    const isDue = this.#hasWrites()
-    this.#state = 'idle'
-    if (isDue) this.noteWritten()
   }
 
   /** Whether the log may hold enough new pages. SQLite does not shorten its file, so later most of them may be old ones. */
   #isLogLong(): boolean {
     const bytes = statSync(this.#log, { throwIfNoEntry: false })?.size ?? 0
     return bytes >= fewLogPages * logPageBytes
-  }
-
-  #hasWrites(): boolean {
-    return this.#state === 'written meanwhile'
   }
 }

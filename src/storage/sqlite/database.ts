@@ -2,22 +2,19 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../../runtime/clock.ts'
-import type { BeforeCommit } from '../shared-transactions.ts'
 import type { Queryable, Signal, SqliteDatabase, WritePriority } from '../database.ts'
 import { lazyTransactions } from '../lazy-transaction.ts'
 import { kyselyOver } from '../query-runner.ts'
 import { LocalSignals } from '../signals.ts'
 import { StorageUnavailable } from '../unavailable.ts'
-import { SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
+import { type BeforeCommit, SharedTransactionQueue } from '../sharing/shared-transaction-queue.ts'
 import { finish, tryBegin, SqliteConnection, type SqlValue, execute } from './connection.ts'
 import { openSqliteTransaction } from './transaction.ts'
 import { Checkpointer } from './checkpointer.ts'
 import type { OpenFile } from './files.ts'
 import { WriteGate } from './gate.ts'
 import { claimFile } from './owner.ts'
-import { ThreadClient } from './thread-client.ts'
-import type { WriterTasks } from './writer-thread.ts'
-import type { ReaderTasks } from './reader-thread.ts'
+import { databaseThread } from './thread-client.ts'
 
 /** Milliseconds to wait for a lock of another process. */
 const busyLimit = 10_000
@@ -54,7 +51,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     gate: new WriteGate(systemClock, () => checkpointer.noteWritten()),
   }
   const { reading, gate } = connections
-  const writer = openWriter(opened)
+  const writer = databaseThread('writer', { opened })
   const aside = openReaderAside(opened)
   let owned: (() => void) | undefined
   return {
@@ -109,7 +106,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
 
 function batchesOf(
   { batches, transactions, gate }: Connections,
-  writer: ThreadClient<WriterTasks>,
+  writer: ReturnType<typeof databaseThread>,
 ): Pick<SqliteDatabase, 'batch' | 'batchAside' | 'insertTogether'> {
   async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
     const release = await gate.acquire(priority)
@@ -157,7 +154,6 @@ function transactionsOf({
         engine: 'sqlite',
         open: (_group, signal) => openSqliteTransaction(parts, 'work', signal),
         beforeCommit,
-        batches: false,
         scheduler: systemClock,
       }),
   }
@@ -187,11 +183,6 @@ function ping({ gate, reading }: Connections): void {
   reading.get('select 1 as one')
 }
 
-function openWriter(file: OpenFile): ThreadClient<WriterTasks> {
-  const module = new URL('writer-thread.ts', import.meta.url)
-  return new ThreadClient({ module, name: 'writer', workerData: file })
-}
-
 function beginImmediate(connection: SqliteConnection): Promise<void> {
   return untilFree(async () => tryBegin(connection))
 }
@@ -210,10 +201,9 @@ async function untilFree(tries: () => Promise<boolean>): Promise<void> {
  * those of pages. Each thread starts with its first statement.
  */
 function openReaderAside(
-  file: OpenFile,
+  opened: OpenFile,
 ): Pick<SqliteDatabase, 'readWithin'> & { reader: Queryable; close: () => Promise<void> } {
-  const module = new URL('reader-thread.ts', import.meta.url)
-  const threadNamed = (name: string) => new ThreadClient<ReaderTasks>({ module, name, workerData: file })
+  const threadNamed = (name: string) => databaseThread(name, { opened, readOnly: true })
   const [thread, timed] = [threadNamed('reader'), threadNamed('timed reader')]
   let isClosed = false
   // A thread would start again.

@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { StorageUnavailable } from '../unavailable.ts'
+import type { DatabaseTasks } from './database-thread.ts'
+import type { OpenFile } from './files.ts'
 
 interface ThreadParts {
   /** The module of the thread. It calls `serveTasks`. Each task takes one argument and returns synchronously. */
@@ -93,6 +95,21 @@ export class ThreadClient<Tasks extends { close: () => void }> {
     if (this.#parts.isBackground) worker.unref()
     return { worker, waiting }
   }
+}
+
+/** A thread with a connection of its own to the database. */
+export interface DatabaseThread {
+  opened: OpenFile
+  /** Default false. */
+  readOnly?: boolean
+  /** Whether nothing waits for the thread: it gets a low priority. Default false. */
+  isBackground?: boolean
+}
+
+export function databaseThread(name: string, thread: DatabaseThread): ThreadClient<DatabaseTasks> {
+  const module = new URL('database-thread.ts', import.meta.url)
+  const { isBackground = false } = thread
+  return new ThreadClient({ module, name, workerData: thread, isBackground })
 }
 
 function toError({ isUnavailable, message, stack, errcode }: TaskFailure): Error {

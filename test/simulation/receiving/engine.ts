@@ -1,5 +1,8 @@
 import type { Database } from '../../../src/storage/database.ts'
-import type { BeforeCommit, SharedTransactions } from '../../../src/storage/shared-transactions.ts'
+import type {
+  BeforeCommit,
+  SharedTransactions,
+} from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import type { EventQueue, IncomingEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
 import type { LocalSignals } from '../../../src/storage/signals.ts'
 

@@ -7,12 +7,14 @@ import {
 import { ConnectionShares } from '../../../src/storage/postgres/pool/connection-shares.ts'
 import { lazyTransactions } from '../../../src/storage/lazy-transaction.ts'
 import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
-import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
+import {
+  type BeforeCommit,
+  SharedTransactionQueue,
+} from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { translateError } from '../../../src/storage/unavailable.ts'
 import type { SqliteConnection } from '../../../src/storage/sqlite/connection.ts'
 import type { PostgresDatabase, Signal, SqliteDatabase } from '../../../src/storage/database.ts'
-import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import {
   advance,
   orderKeysOf,
@@ -140,7 +142,6 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         engine: 'postgres',
         open: postgresTransactions({ pool: handlersPool, shares, answerWithin: 30_000, together: oneByOne }),
         beforeCommit,
-        batches: true,
         scheduler: process,
       }),
     async keep(events: readonly IncomingEvent[]) {

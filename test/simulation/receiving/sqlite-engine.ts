@@ -1,12 +1,14 @@
 import { WriteGate } from '../../../src/storage/sqlite/gate.ts'
 import { openSqliteTransaction } from '../../../src/storage/sqlite/transaction.ts'
 import { finish, type SqliteConnection, type SqlValue } from '../../../src/storage/sqlite/connection.ts'
-import { SharedTransactionQueue } from '../../../src/storage/sharing/shared-transaction-queue.ts'
+import {
+  type BeforeCommit,
+  SharedTransactionQueue,
+} from '../../../src/storage/sharing/shared-transaction-queue.ts'
 import { LocalSignals } from '../../../src/storage/signals.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import { lazyTransactions } from '../../../src/storage/lazy-transaction.ts'
 import type { Signal, SqliteDatabase, WritePriority } from '../../../src/storage/database.ts'
-import type { BeforeCommit } from '../../../src/storage/shared-transactions.ts'
 import { releaseAllClaims, sqliteEventQueue } from '../../../src/receiving/sqlite/store.ts'
 import { insertEvents } from '../../../src/receiving/sqlite/insert-events.ts'
 import type { IncomingEvent, ProcessedMarker } from '../../../src/receiving/queue/store.ts'
@@ -166,7 +168,6 @@ export function sqliteEngine(world: World, process: VirtualProcess): Engine {
         engine: 'sqlite',
         open: (_group, signal) => openSqliteTransaction(parts, 'work', signal),
         beforeCommit,
-        batches: false,
         scheduler: process,
       }),
     async keep(events: readonly IncomingEvent[]) {

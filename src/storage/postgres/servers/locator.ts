@@ -1,6 +1,9 @@
 import { randomInt } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { causeInWords } from '../../../network/cause-in-words.ts'
+import { systemClock } from '../../../runtime/clock.ts'
+import { withinTime } from '../../unavailable.ts'
 import { describeHost, type Host, type PostgresAddress } from './address.ts'
 import type { SessionAttributes } from './url-parameters.ts'
 
@@ -103,7 +106,7 @@ export class Locator {
       return staggered(places, headStart, async (place, placeSignal) => {
         const state = await this.#ask(place, AbortSignal.any([hostSignal, placeSignal])).catch(
           (error: unknown) => {
-            throw new Error(`${describePlace(place)}: ${describe(error)}`, { cause: error })
+            throw new Error(`${describePlace(place)}: ${causeInWords(error)}`, { cause: error })
           },
         )
         if (!conditions[wanted](state)) throw new Error(`${describePlace(place)} ${describeState(state)}`)
@@ -116,17 +119,13 @@ export class Locator {
   async #placesOf(host: Host): Promise<Place[]> {
     if (host.address !== undefined || host.name === '' || host.name.startsWith('/') || isIP(host.name) !== 0)
       return [placeOf(host)]
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('its name was not resolved in time')), this.#lookupWithin)
-    })
+    const late = new Error('its name was not resolved in time')
     try {
-      const found = await Promise.race([lookup(host.name, { all: true }), late])
+      const asked = lookup(host.name, { all: true })
+      const found = await withinTime(systemClock, this.#lookupWithin, asked, late)
       return found.map(({ address }) => ({ host, address }))
     } catch (error) {
-      throw new Error(`${describeHost(host)}: ${describe(error)}`, { cause: error })
-    } finally {
-      clearTimeout(timer)
+      throw new Error(`${describeHost(host)}: ${causeInWords(error)}`, { cause: error })
     }
   }
 }
@@ -152,11 +151,6 @@ function describePlace({ host, address }: Place): string {
 
 function describeState({ recovering, readOnly }: ServerState): string {
   return recovering ? 'is a standby' : readOnly ? 'is read-only' : 'is a primary'
-}
-
-function describe(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(describe).join(', ')
-  return error instanceof Error ? error.message : String(error)
 }
 
 function shuffle<Item>(items: readonly Item[]): Item[] {

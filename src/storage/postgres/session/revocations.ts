@@ -221,35 +221,30 @@ export class ListenerLeases {
 
 /** The wait for processes to confirm, each until the end of its lease. */
 export class Wait {
-  /** Resolves when each has confirmed, or its lease has ended. */
-  readonly over: Promise<void>
-  readonly #ends: Map<number, number>
-  readonly #resolve: () => void
-  #timer: NodeJS.Timeout | undefined
+  readonly #over = Promise.withResolvers<void>()
+  /** By process that has not confirmed: ends its wait. */
+  readonly #timers: Map<number, NodeJS.Timeout>
 
-  /** @param ends by `pid`, in milliseconds of `performance.now()` */
+  /** @param ends by `pid`, in milliseconds of `performance.now()`; at least one */
   constructor(ends: ReadonlyMap<number, number>) {
-    this.#ends = new Map(ends)
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.over = promise
-    this.#resolve = resolve
-    this.#look()
+    // A timer may fire a part of a millisecond early.
+    const wait = (endsAt: number): number => Math.ceil(endsAt - performance.now()) + 1
+    this.#timers = new Map(
+      [...ends].map(([pid, endsAt]) => [pid, setTimeout(() => this.confirmed(pid), wait(endsAt))]),
+    )
   }
 
-  confirmed(connection: number): void {
-    if (this.#ends.delete(connection)) this.#look()
+  /** Resolves when each has confirmed, or its lease has ended. */
+  get over(): Promise<void> {
+    return this.#over.promise
+  }
+
+  confirmed(pid: number): void {
+    clearTimeout(this.#timers.get(pid))
+    if (this.#timers.delete(pid) && this.#timers.size === 0) this.#over.resolve()
   }
 
   end(): void {
-    clearTimeout(this.#timer)
-  }
-
-  #look(): void {
-    clearTimeout(this.#timer)
-    if (this.#ends.size === 0) return this.#resolve()
-    const last = Math.max(...this.#ends.values())
-    const rest = last - performance.now()
-    if (rest <= 0) this.#resolve()
-    else this.#timer = setTimeout(() => this.#look(), rest)
+    for (const timer of this.#timers.values()) clearTimeout(timer)
   }
 }
