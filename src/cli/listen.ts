@@ -6,7 +6,7 @@ import { standardWebhooks } from '../receiving/schemes/standard-webhooks.ts'
 import { printable } from '../telemetry/printable.ts'
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { print } from './output.ts'
-import { causeInWords } from '../network/cause-in-words.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
 import { serviceClient } from './service-client.ts'
 
 interface ListenOptions {

@@ -1,7 +1,7 @@
 import { CommandFailure, UsageFailure } from './command-failure.ts'
 import { readClientSettings } from './settings.ts'
 import { printable } from '../telemetry/printable.ts'
-import { causeInWords } from '../network/cause-in-words.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
 
 export interface ClientOptions {
   /** The address of the service. Default: that of the settings. */

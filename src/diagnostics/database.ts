@@ -12,7 +12,7 @@ import { fault, type Finding, ok, warning } from './finding.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
 import type { Configuration } from '../config/environment.ts'
-import { causeInWords } from '../network/cause-in-words.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
 
 /** Milliseconds that this machine's clock and the database's may differ. */
 const tolerance = 2_000

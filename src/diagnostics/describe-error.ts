@@ -5,7 +5,7 @@ import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
 import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
-import { causeInWords } from '../network/cause-in-words.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
 import { fileFault } from './finding.ts'
 
 /** What a command that failed prints: mistakes of the user in words, what nobody foresaw with its stack. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import { causeInWords } from '../network/cause-in-words.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
 import type { GuardedFetch } from '../network/guarded-fetch.ts'
 import type { ServerMetadata } from 'openid-client'
 import { clockTolerance } from './provider-client/authentication-claims.ts'

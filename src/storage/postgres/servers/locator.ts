@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { causeInWords } from '../../../network/cause-in-words.ts'
+import { causeInWords } from '../../../runtime/cause-in-words.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { withinTime } from '../../unavailable.ts'
 import { describeHost, type Host, type PostgresAddress } from './address.ts'
