@@ -47,8 +47,8 @@ export async function fillFailures(database: Database, shape: Shape): Promise<vo
   ])
   await fill(database, 28 * sources.length * names.length, [
     {
-      into: 'rejected_counts (day, source, reason, count, last_at)',
-      values: `${big(now - (now % day))} - ${big(day)} * (n / ${sources.length * names.length}), ${oneOf(sources, 'n')},
+      into: 'receiving_activity (kind, name, slot, counter, count, last_at)',
+      values: `'rejected', ${oneOf(sources, 'n')}, ${slot(day, `n / ${sources.length * names.length}`)},
         ${oneOf(names, `n / ${sources.length}`)}, 5, ${big(now)}`,
     },
   ])

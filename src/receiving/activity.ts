@@ -6,12 +6,18 @@ import { type RawBuilder, sql } from 'kysely'
 
 type ActivityKind = Row<'receiving_activity'>['kind']
 
-/** Milliseconds of a slot, and for which its counts are stored. */
+const day = 86_400_000
+
+/** Milliseconds of a slot, and for which its counts are stored; those of `rejected` for REJECTED_RETENTION_DAYS. */
 export const slots: Readonly<Record<ActivityKind, { length: number; retention: number }>> = {
-  source: { length: 900_000, retention: 86_400_000 },
-  handler: { length: 900_000, retention: 86_400_000 },
-  failure: { length: 3_600_000, retention: 7 * 86_400_000 },
+  source: { length: 900_000, retention: day },
+  handler: { length: 900_000, retention: day },
+  failure: { length: 3_600_000, retention: 7 * day },
+  rejected: { length: day, retention: Infinity },
 }
+
+/** Kinds of which all time is counted, too. A group of failures has its own row for that, and there may be many groups. */
+const isTotaled = (kind: ActivityKind): boolean => kind === 'source' || kind === 'handler'
 
 /** The slot that counts all time. */
 const allTime = 0
@@ -27,9 +33,9 @@ export interface Companion {
   /** Whether it has something to write. */
   readonly pending: boolean
   write(tx: Tx, now: number): Promise<void>
-  /** The transaction failed: what was written is to be written with the next counts. */
-  undo(): void
-  purge(tx: Tx, now: number): Promise<void>
+  /** The transaction failed: what was written is to be written with the next counts. Without it, it is lost. */
+  undo?(): void
+  purge?(tx: Tx, now: number): Promise<void>
 }
 
 /** One counter, which costs its caller an addition. */
@@ -51,18 +57,23 @@ class Count {
   }
 }
 
+interface ActivityParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
+  /** Milliseconds for which the counts of rejected webhooks are stored. */
+  rejectedRetention: number
+}
+
 /**
  * Counts what sources and handlers do, for people: in memory, written once a second, so that no event waits for it. The counts of
  * the last second are lost if the process is killed.
  */
 export class Activity {
-  readonly #parts: Pick<ModuleParts, 'database' | 'clock' | 'log'>
+  readonly #parts: ActivityParts
   readonly #counts = new Map<string, { kind: ActivityKind; name: string; counter: string; count: Count }>()
   readonly #companions: Companion[] = []
   readonly #writes: DelayedWrites
   #purgeAt = 0
 
-  constructor(parts: Pick<ModuleParts, 'database' | 'clock' | 'log'>) {
+  constructor(parts: ActivityParts) {
     this.#parts = parts
     this.#writes = new DelayedWrites(parts.clock, interval, {
       write: () => this.#write(),
@@ -100,7 +111,7 @@ export class Activity {
   }
 
   async #write(): Promise<void> {
-    const { database, clock, log } = this.#parts
+    const { database, clock, log, rejectedRetention } = this.#parts
     const now = clock.now()
     const taken = this.#drain(now)
     const written: Companion[] = []
@@ -114,14 +125,14 @@ export class Activity {
         for (let from = 0; from < taken.length; from += perStatement)
           await addCounts(tx, taken.slice(from, from + perStatement))
         if (!purges) return
-        await deleteOld(tx, now)
-        for (const companion of this.#companions) await companion.purge(tx, now)
+        await deleteOld(tx, now, rejectedRetention)
+        for (const companion of this.#companions) await companion.purge?.(tx, now)
       })
       if (purges) this.#purgeAt = now
     } catch (error) {
-      for (const companion of written) companion.undo()
+      for (const companion of written) companion.undo?.()
       for (const { kind, name, counter, count, slot } of taken)
-        if (slot === allTime || kind === 'failure') this.of(kind, name, counter).add(count)
+        if (slot === allTime || !isTotaled(kind)) this.of(kind, name, counter).add(count)
       log.debug({ err: error }, 'the activity of sources and handlers could not be stored')
     }
   }
@@ -134,9 +145,8 @@ export class Activity {
       const slot = now - (now % slots[kind].length)
       const row = { kind, name, slot, counter, count: count.value, last_at: count.lastAt }
       rows.push(row)
-      // A group of failures has its own row for all time, and there may be many groups.
-      if (kind === 'failure') this.#counts.delete(key)
-      else rows.push({ ...row, slot: allTime })
+      if (isTotaled(kind)) rows.push({ ...row, slot: allTime })
+      else this.#counts.delete(key)
       count.value = 0
     }
     return rows.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
@@ -159,20 +169,20 @@ async function addCounts(tx: Tx, rows: readonly Row<'receiving_activity'>[]): Pr
     .execute()
 }
 
-async function deleteOld(tx: Tx, now: number): Promise<void> {
-  for (const kind of ['source', 'handler', 'failure'] as const)
-    await tx
-      .deleteFrom('receiving_activity')
-      .where('kind', '=', kind)
-      .where('slot', '>', allTime)
-      .where('slot', '<', now - slots[kind].retention - slots[kind].length)
-      .execute()
+async function deleteOld(tx: Tx, now: number, rejectedRetention: number): Promise<void> {
+  const periods = { ...slots, rejected: { length: day, retention: rejectedRetention } }
+  for (const [kind, { length, retention }] of Object.entries(periods))
+    if (retention !== Infinity)
+      await tx
+        .deleteFrom('receiving_activity')
+        .where('kind', '=', kind as ActivityKind)
+        .where('slot', '>', allTime)
+        .where('slot', '<', now - retention - length)
+        .execute()
 }
 
 /** In an upsert, the later of the stored time and the new one. A `case`, because the engines name the function differently. */
-export function laterOf(
-  stored: `${'failure_groups' | 'rejected_counts' | 'receiving_activity'}.last_at`,
-): RawBuilder<number> {
+export function laterOf(stored: `${'failure_groups' | 'receiving_activity'}.last_at`): RawBuilder<number> {
   const column = sql.ref(stored)
   return sql`case when excluded.last_at > ${column} then excluded.last_at else ${column} end`
 }

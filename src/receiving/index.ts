@@ -43,11 +43,11 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const { configuration, database, clock, log } = parts
   showHandlerFrames()
   const handling = planHandling(parts)
-  const activity = new Activity({ database, clock, log })
+  const activity = new Activity({ database, clock, log, rejectedRetention: configuration.rejectedRetention })
   const paused = new PausedHandlers({ database, clock })
   const storing = storeEvents(parts, activity)
   const { store, acceptor, fallback, failure } = storing
-  const rejected = new RejectedLog(activity, clock, configuration.rejectedRetention)
+  const rejected = new RejectedLog(activity, clock)
   const attempts = attemptParts(parts, store)
   const assembled = { ...handling, ...storing, attempts, rejected, activity, paused }
   const worker = handlerWorker(parts, assembled)

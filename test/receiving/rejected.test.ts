@@ -223,17 +223,23 @@ onEachEngine('rejected webhooks', (engine) => {
         away ? Promise.reject(new Error('away')) : database.inBackground(...given),
     } as unknown as Database
     const open = () => {
-      const activity = new Activity({ database: failing, clock, log: createLog('fatal') })
-      return { activity, note: new RejectedLog(activity, clock, 2 * 86_400_000).of('later') }
+      const activity = new Activity({
+        database: failing,
+        clock,
+        log: createLog('fatal'),
+        rejectedRetention: 2 * 86_400_000,
+      })
+      return { activity, note: new RejectedLog(activity, clock).of('later') }
     }
     const call = { request: { headers: {} } as IncomingMessage, address: '127.0.0.1' }
     const days = async (): Promise<[number, number][]> =>
       (
         await database.reader
-          .selectFrom('rejected_counts')
-          .select(['day', 'count'])
-          .where('source', '=', 'later')
-          .orderBy('day')
+          .selectFrom('receiving_activity')
+          .select(['slot as day', 'count'])
+          .where('kind', '=', 'rejected')
+          .where('name', '=', 'later')
+          .orderBy('slot')
           .execute()
       ).map(({ day, count }) => [new Date(day).getUTCDate(), count])
     const { activity: first, note } = open()

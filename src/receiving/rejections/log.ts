@@ -1,12 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Insertable } from 'kysely'
 import type { Clock } from '../../runtime/clock.ts'
-import { Sums } from '../../runtime/delayed-writes.ts'
 import type { RawCall } from '../../http/raw/call.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Reason } from './reasons.ts'
-import { type Activity, type Companion, laterOf } from '../activity.ts'
+import { type Activity, type Companion } from '../activity.ts'
 import { isUtf8 } from 'node:buffer'
 import { redactText } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
@@ -39,15 +38,6 @@ interface Waiting {
   readonly body: Uint8Array | null
 }
 
-/** The refusals of one source for one reason. */
-interface RejectedCount {
-  readonly source: string
-  readonly reason: Reason
-  count: number
-  /** Milliseconds since 1970. */
-  lastAt: number
-}
-
 /**
  * Counts refused requests and stores samples of the latest, for troubleshooting. Anyone can cause refusals, so their cost is
  * bounded: a few samples in memory, a small part of the write of `Activity`, and a few rows for each source and reason.
@@ -55,32 +45,20 @@ interface RejectedCount {
 export class RejectedLog implements Companion {
   readonly #activity: Activity
   readonly #clock: Clock
-  readonly #period: number
   #waiting: Waiting[] = []
   /** Waiting samples by source and reason. */
   #samples = new Map<string, number>()
-  readonly #counts = new Sums<RejectedCount>(
-    ({ source, reason }) => `${source} ${reason}`,
-    (known, { count, lastAt }) => {
-      known.count += count
-      known.lastAt = Math.max(known.lastAt, lastAt)
-    },
-  )
-  #written: readonly RejectedCount[] = []
 
-  /** @param period milliseconds after which the counts of a day are deleted */
-  constructor(activity: Activity, clock: Clock, period: number) {
+  constructor(activity: Activity, clock: Clock) {
     this.#activity = activity
     this.#clock = clock
-    this.#period = period
     activity.join(this)
   }
 
   of(source: string, signatureHeader?: string): NoteRejected {
     return (reason, detail, call, body) => {
       const at = this.#clock.now()
-      this.#counts.add({ source, reason, count: 1, lastAt: at })
-      this.#activity.schedule()
+      this.#activity.of('rejected', source, reason).add()
       const key = `${source} ${reason}`
       const samples = this.#samples.get(key) ?? 0
       if (samples >= mostPerWrite || this.#waiting.length >= mostWaiting) return
@@ -103,31 +81,15 @@ export class RejectedLog implements Companion {
   }
 
   get pending(): boolean {
-    return this.#counts.size > 0
+    return this.#waiting.length > 0
   }
 
+  /** If the transaction fails, the samples are lost. */
   async write(tx: Tx): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
     this.#samples = new Map()
-    this.#written = this.#counts.drain()
-    for (const count of this.#written) await addCount(tx, count)
-    if (waiting.length > 0) await insertSamples(tx, waiting)
-  }
-
-  /** The samples are lost. */
-  undo(): void {
-    for (const count of this.#written) this.#counts.add(count)
-    this.#written = []
-  }
-
-  /** Deletes the counts of days that ended before the period. */
-  async purge(tx: Tx, now: number): Promise<void> {
-    if (this.#period === Infinity) return
-    await tx
-      .deleteFrom('rejected_counts')
-      .where('day', '<', dayOf(now - this.#period))
-      .execute()
+    await insertSamples(tx, waiting)
   }
 }
 
@@ -159,22 +121,6 @@ function rowOf({ headers, signatureHeader, body, ...row }: Waiting): Insertable<
     headers: redactHeaders(headers, signatureHeader),
     body: body && redactBody(body, storedBodyLimit),
   }
-}
-
-const dayLength = 86_400_000
-const dayOf = (time: number): number => time - (time % dayLength)
-
-async function addCount(tx: Tx, { source, reason, count, lastAt }: RejectedCount): Promise<void> {
-  await tx
-    .insertInto('rejected_counts')
-    .values({ day: dayOf(lastAt), source, reason, count, last_at: lastAt })
-    .onConflict((conflict) =>
-      conflict.columns(['day', 'source', 'reason']).doUpdateSet((eb) => ({
-        count: eb('rejected_counts.count', '+', eb.ref('excluded.count')),
-        last_at: laterOf('rejected_counts.last_at'),
-      })),
-    )
-    .execute()
 }
 
 /** Names of fields with credentials, signatures, or URLs that need no further authentication. */

@@ -128,15 +128,16 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
 
 async function describeCounts({ readerAside: reader }: Database) {
   const rows = await reader
-    .selectFrom('rejected_counts')
+    .selectFrom('receiving_activity')
     .select((eb) => [
-      'source',
-      'reason',
+      'name as source',
+      'counter as reason',
       eb.fn.sum<number | string>('count').as('count'),
       eb.fn.max<number>('last_at').as('last_at'),
-      eb.fn.min<number>('day').as('day'),
+      eb.fn.min<number>('slot').as('day'),
     ])
-    .groupBy(['source', 'reason'])
+    .where('kind', '=', 'rejected')
+    .groupBy(['name', 'counter'])
     .execute()
   const data = rows
     .map(({ source, reason, count, last_at }) => ({

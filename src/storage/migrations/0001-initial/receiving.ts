@@ -97,18 +97,6 @@ export const receiving = {
     create index rejected_webhooks_of_source on rejected_webhooks (source, reason, id);
   `),
 
-  /** One row for each day, source and reason: the number of refused webhooks. */
-  rejected_counts: tableByKey({
-    /** Its first millisecond, UTC. */
-    day: 'time not null',
-    source: 'text not null',
-    /** A key of receiving/rejections/reasons.ts. */
-    reason: 'text not null',
-    count: 'bigint not null',
-    last_at: 'time not null',
-    'primary key': '(day, source, reason)',
-  }),
-
   /**
    * One row for each group of failures with the same handler and cause. The first failure inserts it, later ones are added once
    * a second; deleted after PAYLOAD_RETENTION_DAYS without a failure (docs/adr/0045-failure-groups.md).
@@ -140,10 +128,10 @@ export const receiving = {
     paused_by: 'text',
   }),
 
-  /** Counts of sources, handlers and groups of failures in slots of time, added once a second; slot 0 counts all time. */
+  /** Counts of sources, handlers, groups of failures and rejected webhooks in slots of time, added once a second; slot 0 counts all time. */
   receiving_activity: tableByKey({
-    kind: typed<'source' | 'handler' | 'failure'>('text not null'),
-    /** Of the source or handler, or the id of the group. */
+    kind: typed<'source' | 'handler' | 'failure' | 'rejected'>('text not null'),
+    /** Of the source or handler, or the id of the group. The counter of a rejected webhook is a key of receiving/rejections/reasons.ts. */
     name: 'sortedText not null',
     /** Its first millisecond; 0 for the count of all time. */
     slot: 'time not null',
