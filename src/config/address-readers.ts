@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
+import { isRange } from '../network/egress.ts'
 import { isLoopbackHost } from '../network/loopback.ts'
 import { parseAddress } from '../storage/postgres/servers/address.ts'
 import { type Reader, list } from './readers.ts'
@@ -7,12 +8,10 @@ import { type Reader, list } from './readers.ts'
 /** Addresses and CIDR ranges, comma-separated. A range of all addresses is refused. */
 export const networks: Reader<string[]> = (value) =>
   list(value).map((item) => {
-    const [address = '', length, ...rest] = item.split('/')
-    const version = isIP(address)
-    const bits = length === undefined ? undefined : /^\d{1,3}$/.test(length) ? Number(length) : Number.NaN
-    if (version === 0 || rest.length > 0 || (bits !== undefined && !(bits <= (version === 4 ? 32 : 128))))
+    if (!isRange(item))
       throw new Error('expected addresses or CIDR ranges such as 10.0.0.0/8, comma-separated')
-    if (bits === 0) throw new Error(`${item} contains all addresses: name the addresses of your proxies`)
+    if (/\/0+$/.test(item))
+      throw new Error(`${item} contains all addresses: name the addresses of your proxies`)
     return item
   })
 

@@ -4,6 +4,35 @@ import { domainToASCII } from 'node:url'
 /** Ranges of ports, inclusive. */
 type Ports = readonly (readonly [first: number, last: number])[]
 
+/** Whether a text is an address, or a CIDR range such as `10.0.0.0/8`. */
+export function isRange(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+/** Addresses and CIDR ranges. */
+export class AddressRanges {
+  readonly #list = new BlockList()
+
+  constructor(ranges: readonly string[]) {
+    for (const range of ranges) {
+      const [address = '', bits] = range.split('/')
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+      if (bits === undefined) this.#list.addAddress(address, family)
+      else this.#list.addSubnet(address, Number(bits), family)
+    }
+  }
+
+  /** Whether an IP address (with or without brackets or a zone) is one of them. IPv4 that is mapped into IPv6 counts as IPv4. */
+  has(address: string): boolean {
+    const bare = withoutBrackets(address).split('%', 1)[0]!
+    const family = isIP(bare)
+    return family !== 0 && this.#list.check(bare, family === 6 ? 'ipv6' : 'ipv4')
+  }
+}
+
 /** The allowed destinations of connections to addresses that users or providers supply. */
 export interface EgressRules {
   /** ALLOW_PRIVATE_NETWORK: allows all destinations. */
@@ -19,7 +48,7 @@ export interface EgressRules {
 /** Evaluates the rules. The caller reports a refusal. */
 export class Egress {
   readonly #all: boolean
-  readonly #networks = new BlockList()
+  readonly #networks: AddressRanges
   readonly #hosts: readonly string[]
   readonly #ports: Ports | undefined
 
@@ -27,19 +56,14 @@ export class Egress {
     this.#all = allowPrivateNetwork
     this.#hosts = hosts.map(canonicalHost)
     this.#ports = ports
-    for (const range of networks) {
-      const [address = '', bits] = range.split('/')
-      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-      if (bits === undefined) this.#networks.addAddress(address, family)
-      else this.#networks.addSubnet(address, Number(bits), family)
-    }
+    this.#networks = new AddressRanges(networks)
   }
 
   /** Whether the operator allows this host: it may have any address, and http. */
   trustsHost(host: string): boolean {
     if (this.#all) return true
     const bare = withoutBrackets(host)
-    if (isIP(bare) !== 0) return this.#trusts(bare)
+    if (isIP(bare) !== 0) return this.#networks.has(bare)
     const name = canonicalHost(host)
     return this.#hosts.some((pattern) =>
       pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern,
@@ -48,18 +72,12 @@ export class Egress {
 
   /** Whether connections to `address`, to which `host` resolves, are refused. */
   refuses(host: string, address: string): boolean {
-    return isReservedAddress(address) && !this.#trusts(address) && !this.trustsHost(host)
+    return isReservedAddress(address) && !this.#networks.has(address) && !this.trustsHost(host)
   }
 
   refusesPort(port: number): boolean {
     if (this.#all || this.#ports === undefined) return false
     return !this.#ports.some(([first, last]) => port >= first && port <= last)
-  }
-
-  #trusts(address: string): boolean {
-    const bare = withoutBrackets(address).split('%', 1)[0]!
-    const family = isIP(bare)
-    return family !== 0 && this.#networks.check(bare, family === 6 ? 'ipv6' : 'ipv4')
   }
 }
 

@@ -1,5 +1,5 @@
 import { isTypeOrPattern } from '../events/type-pattern.ts'
-import { isIP } from 'node:net'
+import { isRange } from '../network/egress.ts'
 import { type Configuration, ConfigurationError } from '../config/environment.ts'
 import type { ReceivingConfig } from './config.ts'
 import { faultOfTarget } from './forward.ts'
@@ -82,16 +82,9 @@ function faultOf(given: unknown): string | undefined {
     !(typeof rateLimit === 'number' && rateLimit > 0 && rateLimit <= mostPerSecond)
   )
     return `has a rateLimit that is no number of events a second above 0 and up to ${mostPerSecond}`
-  if (Array.isArray(addresses) && !addresses.every(isRange))
+  if (Array.isArray(addresses) && !addresses.every((one) => isRange(String(one))))
     return 'has `addresses` that are no addresses or CIDR ranges'
   if (Array.isArray(drop) && !drop.every((one) => isTypeOrPattern(String(one))))
     return 'has a `drop` with an invalid pattern: a `*` stands for whole parts between full stops'
   return forwardTo === undefined ? undefined : faultOfTarget(forwardTo)
-}
-
-function isRange(range: unknown): boolean {
-  const [address = '', bits, ...more] = String(range).split('/')
-  const family = isIP(address)
-  if (family === 0 || more.length > 0) return false
-  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }

@@ -2,22 +2,17 @@ import { Problem, type ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 import { parseQueryString, rawQuery } from '../../http/requests/parameters.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../../http/raw/call.ts'
-import {
-  createEvaluator,
-  type Delivered,
-  type Evaluate,
-  type Evaluation,
-  type EvaluatorParts,
-} from './evaluate.ts'
+import { createEvaluator, type Delivered, type Evaluation, type EvaluatorParts } from './evaluate.ts'
 import { decompress, isCoding } from './decompress.ts'
 import type { IncomingEvent } from '../queue/store.ts'
-import type { NoteRejected, RejectedLog } from '../rejections/log.ts'
+import type { RejectedLog } from '../rejections/log.ts'
 import { type Reason, reasonOf, reasons } from '../rejections/reasons.ts'
 import type { Reply, Scheme } from '../schemes/scheme.ts'
 import { Type } from 'typebox'
 import type { App } from '../../http/app.ts'
 import type { RawRoute } from '../../http/raw/routes.ts'
 import { ofLimits } from '../../http/responses/response-headers.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { begin, run, spans, withContext } from '../../telemetry/spans.ts'
 import type { Activity } from '../activity.ts'
@@ -28,25 +23,7 @@ const requestsPerMinute = 60_000
 
 type Outcome = 'accepted' | 'answered' | 'dropped' | Reason
 
-interface EndpointParts {
-  source: string
-  scheme: Pick<Scheme, 'mediaTypes' | 'signedBody' | 'rateLimit'>
-  evaluate: Evaluate
-  acceptor: Acceptor
-  isRepeated: WebhookParts['isRepeated']
-  /** Bytes. */
-  bodyLimit: number
-  /** The public address, if the setting BASE_URL gives it. */
-  baseUrl: string | undefined
-  count: (outcome: Outcome) => void
-  /** Counts an accepted webhook that no handler takes. */
-  countUnhandled: () => void
-  /** Observes the milliseconds from the request's headers to its acknowledgement. */
-  observe: (ms: number, traceparent?: string) => void
-  noteRejected: NoteRejected
-  /** The level of the log line for each webhook. In production, request log and metrics are enough. */
-  logLevel: 'info' | 'debug'
-}
+type EndpointParts = ReturnType<typeof endpointParts>
 
 const received = rawAnswer(200, '{"received":true}', { 'content-type': 'application/json; charset=utf-8' })
 const invalidSignature = rawAnswer(401, 'invalid signature', { 'content-type': 'text/plain; charset=utf-8' })
@@ -270,47 +247,17 @@ const Answer = {
 /** Declares `POST /webhooks/{source}` for every source, and GET for sources whose senders verify the address by a challenge. Returns what answers each source. */
 export function webhookRoutes(app: App, parts: WebhookParts): ReadonlyMap<string, WebhookEndpoint> {
   const endpoints = new Map<string, WebhookEndpoint>()
-  const { webhooks } = parts.metrics.durations
-  const { outcomes, unhandled, observe } = webhookMetrics(parts.metrics)
-  const { bodyLimit, baseUrl, production } = parts.configuration
+  const metrics = webhookMetrics(parts.metrics)
   for (const [source, scheme] of parts.sources) {
-    // The labels of the most frequent counts are looked up once.
-    const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
-    const unhandledHere = unhandled.labels({ source })
-    const acceptedLately = parts.activity.of('source', source, 'accepted')
-    const endpoint = new WebhookEndpoint({
-      source,
-      scheme,
-      evaluate: createEvaluator(source, scheme, parts),
-      acceptor: parts.acceptor,
-      isRepeated: parts.isRepeated,
-      bodyLimit,
-      baseUrl,
-      count(outcome) {
-        if (outcome === 'accepted') {
-          accepted.inc()
-          acceptedLately.add()
-        } else {
-          outcomes.inc({ source, outcome })
-          parts.activity.of('source', source, outcome).add()
-        }
-      },
-      countUnhandled: () => unhandledHere.inc(),
-      observe(ms, traceparent) {
-        webhooks.observe(ms)
-        observe(source, ms, traceparent)
-      },
-      noteRejected: parts.rejected.of(source, scheme.signatureHeader),
-      logLevel: production ? 'debug' : 'info',
-    })
+    const endpoint = new WebhookEndpoint(endpointParts(source, scheme, parts, metrics))
     endpoints.set(source, endpoint)
-    declareWebhook(app, source, scheme, endpoint)
-    const { ask } = scheme
-    if (ask) declareGet(app, source, scheme, (call) => endpoint.verifyAddress(call, ask, parts.clock.now()))
-    else if (scheme.sendsGet)
-      declareGet(app, source, scheme, (call) =>
-        call.request.method === 'HEAD' ? rawAnswer(200, '', {}) : endpoint.receive(call),
-      )
+    for (const { schema, ...route } of routesOf(source, scheme, endpoint, parts.clock))
+      app.raw.add({
+        path: `/webhooks/${source}`,
+        withSlash: true,
+        schema: { tags: ['receiving'], ...schema },
+        ...route,
+      })
   }
   return endpoints
 }
@@ -335,54 +282,90 @@ function webhookMetrics(metrics: Metrics) {
   return { outcomes, unhandled, observe }
 }
 
-function declareWebhook(app: App, source: string, scheme: Scheme, endpoint: WebhookEndpoint): void {
-  app.raw.add({
-    method: 'POST',
-    path: `/webhooks/${source}`,
-    withSlash: true,
-    // A source's own rate is sent even if other rate limits are off.
-    ...(scheme.rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
-    schema: {
-      tags: ['receiving'],
-      summary: `Receive a webhook of the source ${source} (${scheme.name})`,
-      description:
-        'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
-      response: { 200: scheme.answersPosts || scheme.allowsOrigins ? Answer : Received, 401: Unauthorized },
+function endpointParts(
+  source: string,
+  scheme: Scheme,
+  parts: WebhookParts,
+  { outcomes, unhandled, observe }: ReturnType<typeof webhookMetrics>,
+) {
+  const { acceptor, activity, isRepeated } = parts
+  const { bodyLimit, baseUrl, production } = parts.configuration
+  const { webhooks } = parts.metrics.durations
+  // The labels of the most frequent counts are looked up once.
+  const accepted = outcomes.labels({ source, outcome: 'accepted' satisfies Outcome })
+  const unhandledHere = unhandled.labels({ source })
+  const acceptedLately = activity.of('source', source, 'accepted')
+  return {
+    source,
+    scheme,
+    evaluate: createEvaluator(source, scheme, parts),
+    acceptor,
+    isRepeated,
+    /** Bytes. */
+    bodyLimit,
+    /** The public address, if the setting BASE_URL gives it. */
+    baseUrl,
+    count: (outcome: Outcome): void => {
+      if (outcome === 'accepted') {
+        accepted.inc()
+        acceptedLately.add()
+      } else {
+        outcomes.inc({ source, outcome })
+        activity.of('source', source, outcome).add()
+      }
     },
-    answer: (call) => endpoint.receive(call),
-  })
-  if (scheme.allowsOrigins) declareOptions(app, source, endpoint)
+    /** Counts an accepted webhook that no handler takes. */
+    countUnhandled: () => unhandledHere.inc(),
+    /** Observes the milliseconds from the request's headers to its acknowledgement. */
+    observe: (ms: number, traceparent?: string): void => {
+      webhooks.observe(ms)
+      observe(source, ms, traceparent)
+    },
+    noteRejected: parts.rejected.of(source, scheme.signatureHeader),
+    /** The level of the log line for each webhook. In production, request log and metrics are enough. */
+    logLevel: production ? ('debug' as const) : ('info' as const),
+  }
 }
 
-function declareGet(app: App, source: string, scheme: Scheme, answer: RawRoute['answer']): void {
-  app.raw.add({
-    method: 'GET',
-    path: `/webhooks/${source}`,
-    withSlash: true,
+type SourceRoute = Pick<RawRoute, 'method' | 'sends' | 'schema' | 'answer'>
+
+function routesOf(source: string, scheme: Scheme, endpoint: WebhookEndpoint, clock: Clock): SourceRoute[] {
+  const { name, ask, sendsGet, allowsOrigins, answersPosts, rateLimit } = scheme
+  const answerGet = ask
+    ? (call: RawCall) => endpoint.verifyAddress(call, ask, clock.now())
+    : (call: RawCall) => (call.request.method === 'HEAD' ? rawAnswer(200, '', {}) : endpoint.receive(call))
+  const post: SourceRoute = {
+    method: 'POST',
+    // A source's own rate is sent even if other rate limits are off.
+    ...(rateLimit !== undefined && { sends: { sometimes: ofLimits } }),
     schema: {
-      tags: ['receiving'],
-      summary: `Answer a challenge of the source ${source} (${scheme.name})`,
+      summary: `Receive a webhook of the source ${source} (${name})`,
+      description:
+        'The signature is checked over the raw body. A missing or wrong one returns 401 and the text `invalid signature`.',
+      response: { 200: answersPosts || allowsOrigins ? Answer : Received, 401: Unauthorized },
+    },
+    answer: (call) => endpoint.receive(call),
+  }
+  const get: SourceRoute = {
+    method: 'GET',
+    schema: {
+      summary: `Answer a challenge of the source ${source} (${name})`,
       description: 'The sender verifies the address before it sends webhooks to it.',
       response: { 200: Answer, 401: Unauthorized },
     },
-    answer,
-  })
-}
-
-function declareOptions(app: App, source: string, endpoint: WebhookEndpoint): void {
-  app.raw.add({
+    answer: answerGet,
+  }
+  const options: SourceRoute = {
     method: 'OPTIONS',
-    path: `/webhooks/${source}`,
-    withSlash: true,
     sends: { always: ['Allow'], sometimes: ['WebHook-Allowed-Origin', 'WebHook-Allowed-Rate', ...ofLimits] },
     schema: {
-      tags: ['receiving'],
       summary: `Allow a sender to send to the source ${source}`,
       description: 'The handshake of CloudEvents: the response repeats the name in `WebHook-Request-Origin`.',
       response: { 200: { description: 'With the headers, the sender may send.' } },
     },
     answer: (call) => endpoint.allowOrigin(call),
-  })
+  }
+  return [post, ...(allowsOrigins ? [options] : []), ...(ask || sendsGet ? [get] : [])]
 }
 
 /** Stores events durably, each at most once for each (source, event id). */

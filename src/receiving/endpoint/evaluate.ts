@@ -23,7 +23,7 @@ import { type Received, receivedEvent } from '../worker/received-event.ts'
 import { isForm } from '../../http/requests/parameters.ts'
 import { form, identify, json as jsonType, kindOf, readJson, find } from '../schemes/body.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
-import { BlockList, isIP } from 'node:net'
+import { AddressRanges } from '../../network/egress.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
 
@@ -86,7 +86,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   const firstDelay = configuration.handlerRetrySchedule[0] ?? 0
   const target: Target = { source, scheme, planOf, firstDelay, log }
 
-  const allowed = scheme.addresses && rangesOf(scheme.addresses)
+  const allowed = scheme.addresses && new AddressRanges(scheme.addresses)
   return ({ rawBody, headers, url, sent, address }) => {
     const receivedAt = clock.now()
     const verify = (): VerificationResult =>
@@ -113,7 +113,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
       }
       return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
     }
-    if (allowed && address !== undefined && !isWithin(allowed, address)) return elsewhere
+    if (allowed && address !== undefined && !allowed.has(address)) return elsewhere
     const verified = verify()
     if (!('wanted' in verified)) return evaluateVerified(verified)
     return fetchWanted(verified, verify, fetchKeys).then((found) => evaluateVerified(found), keysUnavailable)
@@ -272,23 +272,6 @@ function isDropped({ source, scheme, log }: Target, event: IncomingEvent): boole
     log.error({ err: error, source, eventId: event.eventId }, 'drop failed: the event is stored')
     return false
   }
-}
-
-function rangesOf(addresses: readonly string[]): BlockList {
-  const ranges = new BlockList()
-  for (const range of addresses) {
-    const [address = '', bits] = range.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (bits === undefined) ranges.addAddress(address, family)
-    else ranges.addSubnet(address, Number(bits), family)
-  }
-  return ranges
-}
-
-function isWithin(ranges: BlockList, address: string): boolean {
-  const bare = address.replace(/^::ffff:(?=\d+\.)/i, '').split('%', 1)[0]!
-  const family = isIP(bare)
-  return family !== 0 && ranges.check(bare, family === 6 ? 'ipv6' : 'ipv4')
 }
 
 function verificationOf({ name }: Scheme, { secret, signedAt }: Accepted): Verification {

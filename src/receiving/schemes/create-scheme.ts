@@ -23,21 +23,16 @@ import {
   type Verify,
 } from './scheme.ts'
 
-interface Definition {
-  name: string
+export interface Definition extends Pick<
+  Scheme,
+  'name' | 'typesHaveActions' | 'sendsGet' | 'allowsOrigins' | 'signatureHeader' | 'signs'
+> {
   options: SourceOptions
   mediaTypes?: readonly string[] | undefined
-  typesHaveActions?: boolean
-  sendsGet?: boolean
-  allowsOrigins?: boolean
-  signatureHeader?: string
-  signs?: string
   /** See Scheme; for these secrets, if it depends on them. */
   caution?: string | ((secrets: readonly string[]) => string | undefined) | undefined
   /** Whether the secrets are public, such as the audience of a token, so that they cannot be weak. */
   isPublic?: boolean
-  /** The part of a secret that nobody else knows, if it has another one. */
-  unknownPart?: (secret: string) => string
   /** Makes the check for the given secrets, at least one. */
   check: (secrets: readonly string[]) => Check
   /** Reads a verified delivery. */
@@ -80,8 +75,9 @@ export function secretsEnd({ verify }: Scheme, now: number): SecretsEnd {
 
 /** Creates a scheme. Only closures hold its secrets; no property does. */
 export function createScheme<Payload = unknown>(definition: Definition): Scheme<Payload> {
-  const { name, options, mediaTypes, typesHaveActions, signatureHeader, signs, isPublic } = definition
-  const { unknownPart = (secret: string) => secret, check, read } = definition
+  const { name, options, isPublic, check, read } = definition
+  const { mediaTypes, typesHaveActions, signatureHeader, signs, sendsGet, allowsOrigins } = definition
+  const { forwardTo, rateLimit, signedBody, drop, route, addresses } = options
   const ask = definition.ask ?? declaredAsk(options.verify)
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
@@ -90,7 +86,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       typeof definition.caution === 'function'
         ? definition.caution(secrets.map(({ value }) => value))
         : definition.caution
-    const weakness = !isPublic && secrets[0] && weaknessOf(unknownPart(secrets[0].value), sharedSecret, false)
+    const weakness = !isPublic && secrets[0] && weaknessOf(secrets[0].value, sharedSecret, false)
     const scheme: Scheme<Payload> = {
       name,
       hasSecret: secrets.length > 0,
@@ -98,9 +94,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       ...(caution !== undefined && { caution }),
       verify(delivery) {
         const signed =
-          options.signedBody === 'compressed' && delivery.sent
-            ? { ...delivery, rawBody: delivery.sent }
-            : delivery
+          signedBody === 'compressed' && delivery.sent ? { ...delivery, rawBody: delivery.sent } : delivery
         const found = checkAt(delivery.now)?.(signed) ?? withoutSecret
         if (!('secret' in found)) return answerOf(options.verify, delivery, found) ?? found
         const verified = read(delivery, found)
@@ -112,24 +106,21 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
       },
       ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
       withSecrets: (secrets) => withParsed(readSecrets(secrets)),
-      ...(mediaTypes && { mediaTypes }),
-      ...(typesHaveActions && { typesHaveActions }),
-      ...(signatureHeader && { signatureHeader }),
-      ...(signs && { signs }),
-      ...(options.forwardTo !== undefined && { forwardTo: options.forwardTo }),
-      ...(options.rateLimit !== undefined && { rateLimit: options.rateLimit }),
-      ...(options.signedBody !== undefined && { signedBody: options.signedBody }),
-      ...(options.drop !== undefined && { drop: options.drop }),
-      ...(options.route !== undefined && { route: options.route }),
-      ...(options.addresses !== undefined && { addresses: options.addresses }),
       ...(options.verify?.challenge && 'body' in options.verify.challenge && { answersPosts: true }),
-      ...(definition.sendsGet && { sendsGet: true }),
-      ...(definition.allowsOrigins && { allowsOrigins: true }),
+      ...withValue({ mediaTypes, typesHaveActions, signatureHeader, signs, sendsGet, allowsOrigins }),
+      ...withValue({ forwardTo, rateLimit, signedBody, drop, route, addresses }),
     }
     secretsOf.set(scheme.verify, secrets)
     return scheme
   }
   return withParsed(readSecrets(options.secret))
+}
+
+/** The properties that have a value. The others are absent, so that spreading a scheme replaces nothing by them. */
+function withValue<T extends object>(all: T): { [Name in keyof T]?: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as ReturnType<
+    typeof withValue<T>
+  >
 }
 
 /** Caches the result of `make` for the secrets that are valid at a moment, until others are. */

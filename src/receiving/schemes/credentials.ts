@@ -1,15 +1,7 @@
 import { headerOf, placedReader, type PlacedOptions } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { findEqual } from './digest.ts'
-import {
-  changeSecrets,
-  type Check,
-  type CommonOptions,
-  type Delivery,
-  refuse,
-  type Scheme,
-  type Secret,
-} from './scheme.ts'
+import { type Check, type CommonOptions, type Delivery, refuse, type Scheme, type Secret } from './scheme.ts'
 
 interface CredentialOptions extends CommonOptions, PlacedOptions {}
 
@@ -42,9 +34,9 @@ export const repeatsCredential =
 export function basic(options: BasicOptions): Scheme {
   const { user, password } = options
   return credential('basic', options, 'authorization', {
-    secret: changeSecrets(password, (one) => `${user}:${one}`),
+    secret: password,
+    expected: (one) => `${user}:${one}`,
     signs: 'sends the user name and the password in the header `authorization` (Basic authentication)',
-    unknownPart: (one) => one.slice(user.length + 1),
     read: (text) => decoded(/^basic +([\w+/-]+={0,2})$/i.exec(text)?.[1]),
   })
 }
@@ -71,8 +63,9 @@ export function apiKey(options: ApiKeyOptions): Scheme {
 interface Credential {
   secret: Secret
   signs: string
-  unknownPart?: (secret: string) => string
-  /** Returns what is compared with the secret. */
+  /** What must be sent. Default: the secret. */
+  expected?: (secret: string) => string
+  /** Returns what is sent. */
   read: (header: string) => string | undefined
 }
 
@@ -80,7 +73,7 @@ function credential(
   name: string,
   options: CredentialOptions,
   header: string,
-  { secret, signs, unknownPart, read }: Credential,
+  { secret, signs, expected, read }: Credential,
 ): Scheme {
   return createScheme({
     name,
@@ -89,8 +82,7 @@ function credential(
     signatureHeader: header,
     signs,
     caution: repeatsCredential,
-    ...(unknownPart && { unknownPart }),
-    check: credentialCheck(header, read),
+    check: credentialCheck(header, read, expected),
     read: placedReader(options),
   })
 }
@@ -99,20 +91,23 @@ function credential(
 export function credentialCheck(
   header: string,
   read: (header: string) => string | undefined = (text) => text,
+  expected?: (secret: string) => string,
 ): (secrets: readonly string[]) => Check {
-  return comparedCheck(header, ({ headers }) => {
+  const find = ({ headers }: Delivery): string | undefined => {
     const text = headerOf(headers, header)
     return text === undefined ? undefined : (read(text) ?? '')
-  })
+  }
+  return comparedCheck(header, find, expected)
 }
 
 /** Makes the check of a secret that `find` takes from the request, in constant time. @param place its name in refusals */
 export function comparedCheck(
   place: string,
   find: (delivery: Delivery) => string | undefined,
+  expectedOf = (secret: string): string => secret,
 ): (secrets: readonly string[]) => Check {
   return (secrets) => {
-    const expected = secrets.map((secret) => Buffer.from(secret))
+    const expected = secrets.map((secret) => Buffer.from(expectedOf(secret)))
     return (delivery) => {
       const text = find(delivery)
       if (text === undefined) return refuse(`${place} is missing`, 'signature-missing')

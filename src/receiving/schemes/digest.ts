@@ -1,5 +1,5 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
-import { createPublicKey, type KeyObject, verify } from 'node:crypto'
+import { constants, createPublicKey, type KeyObject, type SigningOptions, verify } from 'node:crypto'
 
 export type Encoding = 'hex' | 'base64'
 
@@ -36,11 +36,40 @@ export function ed25519Key(bytes: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.concat([derPrefix, bytes]), format: 'der', type: 'spki' })
 }
 
-/** Whether the key's private half made one of the signatures over the message (RFC 8032). */
-export function isSignedBy(
+/** How a signature is made with a private key. */
+export interface KeyAlgorithm {
+  /** Null for ed25519, which has its own. */
+  readonly hash: string | null
+  readonly type: 'rsa' | 'ec' | 'ed25519'
+  readonly curve?: string
+  readonly more?: SigningOptions
+}
+
+export const pss: SigningOptions = {
+  padding: constants.RSA_PKCS1_PSS_PADDING,
+  saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+}
+/** The two numbers of ECDSA in a row (IEEE P1363). The default is DER, as of OpenSSL. */
+export const p1363: SigningOptions = { dsaEncoding: 'ieee-p1363' }
+export const rsaSha256: KeyAlgorithm = { hash: 'sha256', type: 'rsa' }
+export const ed25519: KeyAlgorithm = { hash: null, type: 'ed25519' }
+
+/** RSA keys of fewer bits are not accepted (RFC 7518, section 3.3). */
+const leastModulus = 2048
+
+/** Whether the key is one of the algorithm. RSA keys need at least 2,048 bits. */
+export function isKeyOf({ type, curve }: KeyAlgorithm, key: KeyObject): boolean {
+  const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType !== type || (curve !== undefined && namedCurve !== curve)) return false
+  return type !== 'rsa' || modulusLength >= leastModulus
+}
+
+/** Whether the key is of the algorithm, and its private half made the signature over the message. */
+export function verifies(
+  algorithm: KeyAlgorithm,
   key: KeyObject,
   message: Uint8Array,
-  signatures: readonly (Uint8Array | undefined)[],
+  signature: Uint8Array,
 ): boolean {
-  return signatures.some((signature) => signature?.length === 64 && verify(null, message, key, signature))
+  return isKeyOf(algorithm, key) && verify(algorithm.hash, message, { key, ...algorithm.more }, signature)
 }

@@ -1,16 +1,20 @@
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
+import { isKeyOf, rsaSha256 } from './digest.ts'
 import { refuse, type Rejected, type Wanted } from './scheme.ts'
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { getCACertificates } from 'node:tls'
 
 interface FetchedOptions<T> {
-  /** The request for a key of the cache. The host must be one that the scheme fixes, never one that a sender chooses. */
-  request: (key: string) => { url: string; init?: RequestInit }
+  /**
+   * The request for a key of the cache. Default: the key is the address. The host must be one that the scheme fixes, never one that a
+   * sender chooses.
+   */
+  request?: (key: string) => { url: string; init?: RequestInit }
   /** Reads the response's body. What it throws rejects the deliveries that need this key. */
   parse: (text: string, now: number) => T
-  /** Milliseconds for which an answer is used before it is fetched again. */
-  lifetime: number
+  /** Milliseconds for which an answer is used before it is fetched again. Default: an hour. */
+  lifetime?: number
 }
 
 interface Entry<T> {
@@ -28,6 +32,8 @@ interface Failure {
   detail?: string
 }
 
+const hour = 3_600_000
+
 /** Keys that are cached, and requests at once. */
 const mostKeys = 32
 const mostAtOnce = 8
@@ -35,7 +41,7 @@ const mostAtOnce = 8
 const betweenRequests = 30_000
 const afterError = 5_000
 /** Milliseconds for which a value is used although it cannot be fetched again. */
-const longestUse = 24 * 3_600_000
+const longestUse = 24 * hour
 
 /**
  * Keys and certificates of senders: few at once, cached, and each fetched once however many deliveries wait for it. Keys that a host
@@ -58,7 +64,8 @@ export class Fetched<T> {
     // A clock that was set back must not make a failure last, nor a value.
     const age = entry ? Math.abs(now - entry.at) : Infinity
     const waits = failure && Math.abs(now - failure.at) < (failure.error ? afterError : betweenRequests)
-    if (entry && (age < this.#options.lifetime || (age < longestUse && waits))) return entry
+    const { lifetime = hour } = this.#options
+    if (entry && (age < lifetime || (age < longestUse && waits))) return entry
     if (!failure || !waits) return this.#want(key, now)
     const { error, detail = 'its key does not exist' } = failure
     return error ? { wanted: () => Promise.reject(error) } : refuse(detail)
@@ -85,7 +92,7 @@ export class Fetched<T> {
   }
 
   async #fetch(key: string, now: number, fetch: GuardedFetch): Promise<void> {
-    const { request, parse } = this.#options
+    const { request = (url: string) => ({ url, init: undefined }), parse } = this.#options
     let text: string | undefined
     try {
       const { url, init } = request(key)
@@ -120,9 +127,8 @@ interface Certificate {
   readonly until: number
 }
 
-/** Maximum certificates in a chain, and minimum bits of an RSA key. */
+/** Maximum certificates in a chain. */
 const longestChain = 5
-const leastModulus = 2048
 
 /**
  * Reads a file of PEM certificates, the signer's first.
@@ -137,7 +143,7 @@ export function readCertificate(
   const [signer, ...others] = certificatesIn(text).slice(0, longestChain)
   if (!signer) throw new Error('there is no certificate')
   const { publicKey: key } = signer
-  if (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) < leastModulus)
+  if (!isKeyOf(rsaSha256, key))
     throw new Error('the key of the certificate is not RSA with at least 2048 bits')
   if (trusted && !trusted.name.test(/^CN=(.*)$/m.exec(signer.subject)?.[1] ?? ''))
     throw new Error('the certificate is not that of the sender')
@@ -149,9 +155,17 @@ export function readCertificate(
   }
 }
 
-/** A rejection if the certificate is not valid at `now`. */
-export function faultOfCertificate({ from, until }: Certificate, now: number): Rejected | undefined {
-  return from <= now && now <= until ? undefined : refuse('the certificate is not valid at this time')
+/** Makes what finds the key of the certificate at an address, if it is valid at `now`. See `readCertificate`. */
+export function certificates(
+  trusted?: Parameters<typeof readCertificate>[1],
+): (url: string, now: number) => { readonly key: KeyObject } | Wanted | Rejected {
+  const fetched = new Fetched({ parse: (text) => readCertificate(text, trusted) })
+  return (url, now) => {
+    const found = fetched.at(url, now)
+    if (!('value' in found)) return found
+    const { from, until, key } = found.value
+    return from <= now && now <= until ? { key } : refuse('the certificate is not valid at this time')
+  }
 }
 
 function certificatesIn(text: string): X509Certificate[] {

@@ -1,9 +1,21 @@
 import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
 import { type Encoding, decodeDigest, findEqual } from './digest.ts'
-import { createScheme } from './create-scheme.ts'
-import { placedReader, type PlacedOptions, headerOf } from './body.ts'
+import { createScheme, type Definition } from './create-scheme.ts'
 import {
+  bodyDigest,
+  headerOf,
+  identify,
+  type JsonObject,
+  placedReader,
+  type PlacedOptions,
+  readObject,
+  type UnsignedIdOptions,
+} from './body.ts'
+import {
+  type Answered,
+  type Question,
   type Scheme,
+  type Shown,
   type TimedOptions,
   type TimeUnit,
   type Check,
@@ -13,6 +25,7 @@ import {
   refuse,
   type Rejected,
   shownAt,
+  type VerificationResult,
   type Wanted,
 } from './scheme.ts'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -114,15 +127,17 @@ export interface Signed {
   template?: string | undefined
   /** The address as the sender knows it, if it differs from ours. */
   url?: string | undefined
+  /** The form in which the sender signs the address. Default: unchanged. */
+  signedUrl?: (url: string) => string
 }
 
-/**
- * Makes the check of an HMAC, and of the signed time if there is one.
- * @param signed its `algorithm` is sha256 by default
- */
-export function hmacCheck(
-  signed: Signed & { algorithm?: HmacAlgorithm | undefined },
-): (secrets: readonly string[]) => Check {
+interface SignedByHmac extends Signed {
+  /** Default sha256. */
+  algorithm?: HmacAlgorithm | undefined
+}
+
+/** Makes the check of an HMAC, and of the signed time if there is one. */
+export function hmacCheck(signed: SignedByHmac): (secrets: readonly string[]) => Check {
   return signedCheck(signed, (secrets) => {
     const keys = secrets.map((secret) => new HmacKey(signed.algorithm ?? 'sha256', secret))
     return (parts, digests) =>
@@ -146,7 +161,7 @@ export function signedCheck(
   matcher: (secrets: readonly string[]) => Match,
 ): (secrets: readonly string[]) => Check {
   const { header, timestampUnit, tolerance = defaultTolerance } = signed
-  const content = compileTemplate(signed.template ?? '{body}', signed.url)
+  const content = compileTemplate(signed)
   const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
   return (secrets) => {
     const shown = secrets.map((secret) => ({ secret }))
@@ -166,10 +181,80 @@ export function signedCheck(
   }
 }
 
-/** The check of a header `t=<seconds>,v1=<hex>[,v1=…]` with an HMAC over `t.body`. */
-export function timedPairsCheck(header: string, { tolerance }: Pick<Signed, 'tolerance'>) {
-  const pairs = { signature: 'v1', timestamp: 't' }
-  return hmacCheck({ header, pairs, template: '{timestamp}.{body}', tolerance })
+/** A header `t=<seconds>,v1=<hex>[,v1=…]` with an HMAC over `t.body`. */
+export const timedPairs = { pairs: { signature: 'v1', timestamp: 't' }, template: '{timestamp}.{body}' }
+
+/** The options that presets can have. */
+interface PresetOptions extends UnsignedIdOptions, TimedOptions {
+  url?: string
+}
+
+/** A sender that sends an HMAC in a header. */
+interface Sender<Options> extends Pick<Definition, 'mediaTypes' | 'typesHaveActions'> {
+  /** `tolerance` and `url` are those of the options. */
+  signed: SignedByHmac
+  /** Answers a request of at most 256 bytes without a signature; undefined refuses it. */
+  unsigned?: (secrets: readonly string[]) => (text: string, now: number) => Answered | undefined
+  /** Answers the sender's GET. */
+  ask?: (question: Question, secrets: readonly string[], options: Options) => Answered | Rejected
+}
+
+type PartOf = (body: JsonObject, delivery: Delivery) => unknown
+
+/** Where a JSON object has its id and type, which are not validated. With `id: 'digest'` in the options, its id is not used. */
+interface Named {
+  id: PartOf
+  type: PartOf
+}
+
+interface Read<Options> {
+  read: (delivery: Delivery, shown: Shown, options: Options) => VerificationResult
+}
+
+/** The largest body, in bytes, that `unsigned` gets. */
+const largestUnsigned = 256
+
+/** Makes the preset of a sender. */
+export function preset<Options extends PresetOptions, Payload = unknown>(
+  name: string,
+  sender: Sender<Options> & (Named | Read<Options>),
+): (options: Options) => Scheme<Payload> {
+  const { ask, mediaTypes, typesHaveActions } = sender
+  const read: Read<Options>['read'] =
+    'read' in sender ? sender.read : (delivery, _, options) => readNamed(sender, options, delivery)
+  return (options) =>
+    createScheme<Payload>({
+      name,
+      options,
+      mediaTypes,
+      ...(typesHaveActions && { typesHaveActions }),
+      ...(ask && { ask: (secrets) => (question) => ask(question, secrets, options) }),
+      check: (secrets) => senderCheck(sender, options, secrets),
+      read: (delivery, shown) => read(delivery, shown, options),
+    })
+}
+
+function senderCheck(
+  { signed, unsigned }: Pick<Sender<never>, 'signed' | 'unsigned'>,
+  { tolerance, url }: PresetOptions,
+  secrets: readonly string[],
+): Check {
+  const check = hmacCheck({ ...signed, tolerance, url })(secrets)
+  const answer = unsigned?.(secrets)
+  if (!answer) return check
+  return (delivery) => {
+    const { rawBody, headers, now } = delivery
+    const isSigned = headers[signed.header] !== undefined || rawBody.length > largestUnsigned
+    return (isSigned ? undefined : answer(rawBody.toString('latin1'), now)) ?? check(delivery)
+  }
+}
+
+function readNamed({ id, type }: Named, options: PresetOptions, delivery: Delivery): VerificationResult {
+  const body = readObject(delivery.rawBody)
+  if ('rejected' in body) return body
+  const { object } = body
+  const eventId = options.id === 'digest' ? bodyDigest(delivery.rawBody) : id(object, delivery)
+  return identify(eventId, type(object, delivery))
 }
 
 interface Sent {
@@ -229,11 +314,12 @@ type Content = (
 const placeholder = /\{(timestamp|body|url|header:[^{}]+)\}/
 
 /** Parses a template once for all deliveries. */
-function compileTemplate(template: string, url: string | undefined): Content {
+function compileTemplate({ template = '{body}', url, signedUrl = (same) => same }: Signed): Content {
   // The pieces alternate: text, name of a placeholder, text.
   const pieces = template.split(placeholder)
   return (delivery, timestamp) => {
     const parts: (string | Uint8Array)[] = []
+    const address = url ?? delivery.url
     for (const [index, piece] of pieces.entries()) {
       if (index % 2 === 0) {
         if (piece !== '') parts.push(piece)
@@ -248,7 +334,7 @@ function compileTemplate(template: string, url: string | undefined): Content {
     function valueOf(piece: string): string | Uint8Array | undefined {
       if (piece === 'body') return delivery.rawBody
       if (piece === 'timestamp') return timestamp
-      if (piece === 'url') return url ?? delivery.url
+      if (piece === 'url') return address === undefined ? undefined : signedUrl(address)
       return headerOf(delivery.headers, piece.slice('header:'.length).toLowerCase())
     }
   }

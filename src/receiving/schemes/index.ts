@@ -9,42 +9,19 @@ export {
   type BearerOptions,
 } from './credentials.ts'
 export { cloudEvents, type CloudEventsOptions, eventGrid } from './cloud-events.ts'
-export { discord } from './public-keys.ts'
 export { paypal, type PaypalOptions } from './paypal.ts'
 export { sns, type SnsOptions } from './sns.ts'
 export { gitlab } from './gitlab.ts'
 export { hmac, type HmacOptions } from './hmac.ts'
 export { jwt, type JwtOptions } from './jwt.ts'
 export { plaid, type PlaidOptions } from './plaid.ts'
-export { publicKey, type PublicKeyOptions } from './public-keys.ts'
+export * from './public-keys.ts'
 export { hubspot, type HubspotOptions } from './hubspot.ts'
 export { mailgun } from './mailgun.ts'
 export { meta, type MetaOptions } from './meta.ts'
 export { microsoftGraph } from './microsoft-graph.ts'
 export type { CommonOptions, Scheme, SourceOptions, TimedOptions } from './scheme.ts'
-export {
-  auth0,
-  bitbucket,
-  calendly,
-  docusign,
-  dropbox,
-  github,
-  intercom,
-  linear,
-  notion,
-  paddle,
-  pagerduty,
-  sentry,
-  stripe,
-  typeform,
-  woocommerce,
-  x,
-  zendesk,
-  zoom,
-} from './presets.ts'
-export { sendgrid } from './public-keys.ts'
-export { shopify } from './presets.ts'
+export * from './presets.ts'
 export { slack } from './slack.ts'
-export { square, type AddressedOptions } from './presets.ts'
 export { standardWebhooks } from './standard-webhooks.ts'
 export { twilio } from './twilio.ts'

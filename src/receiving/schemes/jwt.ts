@@ -1,6 +1,7 @@
-import { constants, createPublicKey, type KeyObject, verify, type webcrypto } from 'node:crypto'
+import { createPublicKey, type KeyObject, type webcrypto } from 'node:crypto'
 import { headerOf, isObject, type JsonObject, placedReader, type PlacedOptions } from './body.ts'
 import { createScheme } from './create-scheme.ts'
+import { ed25519, type KeyAlgorithm, p1363, pss, rsaSha256, verifies } from './digest.ts'
 import { Fetched } from './fetched.ts'
 import {
   type Check,
@@ -158,9 +159,6 @@ interface VerifyingKey {
   readonly key: KeyObject
 }
 
-/** Milliseconds. */
-const lifetime = 3_600_000
-
 /** The keys of an issuer, which the host of its discovery document or of `jwks` publishes. */
 function issuerKeys({ issuer, jwks }: JwtOptions) {
   const discovered = new Fetched({
@@ -171,9 +169,8 @@ function issuerKeys({ issuer, jwks }: JwtOptions) {
         throw new Error('the document is that of another issuer')
       return uri
     },
-    lifetime,
   })
-  const sets = new Fetched({ request: (url) => ({ url }), parse: readJwks, lifetime })
+  const sets = new Fetched({ parse: readJwks })
   return {
     verify(token: Token, now: number): true | Rejected | Wanted {
       const found = jwks === undefined ? discovered.at(issuer, now) : { value: jwks }
@@ -205,24 +202,16 @@ export function readJwks(text: string): VerifyingKey[] {
   })
 }
 
-const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
-const pair = { dsaEncoding: 'ieee-p1363' } as const
-
 /** Algorithms of RFC 7518 and 8037 with a public key. None takes a shared secret or no key. */
-const algorithms: Readonly<
-  Record<string, { hash: string | null; kind: string; curve?: string; more?: object }>
-> = {
-  RS256: { hash: 'sha256', kind: 'rsa' },
-  RS384: { hash: 'sha384', kind: 'rsa' },
-  RS512: { hash: 'sha512', kind: 'rsa' },
-  PS256: { hash: 'sha256', kind: 'rsa', more: pss },
-  ES256: { hash: 'sha256', kind: 'ec', curve: 'prime256v1', more: pair },
-  ES384: { hash: 'sha384', kind: 'ec', curve: 'secp384r1', more: pair },
-  EdDSA: { hash: null, kind: 'ed25519' },
+const algorithms: Readonly<Record<string, KeyAlgorithm>> = {
+  RS256: rsaSha256,
+  RS384: { hash: 'sha384', type: 'rsa' },
+  RS512: { hash: 'sha512', type: 'rsa' },
+  PS256: { ...rsaSha256, more: pss },
+  ES256: { hash: 'sha256', type: 'ec', curve: 'prime256v1', more: p1363 },
+  ES384: { hash: 'sha384', type: 'ec', curve: 'secp384r1', more: p1363 },
+  EdDSA: ed25519,
 }
-
-/** RSA keys of fewer bits are not accepted (RFC 7518, section 3.3). */
-const leastModulus = 2048
 
 /** Whether one of the keys, the one that the token names if they have names, made its signature. */
 export function isSignedBy(token: Token, keys: readonly VerifyingKey[]): boolean {
@@ -230,13 +219,9 @@ export function isSignedBy(token: Token, keys: readonly VerifyingKey[]): boolean
   const algorithm = typeof alg === 'string' && Object.hasOwn(algorithms, alg) ? algorithms[alg] : undefined
   // RFC 7515, section 4.1.11: extensions that are critical must be understood, and none is.
   if (!algorithm || 'crit' in token.header) return false
-  const { hash, kind, curve, more = {} } = algorithm
   return keys.some(({ kid: named, algorithm: only, key }) => {
     if (kid !== undefined && named !== undefined && kid !== named) return false
     if (only !== undefined && only !== alg) return false
-    const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
-    if (type !== kind || (curve !== undefined && details?.namedCurve !== curve)) return false
-    if (type === 'rsa' && (details?.modulusLength ?? 0) < leastModulus) return false
-    return verify(hash, token.signed, { key, ...more }, token.signature)
+    return verifies(algorithm, key, token.signed, token.signature)
   })
 }

@@ -1,16 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { parseExactly } from '../../json/exact.ts'
 import { bodyDigest, eventsOf, fromObject, identify, type JsonObject, readJson, valueAt } from './body.ts'
-import { hmacCheck } from './hmac.ts'
-import {
-  type Accepted,
-  answerText,
-  refuse,
-  type Rejected,
-  type Scheme,
-  type SourceOptions,
-} from './scheme.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './hmac.ts'
+import { type Accepted, answerText, refuse, type Rejected, type SourceOptions } from './scheme.ts'
 
 export interface MetaOptions extends SourceOptions {
   /** The verify token that was registered with the address. Without it, Meta's GET is refused. */
@@ -25,31 +17,24 @@ export interface MetaOptions extends SourceOptions {
  * other bodies. All other bodies have no id, so theirs is the digest, which covers the times of the entries. No time is signed.
  * https://developers.facebook.com/docs/graph-api/webhooks/getting-started
  */
-export function meta(options: MetaOptions): Scheme {
-  const { verifyToken } = options
-  return createScheme({
-    name: 'meta',
-    options,
-    typesHaveActions: true,
-    check: hmacCheck({ header: 'x-hub-signature-256', prefix: 'sha256=' }),
-    ask:
-      () =>
-      ({ query }) => {
-        const token = query.get('hub.verify_token') ?? ''
-        if (!verifyToken || !equalBytes(Buffer.from(token), Buffer.from(verifyToken)))
-          return refuse('hub.verify_token does not match')
-        return answerText(query.get('hub.challenge') ?? '')
-      },
-    read: fromObject((body, { rawBody }) => {
-      const alone = messagesOf(body)
-      if (alone.length < 2) return readBody(body, rawBody)
-      const exact = readJson(rawBody, parseExactly)
-      return 'rejected' in exact
-        ? exact
-        : eventsOf(messagesOf(exact.value as JsonObject), (one) => readBody(one, rawBody))
-    }),
-  })
-}
+export const meta = preset<MetaOptions>('meta', {
+  typesHaveActions: true,
+  signed: { header: 'x-hub-signature-256', prefix: 'sha256=' },
+  ask({ query }, _, { verifyToken }) {
+    const token = query.get('hub.verify_token') ?? ''
+    if (!verifyToken || !equalBytes(Buffer.from(token), Buffer.from(verifyToken)))
+      return refuse('hub.verify_token does not match')
+    return answerText(query.get('hub.challenge') ?? '')
+  },
+  read: fromObject((body, { rawBody }) => {
+    const alone = messagesOf(body)
+    if (alone.length < 2) return readBody(body, rawBody)
+    const exact = readJson(rawBody, parseExactly)
+    return 'rejected' in exact
+      ? exact
+      : eventsOf(messagesOf(exact.value as JsonObject), (one) => readBody(one, rawBody))
+  }),
+})
 
 function readBody(body: unknown, rawBody: Buffer): Accepted | Rejected {
   const [object, entry] = [valueAt(body, 'object'), valueAt(body, 'entry')]

@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { fromObject, headerOf, identify } from './body.ts'
-import { faultOfCertificate, readCertificate, Fetched } from './fetched.ts'
+import { certificates } from './fetched.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest } from './digest.ts'
 import {
@@ -28,9 +28,6 @@ export interface PaypalOptions extends CommonOptions {
 const addressForm =
   /^https:\/\/api(?:-m)?(?:\.sandbox)?\.paypal\.com\/v1\/notifications\/certs\/[\w-]{1,100}$/
 
-/** Milliseconds that a certificate is cached. */
-const lifetime = 3_600_000
-
 /**
  * PayPal: `PAYPAL-TRANSMISSION-SIG`, RSA with SHA-256 over the transmission's id and time, the webhook's ID and the CRC-32 of the body. The
  * certificate is fetched from `PAYPAL-CERT-URL`, only at PayPal's hosts; its chain, name and dates are checked. The id is the event's
@@ -39,11 +36,9 @@ const lifetime = 3_600_000
  */
 export function paypal(options: PaypalOptions): Scheme {
   const { webhookId, tolerance = defaultTolerance, ca } = options
-  const certificates = new Fetched({
-    request: (url) => ({ url }),
-    parse: (text) =>
-      readCertificate(text, { name: /^messageverificationcerts(?:\.sandbox)?\.paypal\.com$/, more: ca }),
-    lifetime,
+  const certificateAt = certificates({
+    name: /^messageverificationcerts(?:\.sandbox)?\.paypal\.com$/,
+    more: ca,
   })
   return createScheme({
     name: 'paypal',
@@ -68,13 +63,11 @@ export function paypal(options: PaypalOptions): Scheme {
         if (!addressForm.test(url)) return refuse('paypal-cert-url is not an address of PayPal')
         const signedAt = checkTime(time, now, tolerance, 'iso')
         if ('rejected' in signedAt) return signedAt
-        const certificate = certificates.at(url, now)
-        if (!('value' in certificate)) return certificate
-        const fault = faultOfCertificate(certificate.value, now)
-        if (fault) return fault
+        const certificate = certificateAt(url, now)
+        if (!('key' in certificate)) return certificate
         const checksum = crc32(rawBody)
         const webhook = webhookIds.find((one) =>
-          verify('sha256', Buffer.from(`${id}|${time}|${one}|${checksum}`), certificate.value.key, bytes),
+          verify('sha256', Buffer.from(`${id}|${time}|${one}|${checksum}`), certificate.key, bytes),
         )
         return webhook === undefined
           ? refuse('paypal-transmission-sig does not match')

@@ -24,9 +24,6 @@ export interface PlaidOptions extends TimedOptions {
 /** Names of keys are UUIDs. Anybody can send one, so the form is checked before Plaid is asked for it. */
 const keyName = /^[\w-]{1,64}$/
 
-/** Milliseconds. */
-const lifetime = 3_600_000
-
 /**
  * Plaid: `Plaid-Verification`, a JWT (ES256) with the time and the SHA-256 of the body. Its key is fetched from Plaid's API by its name, with the
  * client ID and the first secret. The type is `webhook_type.webhook_code`. Plaid sends no id and repeats bodies, so the id is
@@ -66,7 +63,6 @@ function plaidCheck(secret: string, options: PlaidOptions): Check {
       if (key.expired_at) throw new Error('the key has expired')
       return readJwks(JSON.stringify({ keys: [key] }))
     },
-    lifetime,
   })
   return ({ rawBody, headers, now }) => {
     const token = readToken(headerOf(headers, 'plaid-verification'))

@@ -19,7 +19,7 @@ import {
 } from './body.ts'
 import { credentialCheck, repeatsCredential } from './credentials.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { hmacCheck, timedPairsCheck } from './hmac.ts'
+import { hmacCheck, preset, timedPairs } from './hmac.ts'
 import { createScheme } from './create-scheme.ts'
 import {
   answerEmpty,
@@ -74,21 +74,12 @@ const readLog = (log: unknown) => identify(valueAt(log, 'log_id'), valueAt(log, 
  * https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/
  * https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html
  */
-export function bitbucket(options: SourceOptions & UnsignedIdOptions): Scheme {
-  return createScheme({
-    name: 'bitbucket',
-    options,
-    check: hmacCheck({ header: 'x-hub-signature', prefix: 'sha256=' }),
-    read: fromObject((body, { rawBody, headers }) => {
-      const id =
-        headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody)
-      return identify(
-        idBy(options, rawBody, () => id),
-        headerOf(headers, 'x-event-key'),
-      )
-    }),
-  })
-}
+export const bitbucket = preset<SourceOptions & UnsignedIdOptions>('bitbucket', {
+  signed: { header: 'x-hub-signature', prefix: 'sha256=' },
+  id: (_, { rawBody, headers }) =>
+    headerOf(headers, 'x-request-uuid') ?? headerOf(headers, 'x-request-id') ?? bodyDigest(rawBody),
+  type: (_, { headers }) => headerOf(headers, 'x-event-key'),
+})
 
 /**
  * Calendly: `Calendly-Webhook-Signature: t=<seconds>,v1=<hex>`, HMAC-SHA256 over `t.body` with the subscription's signing
@@ -96,14 +87,11 @@ export function bitbucket(options: SourceOptions & UnsignedIdOptions): Scheme {
  * contains `created_at`.
  * https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures
  */
-export function calendly(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'calendly',
-    options,
-    check: timedPairsCheck('calendly-webhook-signature', options),
-    read: fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['event'])),
-  })
-}
+export const calendly = preset<TimedOptions>('calendly', {
+  signed: { header: 'calendly-webhook-signature', ...timedPairs },
+  id: (_, { rawBody }) => bodyDigest(rawBody),
+  type: (body) => body['event'],
+})
 
 /**
  * Docusign Connect: `X-DocuSign-Signature-1`, `-2` and so on, one for each key of the account: HMAC-SHA256 over the body in base64,
@@ -147,20 +135,15 @@ const docusignHeader = /^x-docusign-signature-\d{1,3}$/
  * for the changes since its cursor.
  * https://www.dropbox.com/developers/reference/webhooks
  */
-export function dropbox(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'dropbox',
-    options,
-    check: hmacCheck({ header: 'x-dropbox-signature' }),
-    ask:
-      () =>
-      ({ query }) => {
-        const challenge = query.get('challenge')
-        return challenge === null ? malformed('There is no challenge.') : answerText(challenge)
-      },
-    read: fromObject((body, { now }) => identify(newId(now), Object.keys(body)[0])),
-  })
-}
+export const dropbox = preset<SourceOptions>('dropbox', {
+  signed: { header: 'x-dropbox-signature' },
+  ask({ query }) {
+    const challenge = query.get('challenge')
+    return challenge === null ? malformed('There is no challenge.') : answerText(challenge)
+  },
+  id: (_, { now }) => newId(now),
+  type: (body) => Object.keys(body)[0],
+})
 
 /**
  * GitHub: `X-Hub-Signature-256: sha256=<hex>`, HMAC-SHA256 over the body. The id is `X-GitHub-Delivery`, which redeliveries
@@ -170,26 +153,19 @@ export function dropbox(options: SourceOptions): Scheme {
  * https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries
  * https://docs.github.com/en/webhooks/webhook-events-and-payloads#delivery-headers
  */
-export function github(options: SourceOptions & UnsignedIdOptions): Scheme {
-  return createScheme({
-    name: 'github',
-    options,
-    mediaTypes: [json, form],
-    typesHaveActions: true,
-    check: hmacCheck({ header: 'x-hub-signature-256', prefix: 'sha256=' }),
-    read({ rawBody, headers }) {
-      const sent = kindOf(rawBody) === 'form' ? readForm(rawBody) : undefined
-      if (sent && 'rejected' in sent) return sent
-      const body = readObject(sent ? Buffer.from(sent.field('payload') ?? '') : rawBody)
-      if ('rejected' in body) return body
-      const type = kindAndAction(headers['x-github-event'], body.object['action'])
-      return identify(
-        idBy(options, rawBody, () => headers['x-github-delivery']),
-        type,
-      )
-    },
-  })
-}
+export const github = preset<SourceOptions & UnsignedIdOptions>('github', {
+  mediaTypes: [json, form],
+  typesHaveActions: true,
+  signed: { header: 'x-hub-signature-256', prefix: 'sha256=' },
+  read({ rawBody, headers }, _, options) {
+    const sent = kindOf(rawBody) === 'form' ? readForm(rawBody) : undefined
+    if (sent && 'rejected' in sent) return sent
+    const body = readObject(sent ? Buffer.from(sent.field('payload') ?? '') : rawBody)
+    if ('rejected' in body) return body
+    const id = options.id === 'digest' ? bodyDigest(rawBody) : headers['x-github-delivery']
+    return identify(id, kindAndAction(headers['x-github-event'], body.object['action']))
+  },
+})
 
 /**
  * Intercom: `X-Hub-Signature: sha1=<hex>`, HMAC-SHA1 over the body with the app's client secret. The id is that of the
@@ -197,15 +173,12 @@ export function github(options: SourceOptions & UnsignedIdOptions): Scheme {
  * `created_at`. Intercom tests an address with HEAD, which is answered. It signs no time.
  * https://developers.intercom.com/docs/webhooks/setting-up-webhooks
  */
-export function intercom(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'intercom',
-    options,
-    check: hmacCheck({ header: 'x-hub-signature', algorithm: 'sha1', prefix: 'sha1=' }),
-    ask: () => () => answerEmpty(),
-    read: fromObject((body, { rawBody }) => identify(body['id'] ?? bodyDigest(rawBody), body['topic'])),
-  })
-}
+export const intercom = preset<SourceOptions>('intercom', {
+  signed: { header: 'x-hub-signature', algorithm: 'sha1', prefix: 'sha1=' },
+  ask: () => answerEmpty(),
+  id: (body, { rawBody }) => body['id'] ?? bodyDigest(rawBody),
+  type: (body) => body['topic'],
+})
 
 /**
  * Linear: `Linear-Signature`, hex HMAC-SHA256 over the body, which contains the time as `webhookTimestamp` in milliseconds
@@ -213,24 +186,20 @@ export function intercom(options: SourceOptions): Scheme {
  * The type is that of the body, with the action: `Issue.create`.
  * https://linear.app/developers/webhooks
  */
-export function linear(options: TimedOptions & UnsignedIdOptions): Scheme {
-  const { tolerance = defaultTolerance } = options
-  return createScheme({
-    name: 'linear',
-    options,
-    typesHaveActions: true,
-    check: hmacCheck({ header: 'linear-signature' }),
-    read: fromObject((body, { rawBody, headers, now }) => {
-      const { webhookTimestamp, type, action } = body
-      const time = checkTime(String(webhookTimestamp), now, tolerance, 'milliseconds')
-      if ('rejected' in time) return time
-      const delivery = headerOf(headers, 'linear-delivery') ?? bodyDigest(rawBody)
-      const id = idBy(options, rawBody, () => delivery)
-      const identified = identify(id, kindAndAction(type, action))
-      return 'id' in identified ? { ...identified, signedAt: time.signedAt } : identified
-    }),
-  })
-}
+export const linear = preset<TimedOptions & UnsignedIdOptions>('linear', {
+  typesHaveActions: true,
+  signed: { header: 'linear-signature' },
+  read({ rawBody, headers, now }, _, { id, tolerance = defaultTolerance }) {
+    const body = readObject(rawBody)
+    if ('rejected' in body) return body
+    const { webhookTimestamp, type, action } = body.object
+    const time = checkTime(String(webhookTimestamp), now, tolerance, 'milliseconds')
+    if ('rejected' in time) return time
+    const delivery = id === 'digest' ? undefined : headerOf(headers, 'linear-delivery')
+    const event = identify(delivery ?? bodyDigest(rawBody), kindAndAction(type, action))
+    return 'id' in event ? { ...event, signedAt: time.signedAt } : event
+  },
+})
 
 /** The request by which Notion tells its token, before it signs anything. */
 const verificationToken = /^\s*\{\s*"verification_token"\s*:\s*"([\w-]{16,150})"\s*\}\s*$/
@@ -244,29 +213,23 @@ const betweenTokens = 10_000
  * answered and the token logged, because it must be entered in Notion. It is trusted only once it is the source's secret.
  * https://developers.notion.com/reference/webhooks
  */
-export function notion(options: SourceOptions): Scheme {
-  const signed = hmacCheck({ header: 'x-notion-signature', prefix: 'sha256=' })
-  return createScheme({
-    name: 'notion',
-    options,
-    check(secrets) {
-      const check = signed(secrets)
-      const known = secrets.map((secret) => Buffer.from(secret))
-      let loggedAt = -Infinity
-      return (delivery) => {
-        const { rawBody, headers, now } = delivery
-        const isSigned = headers['x-notion-signature'] !== undefined || rawBody.length > 256
-        const token = isSigned ? undefined : verificationToken.exec(rawBody.toString('latin1'))?.[1]
-        if (token === undefined) return check(delivery)
-        const isKnown = findEqual(known, [Buffer.from(token)]) !== -1
-        if (isKnown || Math.abs(now - loggedAt) < betweenTokens) return answerEmpty()
-        loggedAt = now
-        return { ...answerEmpty(), note: `verification_token ${token}` }
-      }
-    },
-    read: fromObject((body) => identify(body['id'], body['type'])),
-  })
-}
+export const notion = preset<SourceOptions>('notion', {
+  signed: { header: 'x-notion-signature', prefix: 'sha256=' },
+  unsigned(secrets) {
+    const known = secrets.map((secret) => Buffer.from(secret))
+    let loggedAt = -Infinity
+    return (text, now) => {
+      const token = verificationToken.exec(text)?.[1]
+      if (token === undefined) return undefined
+      const isKnown = findEqual(known, [Buffer.from(token)]) !== -1
+      if (isKnown || Math.abs(now - loggedAt) < betweenTokens) return answerEmpty()
+      loggedAt = now
+      return { ...answerEmpty(), note: `verification_token ${token}` }
+    }
+  },
+  id: (body) => body['id'],
+  type: (body) => body['type'],
+})
 
 /**
  * Paddle Billing: `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=…]`, HMAC-SHA256 over `ts:body` with the destination's
@@ -274,33 +237,26 @@ export function notion(options: SourceOptions): Scheme {
  * libraries have a tolerance of 5 s.
  * https://developer.paddle.com/webhooks/signature-verification
  */
-export function paddle(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'paddle',
-    options,
-    check: hmacCheck({
-      header: 'paddle-signature',
-      pairs: { separator: ';', signature: 'h1', timestamp: 'ts' },
-      template: '{timestamp}:{body}',
-      tolerance: options.tolerance,
-    }),
-    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
-  })
-}
+export const paddle = preset<TimedOptions>('paddle', {
+  signed: {
+    header: 'paddle-signature',
+    pairs: { separator: ';', signature: 'h1', timestamp: 'ts' },
+    template: '{timestamp}:{body}',
+  },
+  id: (body) => body['event_id'],
+  type: (body) => body['event_type'],
+})
 
 /**
  * PagerDuty's webhooks of version 3: `X-PagerDuty-Signature: v1=<hex>[,v1=…]`, HMAC-SHA256 over the body, one v1 for each secret of the
  * subscription. The id is `event.id`, the type `event.event_type`, such as `incident.triggered`. PagerDuty signs no time.
  * https://docs.pagerduty.com/developer/verifying-webhook-signatures
  */
-export function pagerduty(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'pagerduty',
-    options,
-    check: hmacCheck({ header: 'x-pagerduty-signature', pairs: { signature: 'v1' } }),
-    read: fromObject((body) => identify(valueAt(body, 'event.id'), valueAt(body, 'event.event_type'))),
-  })
-}
+export const pagerduty = preset<SourceOptions>('pagerduty', {
+  signed: { header: 'x-pagerduty-signature', pairs: { signature: 'v1' } },
+  id: (body) => valueAt(body, 'event.id'),
+  type: (body) => valueAt(body, 'event.event_type'),
+})
 
 /**
  * Sentry's integrations: `Sentry-Hook-Signature`, hex HMAC-SHA256 over the body with the integration's client secret. The type is
@@ -308,48 +264,34 @@ export function pagerduty(options: SourceOptions): Scheme {
  * signed, and Sentry does not document whether retries repeat it. `id: 'digest'` uses the body instead, but two changes can have equal bodies.
  * https://docs.sentry.io/integrations/integration-platform/webhooks/
  */
-export function sentry(options: SourceOptions & UnsignedIdOptions): Scheme {
-  return createScheme({
-    name: 'sentry',
-    options,
-    typesHaveActions: true,
-    check: hmacCheck({ header: 'sentry-hook-signature' }),
-    read: fromObject(({ action }, { rawBody, headers }) =>
-      identify(
-        idBy(options, rawBody, () => headers['request-id']),
-        kindAndAction(headers['sentry-hook-resource'], action),
-      ),
-    ),
-  })
-}
+export const sentry = preset<SourceOptions & UnsignedIdOptions>('sentry', {
+  typesHaveActions: true,
+  signed: { header: 'sentry-hook-signature' },
+  id: (_, { headers }) => headers['request-id'],
+  type: (body, { headers }) => kindAndAction(headers['sentry-hook-resource'], body['action']),
+})
 
 /**
  * Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=…]`, HMAC-SHA256 over `t.body` with the endpoint's `whsec_…` secret
  * as text. During a rotation, there is one v1 for each secret. The id is that of the event (`evt_…`).
  * https://docs.stripe.com/webhooks/signature
  */
-export function stripe(options: TimedOptions): Scheme<StripeEvent> {
-  return createScheme({
-    name: 'stripe',
-    options,
-    check: timedPairsCheck('stripe-signature', options),
-    read: fromObject((body) => identify(body['id'], body['type'])),
-  })
-}
+export const stripe = preset<TimedOptions, StripeEvent>('stripe', {
+  signed: { header: 'stripe-signature', ...timedPairs },
+  id: (body) => body['id'],
+  type: (body) => body['type'],
+})
 
 /**
  * Typeform: `Typeform-Signature: sha256=<base64>`, HMAC-SHA256 over the body. The id is `event_id`, the type `event_type`,
  * such as `form_response`. Typeform signs no time.
  * https://www.typeform.com/developers/webhooks/secure-your-webhooks/
  */
-export function typeform(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'typeform',
-    options,
-    check: hmacCheck({ header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64' }),
-    read: fromObject((body) => identify(body['event_id'], body['event_type'])),
-  })
-}
+export const typeform = preset<SourceOptions>('typeform', {
+  signed: { header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64' },
+  id: (body) => body['event_id'],
+  type: (body) => body['event_type'],
+})
 
 /** The ping of a new webhook, unsigned. A response other than 200 disables the webhook. */
 const ping = /^webhook_id=\d{1,20}$/
@@ -362,27 +304,12 @@ const ping = /^webhook_id=\d{1,20}$/
  * https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/
  * https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php
  */
-export function woocommerce(options: SourceOptions & UnsignedIdOptions): Scheme {
-  const signed = hmacCheck({ header: 'x-wc-webhook-signature', encoding: 'base64' })
-  return createScheme({
-    name: 'woocommerce',
-    options,
-    check(secrets) {
-      const check = signed(secrets)
-      return (delivery) => {
-        const { rawBody, headers } = delivery
-        const isPing = headers['x-wc-webhook-signature'] === undefined && rawBody.length <= 31
-        return isPing && ping.test(rawBody.toString('latin1')) ? answerEmpty() : check(delivery)
-      }
-    },
-    read: fromObject((body, { rawBody, headers }) => {
-      return identify(
-        idBy(options, rawBody, () => withDigest(headerOf(headers, 'x-wc-webhook-delivery-id'), rawBody)),
-        headerOf(headers, 'x-wc-webhook-topic'),
-      )
-    }),
-  })
-}
+export const woocommerce = preset<SourceOptions & UnsignedIdOptions>('woocommerce', {
+  signed: { header: 'x-wc-webhook-signature', encoding: 'base64' },
+  unsigned: () => (text) => (ping.test(text) ? answerEmpty() : undefined),
+  id: (_, { rawBody, headers }) => withDigest(headerOf(headers, 'x-wc-webhook-delivery-id'), rawBody),
+  type: (_, { headers }) => headerOf(headers, 'x-wc-webhook-topic'),
+})
 
 /**
  * The characters of a token. Anybody can request its HMAC, under the secret that also signs events: if a token could be a JSON
@@ -397,27 +324,20 @@ const tokenForm = /^[\w.~+/=-]{1,512}$/
  * id, so the id is the digest of the body. X signs no time.
  * https://docs.x.com/x-api/webhooks/quickstart
  */
-export function x(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'x',
-    options,
-    check: hmacCheck({ header: 'x-twitter-webhooks-signature', prefix: 'sha256=', encoding: 'base64' }),
-    ask:
-      ([secret = '']) =>
-      ({ query }) => {
-        const token = query.get('crc_token') ?? ''
-        if (!tokenForm.test(token))
-          return malformed('The crc_token is missing, or contains characters that X does not use.')
-        return answerJson({
-          response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
-        })
-      },
-    read: fromObject((body, { rawBody }) => {
-      const events = Object.keys(body).find((name) => name.endsWith('_events'))
-      return identify(bodyDigest(rawBody), valueAt(body, 'data.event_type') ?? events ?? 'event')
-    }),
-  })
-}
+export const x = preset<SourceOptions>('x', {
+  signed: { header: 'x-twitter-webhooks-signature', prefix: 'sha256=', encoding: 'base64' },
+  ask({ query }, [secret = '']) {
+    const token = query.get('crc_token') ?? ''
+    if (!tokenForm.test(token))
+      return malformed('The crc_token is missing, or contains characters that X does not use.')
+    return answerJson({
+      response_token: `sha256=${new HmacKey('sha256', secret).digest(token).toString('base64')}`,
+    })
+  },
+  id: (_, { rawBody }) => bodyDigest(rawBody),
+  type: (body) =>
+    valueAt(body, 'data.event_type') ?? Object.keys(body).find((name) => name.endsWith('_events')) ?? 'event',
+})
 
 /**
  * Zendesk: `X-Zendesk-Webhook-Signature`, HMAC-SHA256 in base64 over `X-Zendesk-Webhook-Signature-Timestamp` (ISO 8601) and
@@ -427,31 +347,27 @@ export function x(options: SourceOptions): Scheme {
  * `tolerance` if Postern rejects them.
  * https://developer.zendesk.com/documentation/webhooks/verifying/
  */
-export function zendesk(options: TimedOptions & UnsignedIdOptions): Scheme {
-  return createScheme({
-    name: 'zendesk',
-    options,
-    mediaTypes: [json, form, 'application/xml', 'text/xml', 'text/plain'],
-    check: hmacCheck({
-      header: 'x-zendesk-webhook-signature',
-      encoding: 'base64',
-      timestampHeader: 'x-zendesk-webhook-signature-timestamp',
-      timestampUnit: 'iso',
-      template: '{timestamp}{body}',
-      tolerance: options.tolerance,
-    }),
-    read({ rawBody, headers }, { signedAt }) {
-      const body = readObject(rawBody)
-      const { id, type }: { id?: unknown; type?: unknown } = 'object' in body ? body.object : {}
-      const isEvent = typeof id === 'string' && typeof type === 'string'
-      // Two runs of a trigger can have equal bodies.
-      const signed = Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])
-      const invocation = headerOf(headers, 'x-zendesk-webhook-invocation-id') ?? bodyDigest(signed)
-      const runId = idBy(options, signed, () => invocation)
-      return identify(isEvent ? id : runId, typeof type === 'string' && type !== '' ? type : 'trigger')
-    },
-  })
-}
+export const zendesk = preset<TimedOptions & UnsignedIdOptions>('zendesk', {
+  mediaTypes: [json, form, 'application/xml', 'text/xml', 'text/plain'],
+  signed: {
+    header: 'x-zendesk-webhook-signature',
+    encoding: 'base64',
+    timestampHeader: 'x-zendesk-webhook-signature-timestamp',
+    timestampUnit: 'iso',
+    template: '{timestamp}{body}',
+  },
+  read({ rawBody, headers }, { signedAt }, options) {
+    const body = readObject(rawBody)
+    const { id, type }: { id?: unknown; type?: unknown } = 'object' in body ? body.object : {}
+    const isEvent = typeof id === 'string' && typeof type === 'string'
+    // Two runs of a trigger can have equal bodies.
+    const signed = Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])
+    const invocation =
+      options.id === 'digest' ? undefined : headerOf(headers, 'x-zendesk-webhook-invocation-id')
+    const eventId = isEvent ? id : (invocation ?? bodyDigest(signed))
+    return identify(eventId, typeof type === 'string' && type !== '' ? type : 'trigger')
+  },
+})
 
 /**
  * Zoom: `x-zm-signature: v0=<hex>`, HMAC-SHA256 over `v0:<x-zm-request-timestamp>:<body>` with the app's secret token.
@@ -460,29 +376,24 @@ export function zendesk(options: TimedOptions & UnsignedIdOptions): Scheme {
  * have a new time and signature: raise `tolerance` if Postern rejects them.
  * https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events
  */
-export function zoom(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'zoom',
-    options,
-    check: hmacCheck({
-      header: 'x-zm-signature',
-      prefix: 'v0=',
-      timestampHeader: 'x-zm-request-timestamp',
-      template: 'v0:{timestamp}:{body}',
-      tolerance: options.tolerance,
-    }),
-    read({ rawBody }, { secret }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const plainToken = valueAt(body.object, 'payload.plainToken')
-      if (body.object['event'] === 'endpoint.url_validation' && typeof plainToken === 'string') {
-        const encryptedToken = new HmacKey('sha256', secret).digest(plainToken).toString('hex')
-        return answerJson({ plainToken, encryptedToken })
-      }
-      return identify(bodyDigest(rawBody), body.object['event'])
-    },
-  })
-}
+export const zoom = preset<TimedOptions>('zoom', {
+  signed: {
+    header: 'x-zm-signature',
+    prefix: 'v0=',
+    timestampHeader: 'x-zm-request-timestamp',
+    template: 'v0:{timestamp}:{body}',
+  },
+  read({ rawBody }, { secret }) {
+    const body = readObject(rawBody)
+    if ('rejected' in body) return body
+    const plainToken = valueAt(body.object, 'payload.plainToken')
+    if (body.object['event'] === 'endpoint.url_validation' && typeof plainToken === 'string') {
+      const encryptedToken = new HmacKey('sha256', secret).digest(plainToken).toString('hex')
+      return answerJson({ plainToken, encryptedToken })
+    }
+    return identify(bodyDigest(rawBody), body.object['event'])
+  },
+})
 
 /**
  * What all of Stripe's snapshot events have in common (https://docs.stripe.com/api/events/object). The object depends on the type and
@@ -518,19 +429,11 @@ export interface AddressedOptions extends SourceOptions {
  * `type`. Square signs no time.
  * https://developer.squareup.com/docs/webhooks/step3validate
  */
-export function square(options: AddressedOptions): Scheme {
-  return createScheme({
-    name: 'square',
-    options,
-    check: hmacCheck({
-      header: 'x-square-hmacsha256-signature',
-      encoding: 'base64',
-      template: '{url}{body}',
-      url: options.url,
-    }),
-    read: fromObject((body) => identify(body['event_id'], body['type'])),
-  })
-}
+export const square = preset<AddressedOptions>('square', {
+  signed: { header: 'x-square-hmacsha256-signature', encoding: 'base64', template: '{url}{body}' },
+  id: (body) => body['event_id'],
+  type: (body) => body['type'],
+})
 
 /** Only Shopify's Events have this header. */
 const eventsHeader = 'shopify-hmac-sha256'

@@ -1,11 +1,4 @@
-import {
-  createPublicKey,
-  type KeyObject,
-  constants,
-  verify,
-  type webcrypto,
-  X509Certificate,
-} from 'node:crypto'
+import { createPublicKey, type KeyObject, type webcrypto, X509Certificate } from 'node:crypto'
 import {
   bodyDigest,
   identify,
@@ -16,7 +9,17 @@ import {
   type PlacedOptions,
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
-import { decodeDigest, ed25519Key } from './digest.ts'
+import {
+  decodeDigest,
+  ed25519,
+  ed25519Key,
+  isKeyOf,
+  type KeyAlgorithm,
+  p1363,
+  pss,
+  rsaSha256,
+  verifies,
+} from './digest.ts'
 import { readSigned, type Signed, signedCheck } from './hmac.ts'
 import {
   answerEmpty,
@@ -63,11 +66,12 @@ export function discord(options: TimedOptions): Scheme {
       {
         header: 'x-signature-ed25519',
         timestampHeader: 'x-signature-timestamp',
+        template: '{timestamp}{body}',
         encoding: 'hex',
         tolerance: options.tolerance,
       },
       'ed25519',
-      discordKey,
+      (secrets) => secrets.map(discordKey),
     ),
     read({ rawBody }): VerificationResult {
       const body = readObject(rawBody)
@@ -109,11 +113,12 @@ export function sendgrid(options: TimedOptions): Scheme {
       {
         header: 'x-twilio-email-event-webhook-signature',
         timestampHeader: 'x-twilio-email-event-webhook-timestamp',
+        template: '{timestamp}{body}',
         encoding: 'base64',
         tolerance: options.tolerance,
       },
       'ecdsa-sha256',
-      sendgridKey,
+      (secrets) => secrets.map(sendgridKey),
     ),
     read({ rawBody }) {
       const body = readJson(rawBody)
@@ -133,30 +138,14 @@ function sendgridKey(secret: string): KeyObject {
   }
 }
 
-/** The check of a signature over the time and the body, made with the private half of a secret. */
-function keyPairCheck(signed: Signed, algorithm: SignatureAlgorithm, readKey: (secret: string) => KeyObject) {
-  return signedCheck({ template: '{timestamp}{body}', ...signed }, (secrets) => {
-    const keys = secrets.map(readKey)
-    return (parts, signatures) => {
-      const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
-      return keys.findIndex((key) => signatures.some((one) => verifies(algorithm, key, message, one)))
-    }
-  })
-}
-
-/** How a signature is computed; of ECDSA, DER (as OpenSSL) or the two numbers in a row (IEEE P1363). */
 const algorithms = {
-  ed25519: { hash: null, type: 'ed25519', more: {} },
-  'rsa-sha256': { hash: 'sha256', type: 'rsa', more: {} },
-  'rsa-sha512': { hash: 'sha512', type: 'rsa', more: {} },
-  'rsa-pss-sha256': {
-    hash: 'sha256',
-    type: 'rsa',
-    more: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST },
-  },
-  'ecdsa-sha256': { hash: 'sha256', type: 'ec', more: {} },
-  'ecdsa-sha256-p1363': { hash: 'sha256', type: 'ec', more: { dsaEncoding: 'ieee-p1363' } },
-} as const
+  ed25519,
+  'rsa-sha256': rsaSha256,
+  'rsa-sha512': { hash: 'sha512', type: 'rsa' },
+  'rsa-pss-sha256': { ...rsaSha256, more: pss },
+  'ecdsa-sha256': { hash: 'sha256', type: 'ec' },
+  'ecdsa-sha256-p1363': { hash: 'sha256', type: 'ec', more: p1363 },
+} satisfies Record<string, KeyAlgorithm>
 
 type SignatureAlgorithm = keyof typeof algorithms
 
@@ -172,9 +161,6 @@ export interface PublicKeyOptions extends CommonOptions, PlacedOptions, Omit<Sig
   signed?: string
 }
 
-/** Milliseconds. */
-const lifetime = 3_600_000
-
 /**
  * Any sender that signs with a private key and sends the signature in a header; the options describe the differences as those of
  * `hmac()` do. The id and the type are read as by `hmac()`.
@@ -187,9 +173,7 @@ export function publicKey(options: PublicKeyOptions): Scheme {
   const signed = readSigned('publicKey', options)
   const { header, template } = signed
   const published = new Fetched({
-    request: (address) => ({ url: address }),
-    parse: (text) => readKeys(text).filter((one) => isOf(algorithm, one)),
-    lifetime,
+    parse: (text) => readKeys(text).filter((one) => isKeyOf(algorithms[algorithm], one)),
   })
   return createScheme({
     name: 'public-key',
@@ -199,42 +183,31 @@ export function publicKey(options: PublicKeyOptions): Scheme {
     signatureHeader: header,
     signs: `signs ${template === '{body}' ? 'the raw body' : `\`${template}\``} (${algorithm}) and sends the signature in the header \`${header}\``,
     // Its `url` is that of the key, not of the source.
-    check: signedCheck({ ...signed, encoding, url: undefined }, (secrets) => {
-      const keys = url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : undefined
-      return (parts, signatures, { now }) => {
-        const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
-        const isSigned = (one: KeyObject): boolean =>
-          signatures.some((signature) => verifies(algorithm, one, message, signature))
-        if (keys) return keys.findIndex(isSigned)
-        const found = published.at(secrets[0]!, now)
-        if (!('value' in found)) return found
-        if (found.value.some(isSigned)) return 0
-        return published.again(secrets[0]!, now) ?? -1
-      }
-    }),
+    check: keyPairCheck({ ...signed, encoding, url: undefined }, algorithm, (secrets) =>
+      url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : published,
+    ),
     read: placedReader(options),
   })
 }
 
-/** Whether the key's private half made the signature over the message. */
-function verifies(
+/** The check of a signature that the private half of a key made. @param keysOf the keys of the secrets, or what fetches them from the first one */
+function keyPairCheck(
+  signed: Signed,
   algorithm: SignatureAlgorithm,
-  key: KeyObject,
-  message: Uint8Array,
-  signature: Uint8Array,
-): boolean {
-  const { hash, more } = algorithms[algorithm]
-  return isOf(algorithm, key) && verify(hash, message, { key, ...more }, signature)
-}
-
-/** RSA keys of fewer bits are not accepted. */
-const leastModulus = 2048
-
-function isOf(algorithm: SignatureAlgorithm, key: KeyObject): boolean {
-  return (
-    key.asymmetricKeyType === algorithms[algorithm].type &&
-    (key.asymmetricKeyType !== 'rsa' || (key.asymmetricKeyDetails?.modulusLength ?? 0) >= leastModulus)
-  )
+  keysOf: (secrets: readonly string[]) => readonly KeyObject[] | Fetched<KeyObject[]>,
+) {
+  return signedCheck(signed, (secrets) => {
+    const keys = keysOf(secrets)
+    return (parts, signatures, { now }) => {
+      const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
+      const isSigned = (key: KeyObject): boolean =>
+        signatures.some((one) => verifies(algorithms[algorithm], key, message, one))
+      if (!(keys instanceof Fetched)) return keys.findIndex(isSigned)
+      const found = keys.at(secrets[0]!, now)
+      if (!('value' in found)) return found
+      return found.value.some(isSigned) ? 0 : (keys.again(secrets[0]!, now) ?? -1)
+    }
+  })
 }
 
 /** @throws TypeError */
@@ -247,7 +220,8 @@ function readKey(algorithm: SignatureAlgorithm, text: string): KeyObject {
   } catch (cause) {
     throw new TypeError('publicKey: `key` is no public key in PEM, base64 of DER, or JWK', { cause })
   }
-  if (!key || !isOf(algorithm, key)) throw new TypeError(`publicKey: \`key\` is no key for ${algorithm}`)
+  if (!key || !isKeyOf(algorithms[algorithm], key))
+    throw new TypeError(`publicKey: \`key\` is no key for ${algorithm}`)
   return key
 }
 

@@ -159,7 +159,7 @@ export interface TimedOptions extends SourceOptions {
 }
 
 /** Verifies and identifies one sender's requests. It is a plain object, so that users can spread and extend it. */
-export interface Scheme<Payload = unknown> {
+export interface Scheme<Payload = unknown> extends Readonly<Omit<CommonOptions, 'verify'>> {
   /** The preset's name. */
   readonly name: string
   /** Whether there is a secret; a source without one cannot be used. */
@@ -183,12 +183,6 @@ export interface Scheme<Payload = unknown> {
   readonly mediaTypes?: readonly string[]
   /** Types are `kind.action`, and a handler for `kind` gets all of its actions. */
   readonly typesHaveActions?: boolean
-  readonly forwardTo?: ForwardTo
-  readonly rateLimit?: number
-  readonly signedBody?: CommonOptions['signedBody']
-  readonly drop?: CommonOptions['drop']
-  readonly route?: Place
-  readonly addresses?: readonly string[]
   /** The sender also sends events by GET, in the query. */
   readonly sendsGet?: boolean
   /** Its senders ask by an OPTIONS whether they may send, and are allowed to. */
@@ -278,17 +272,6 @@ export function readSecrets(secret: Secret): ParsedSecret[] {
       from: readMoment(from, -Infinity),
       until: readMoment(until, Infinity),
     }))
-}
-
-/** The same secrets, each changed: what is compared may be more than the secret itself. */
-export function changeSecrets(secret: Secret, change: (one: string) => string): Secret {
-  const given = typeof secret === 'string' ? secret.split(',').map((part) => part.trim()) : (secret ?? [])
-  const changed: (string | TimedSecret)[] = []
-  for (const one of given) {
-    if (typeof one === 'string') changed.push(one === '' ? '' : change(one))
-    else changed.push({ ...one, secret: one.secret === '' ? '' : change(one.secret) })
-  }
-  return changed
 }
 
 function readMoment(moment: Date | string | undefined, otherwise: number): number {

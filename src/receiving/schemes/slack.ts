@@ -1,14 +1,6 @@
 import { bodyDigest, form, identify, json, kindOf, readForm, readObject } from './body.ts'
-import { hmacCheck } from './hmac.ts'
-import {
-  answerEmpty,
-  answerText,
-  type Reply,
-  type Scheme,
-  type TimedOptions,
-  type VerificationResult,
-} from './scheme.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './hmac.ts'
+import { answerEmpty, answerText, type Reply, type TimedOptions, type VerificationResult } from './scheme.ts'
 
 /** Slack shows the response's body to users, and treats unknown bodies as failures. */
 const nothing: Reply = { status: 200, body: '' }
@@ -23,25 +15,20 @@ const nothing: Reply = { status: 200, body: '' }
  * https://docs.slack.dev/apis/events-api/
  * https://docs.slack.dev/interactivity/implementing-slash-commands
  */
-export function slack(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'slack',
-    options,
-    mediaTypes: [json, form],
-    typesHaveActions: true,
-    check: hmacCheck({
-      header: 'x-slack-signature',
-      prefix: 'v0=',
-      timestampHeader: 'x-slack-request-timestamp',
-      template: 'v0:{timestamp}:{body}',
-      tolerance: options.tolerance,
-    }),
-    read: ({ rawBody }, { signedAt }) =>
-      kindOf(rawBody) === 'form'
-        ? readInteraction(rawBody, bodyDigest(Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])))
-        : readEvent(rawBody),
-  })
-}
+export const slack = preset<TimedOptions>('slack', {
+  mediaTypes: [json, form],
+  typesHaveActions: true,
+  signed: {
+    header: 'x-slack-signature',
+    prefix: 'v0=',
+    timestampHeader: 'x-slack-request-timestamp',
+    template: 'v0:{timestamp}:{body}',
+  },
+  read: ({ rawBody }, { signedAt }) =>
+    kindOf(rawBody) === 'form'
+      ? readInteraction(rawBody, bodyDigest(Buffer.concat([Buffer.from(`${signedAt}:`), rawBody])))
+      : readEvent(rawBody),
+})
 
 function readEvent(rawBody: Buffer): VerificationResult {
   const body = readObject(rawBody)

@@ -1,6 +1,6 @@
 import { verify } from 'node:crypto'
 import { type JsonObject, identify, json, readUnverifiedObject } from './body.ts'
-import { faultOfCertificate, readCertificate, Fetched } from './fetched.ts'
+import { certificates, Fetched } from './fetched.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest } from './digest.ts'
 import {
@@ -27,9 +27,6 @@ export interface SnsOptions extends CommonOptions {
 /** Seconds. SNS retries for up to an hour, with the original time. https://docs.aws.amazon.com/sns/latest/dg/sns-message-delivery-retries.html */
 const retryTolerance = 7_200
 
-/** Milliseconds that a certificate is cached. */
-const lifetime = 3_600_000
-
 /** The fields that each type of message signs, in this order. */
 const ofSubscription = ['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type']
 const signedNames: Readonly<Record<string, readonly string[]>> = {
@@ -46,12 +43,8 @@ const signedNames: Readonly<Record<string, readonly string[]>> = {
  */
 export function sns(options: SnsOptions): Scheme {
   const { topicArn, sha1, tolerance = retryTolerance } = options
-  const certificates = new Fetched({
-    request: (url) => ({ url }),
-    parse: (text) => readCertificate(text),
-    lifetime,
-  })
-  const confirmed = new Fetched({ request: (url) => ({ url }), parse: readConfirmed, lifetime: Infinity })
+  const certificateAt = certificates()
+  const confirmed = new Fetched({ parse: readConfirmed, lifetime: Infinity })
   return createScheme({
     name: 'sns',
     options: { ...options, secret: topicArn },
@@ -79,13 +72,11 @@ export function sns(options: SnsOptions): Scheme {
           return refuse('SigningCertURL is not an address of SNS in the region of the topic')
         const time = checkTime(String(message['Timestamp']), now, tolerance, 'iso')
         if ('rejected' in time) return time
-        const certificate = certificates.at(url, now)
-        if (!('value' in certificate)) return certificate
-        const fault = faultOfCertificate(certificate.value, now)
-        if (fault) return fault
+        const certificate = certificateAt(url, now)
+        if (!('key' in certificate)) return certificate
         const signature = decodeDigest(String(message['Signature']), 'base64')
         const hash = version === '2' ? 'sha256' : 'sha1'
-        if (!signature || !verify(hash, Buffer.from(text), certificate.value.key, signature))
+        if (!signature || !verify(hash, Buffer.from(text), certificate.key, signature))
           return refuse('Signature does not match')
         if (message['Type'] !== 'SubscriptionConfirmation') return shownAt(topic.arn, time)
         const { SubscribeURL: address } = message
