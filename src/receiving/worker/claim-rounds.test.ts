@@ -50,8 +50,6 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
     clock: { now: () => 0 },
     claims: { voided: 0 },
     wakeUps: { in: nothing },
-    onProgress: nothing,
-    onLeft: nothing,
   } as unknown as ClaimRoundsParts)
   const end = (which: (type: string) => boolean): void => {
     for (const type of running.splice(0)) {

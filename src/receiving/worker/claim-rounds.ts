@@ -2,7 +2,7 @@ import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
-import { KindRotation, perRound } from './due-kinds.ts'
+import { KindRotation, nameOf, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval, gather, pauseAfterError } from './timing.ts'
@@ -15,6 +15,10 @@ import type { Claims, RestoredClaims } from './claims.ts'
 
 /** Events that one claim takes at most. */
 const mostClaimed = 256
+/** Rounds in a row that take nothing, before the worker waits for the next wake-up. */
+const mostIdleRounds = 100
+/** Milliseconds between two signals to other processes while more is due than this process can run. */
+const callEvery = 100
 
 export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   store: EventQueue
@@ -24,36 +28,43 @@ export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock'
   /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined
   runner: EventRunner
-  suspects: Pick<Suspects, 'excludes'>
+  suspects: Suspects
   claims: Claims
+  restored: RestoredClaims
   wakeUps: WakeUps
-  onProgress: () => void
-  /** Called when a round leaves due events. */
-  onLeft: () => void
+  progress: Progress
+  /** Opens the session that holds the claims, if it is not open. */
+  openSession: () => Promise<void>
+  /** Whether more events may be claimed: false once the worker stops. */
+  mayContinue: () => boolean
 }
 
-/** What a round has done. */
-interface Round {
-  /** Events that were claimed or, without a handler, marked. */
-  readonly taken: number
-  /** Whether another round may take others. */
-  readonly more: boolean
-}
-
-/** Claims due events in rounds, each of which continues with the next kinds of events, and hands them to the runner. */
+/**
+ * Claims due events in rounds, each of which continues with the next kinds of events, and hands them to the runner. A pass repeats rounds
+ * until no more handlers can be started, and remembers whether due events are left.
+ */
 export class ClaimRounds {
   readonly #parts: ClaimRoundsParts
   readonly #rotation: KindRotation
+  /**
+   * `none`: the last pass left no due event; new ones come with a signal. `left`: due events may be left, for which a slot must become
+   * free. `looking`: a pass looks for those that were left.
+   */
+  #due: 'none' | 'left' | 'looking' = 'left'
+  #calledAt = -Infinity
 
   constructor(parts: ClaimRoundsParts) {
     this.#parts = parts
     this.#rotation = new KindRotation(parts.store)
   }
 
-  /** Claims events of the next kinds. @throws StorageUnavailable */
-  async next(): Promise<Round> {
-    const { clock, onLeft } = this.#parts
-    const now = clock.now()
+  /**
+   * A round: claims events of the next kinds. Returns how many it claimed or, without a handler, marked, and whether another round may
+   * take others.
+   * @throws StorageUnavailable
+   */
+  async next(): Promise<{ taken: number; more: boolean }> {
+    const now = this.#parts.clock.now()
     const kinds = await this.#rotation.next(now)
     const { marked, handled } = await this.#dueWithHandlers(kinds, now)
     const requests = this.#requestsFor(handled, now)
@@ -64,7 +75,7 @@ export class ClaimRounds {
     // A kind of which fewer events were claimed than requested has no more due.
     const isMoreDue = requests.some((one) => claimed.get(nameOf(one)) === one.count)
     const isLeft = isUnfinished || requests.length < handled.length || isMoreDue
-    if (isLeft) onLeft()
+    if (isLeft) this.#due = 'left'
     this.#wakeForNext(kinds, now)
     const requested = new Set(requests.map(nameOf))
     this.#rotation.goOnBehind(kinds.findLast((kind) => requested.has(nameOf(kind))) ?? kinds.at(-1))
@@ -82,7 +93,7 @@ export class ClaimRounds {
     kinds: readonly PendingKind[],
     now: number,
   ): Promise<{ marked: number; handled: PendingKind[] }> {
-    const { database, planOf, pauses, slots, log, onProgress } = this.#parts
+    const { database, planOf, pauses, slots, log, progress } = this.#parts
     const unhandled: Unhandled[] = []
     const handled: PendingKind[] = []
     for (const kind of kinds) {
@@ -93,7 +104,7 @@ export class ClaimRounds {
       if (plan.handlers.length > 0) handled.push(kind)
       else if (kind.dueAt <= now - unhandledWait) {
         unhandled.push(await markUnhandled(database, kind, now))
-        onProgress()
+        progress.made()
       }
     }
     const changed = unhandled.filter(({ unhandled, failed }) => unhandled + failed > 0)
@@ -166,87 +177,36 @@ export class ClaimRounds {
     const { planOf, groups } = this.#parts
     for (const { source, type, count } of wanted) groups.reserve(planOf(source, type), -count)
   }
-}
-
-const nameOf = ({ source, type }: Kind): string => `${source} ${type}`
-
-function sum(counts: Iterable<number>): number {
-  let all = 0
-  for (const count of counts) all += count
-  return all
-}
-
-/** Rounds in a row that take nothing, before the worker waits for the next wake-up. */
-const mostIdleRounds = 100
-/** Milliseconds between two signals to other processes while more is due than this process can run. */
-const callEvery = 100
-
-interface ClaimPassesParts extends Omit<
-  ClaimRoundsParts,
-  'planOf' | 'slots' | 'suspects' | 'onProgress' | 'onLeft'
-> {
-  progress: Progress
-  restored: RestoredClaims
-  rounds: ClaimRounds
-  suspects: Suspects
-  /** Opens the session that holds the claims, if it is not open. */
-  openSession: () => Promise<void>
-  /** Whether more events may be claimed: false once the worker stops. */
-  mayContinue: () => boolean
-}
-
-/** A pass repeats rounds of claims until no more handlers can be started, and remembers whether due events are left. */
-export class ClaimPasses {
-  readonly #parts: ClaimPassesParts
-  /**
-   * `none`: the last pass left no due event; new ones come with a signal. `left`: due events may be left, for which a slot must become
-   * free. `looking`: a pass looks for those that were left.
-   */
-  #due: 'none' | 'left' | 'looking' = 'left'
-  #calledAt = -Infinity
-
-  constructor(parts: ClaimPassesParts) {
-    this.#parts = parts
-  }
 
   /** Whether the last pass left no due event, and no signal of a new one has come since. */
   get isCaughtUp(): boolean {
     return this.#due === 'none'
   }
 
-  get #hasLeft(): boolean {
-    return this.#due === 'left'
-  }
-
-  /** Notes that due events are left. */
-  leftDue(): void {
-    this.#due = 'left'
-  }
-
   /** Wakes the worker if due events are left for a slot that was freed. New events wake it by a signal. */
   slotFreed(plan: Plan): void {
     const { groups, suspects, wakeUps } = this.#parts
     if (suspects.isWaiting) return wakeUps.now()
-    if (!this.#hasLeft) return
+    if (this.#due !== 'left') return
     if (groups.wantsMore(plan)) wakeUps.now()
     else wakeUps.in(gather)
   }
 
-  /** Does not reject. */
+  /** A pass. Does not reject. */
   async run(): Promise<void> {
     const { log, progress, runner, suspects, wakeUps } = this.#parts
-    if (this.#hasLeft) this.#due = 'looking'
+    if (this.#due === 'left') this.#due = 'looking'
     try {
       await this.#prepare()
       await suspects.next()
       await this.#claimAll()
-      if (runner.free <= 0) this.leftDue()
-      if (this.#hasLeft) this.#callOthers()
+      if (runner.free <= 0) this.#due = 'left'
+      if (this.#due === 'left') this.#callOthers()
       else this.#due = 'none'
       progress.made()
       wakeUps.in(pollInterval)
     } catch (error) {
-      this.leftDue()
+      this.#due = 'left'
       log.warn({ err: error }, 'received events could not be claimed')
       wakeUps.in(pauseAfterError)
     }
@@ -262,10 +222,10 @@ export class ClaimPasses {
   }
 
   async #claimAll(): Promise<void> {
-    const { claims, mayContinue, progress, rounds, runner } = this.#parts
+    const { claims, mayContinue, progress, runner } = this.#parts
     for (let idle = 0; runner.free > 0 && mayContinue();) {
       await claims.settle()
-      const { taken, more } = await rounds.next()
+      const { taken, more } = await this.next()
       progress.made()
       idle = taken > 0 ? 0 : idle + 1
       if (!more || idle >= mostIdleRounds) break
@@ -289,4 +249,10 @@ export class ClaimPasses {
     this.#calledAt = now
     database.signalOthers('event_queue')
   }
+}
+
+function sum(counts: Iterable<number>): number {
+  let all = 0
+  for (const count of counts) all += count
+  return all
 }

@@ -39,14 +39,14 @@ export class KindRotation {
   beginRound<Due extends Kind>(due: readonly Due[]): Due[] {
     this.#round += 1
     if (this.#waitsSince.size + due.length > mostRemembered) this.#waitsSince.clear()
-    const since = (kind: Kind): number => this.#waitsSince.get(keyOf(kind)) ?? this.#round
-    for (const kind of due) this.#waitsSince.set(keyOf(kind), since(kind))
+    const since = (kind: Kind): number => this.#waitsSince.get(nameOf(kind)) ?? this.#round
+    for (const kind of due) this.#waitsSince.set(nameOf(kind), since(kind))
     return due.toSorted((one, other) => since(one) - since(other))
   }
 
   /** Notes that events of a kind are claimed in this round. */
   claimed(kind: Kind): void {
-    this.#waitsSince.set(keyOf(kind), this.#round + 1)
+    this.#waitsSince.set(nameOf(kind), this.#round + 1)
   }
 
   async #next(now: number): Promise<PendingKind[]> {
@@ -60,7 +60,7 @@ export class KindRotation {
     const all = await this.#store.pendingKinds(beforeAll, perRound, now)
     if (all.length === 0) return all
     // The order is that of the database's collation, so only a query can find the position of a kind that is gone.
-    const place = all.findIndex((kind) => keyOf(kind) === keyOf(after))
+    const place = all.findIndex((kind) => nameOf(kind) === nameOf(after))
     if (all.length < perRound && place >= 0) return [...all.slice(place + 1), ...all.slice(0, place + 1)]
     return joined(await this.#store.pendingKinds(after, perRound, now), all)
   }
@@ -68,8 +68,8 @@ export class KindRotation {
 
 /** `behind`, then those of `all` that are not in it. */
 function joined(behind: readonly PendingKind[], all: readonly PendingKind[]): PendingKind[] {
-  const seen = new Set(behind.map(keyOf))
-  return [...behind, ...all.filter((kind) => !seen.has(keyOf(kind)))].slice(0, perRound)
+  const seen = new Set(behind.map(nameOf))
+  return [...behind, ...all.filter((kind) => !seen.has(nameOf(kind)))].slice(0, perRound)
 }
 
 /** Yields all pending kinds in pages, at most `most` of them. */
@@ -86,6 +86,5 @@ export async function* pagesOfKinds(
   }
 }
 
-function keyOf({ source, type }: Kind): string {
-  return `${source} ${type}`
-}
+/** Identifies a kind. */
+export const nameOf = ({ source, type }: Kind): string => `${source} ${type}`

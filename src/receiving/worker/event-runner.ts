@@ -17,13 +17,15 @@ import {
 import type { Claims, RestoredClaims } from './claims.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
-import { type FailureParts, recordFailure } from './failures.ts'
+import { type Failure, type FailureParts, recordFailure } from './failures.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 
 /** The most handlers that run at once in one process. */
 const mostRunning = 192
 /** From this number of running handlers on, each concurrency group runs only one at a time. */
 const scarceFrom = 96
+/** Errors that the handler did not cause: such an attempt does not count. */
+const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
 
 export interface EventRunnerParts extends AttemptParts, FailureParts {
   metrics: Metrics
@@ -31,7 +33,10 @@ export interface EventRunnerParts extends AttemptParts, FailureParts {
   onHandled?: ((handler: string, duration: number) => void) | undefined
 }
 
-interface RunnerState extends AttemptFailuresState {
+interface RunnerState {
+  groups: ConcurrencyGroups
+  claims: Claims
+  wakeUps: WakeUps
   planOf: PlanOf
   inFlight: InFlight
   restored: RestoredClaims
@@ -45,14 +50,13 @@ interface RunnerState extends AttemptFailuresState {
  * - running, while its handlers run in a slot;
  * - committing, after they have ended: it uses no slot, and no abort reaches it;
  * - and then processed. If a transaction failed that it shared with others, it is queued again, to run alone.
- * After any other failure `AttemptFailures` releases it, records the failure, or finds that another claim holds it. The claim fences
+ * After any other failure it is released, or the failure is recorded, unless another claim holds it. The claim fences
  * each of these writes, so an event whose lease has ended may be in any state here.
  */
 export class EventRunner {
   readonly #parts: EventRunnerParts & RunnerState
   readonly #attempts
   readonly #observe
-  readonly #failures: AttemptFailures
   /** Handlers that have not ended. */
   #running = 0
   /** Events that are running or committing. */
@@ -74,7 +78,6 @@ export class EventRunner {
       'outcome',
       [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 60],
     )
-    this.#failures = new AttemptFailures(parts, (outcome) => this.#attempts.inc({ outcome }))
   }
 
   /** Handlers that may be started now. */
@@ -209,10 +212,11 @@ export class EventRunner {
       return 'processed'
     } catch (error) {
       const handler = trace.handler ?? plan.handlers[0]?.id ?? ''
-      const failed = { claimed, plan, handler, startedAt }
-      if (!(error instanceof SharedCommitFailed)) return this.#failures.after(failed, error)
-      if (this.#stopped) return this.#failures.after(failed, new Stopping())
-      if (this.#lost !== lostBefore) return this.#failures.after(failed, this.#lost)
+      const failed = (by: unknown): Promise<string | undefined> =>
+        this.#afterFailure({ claimed, handler, startedAt, error: by, now: clock.now() }, plan)
+      if (!(error instanceof SharedCommitFailed)) return failed(error)
+      if (this.#stopped) return failed(new Stopping())
+      if (this.#lost !== lostBefore) return failed(this.#lost)
       // Its slot was freed when its handlers ended, so it waits for another one.
       groups.queueAgain({ ...queued, alone: true })
       this.startQueued(plan)
@@ -272,53 +276,15 @@ export class EventRunner {
     // The next event of its order key may be due now.
     if (claimed.orderKey !== null) wakeUps.now()
   }
-}
 
-function attributesOf({ source, eventId, type, event, attempts }: ClaimedEvent): Work['attributes'] {
-  return {
-    'postern.source': source,
-    'messaging.message.id': eventId,
-    'postern.type': type,
-    'postern.event': event,
-    'postern.attempt': attempts,
-  }
-}
-
-/** Errors that the handler did not cause: such an attempt does not count. */
-const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
-
-interface AttemptFailuresState {
-  groups: ConcurrencyGroups
-  claims: Claims
-  wakeUps: WakeUps
-}
-
-/** An attempt that did not succeed. Times in milliseconds since 1970. */
-interface FailedAttempt {
-  readonly claimed: ClaimedEvent
-  readonly plan: Plan
-  /** The id of the handler that failed. */
-  readonly handler: string
-  readonly startedAt: number
-}
-
-/** Decides what follows a failed attempt: the event is given back, or its failure is recorded, now or later. */
-class AttemptFailures {
-  readonly #parts: FailureParts & AttemptFailuresState
-  readonly #countLate: (outcome: string) => void
-
-  /** @param countLate called with an outcome that could not be recorded at once */
-  constructor(parts: FailureParts & AttemptFailuresState, countLate: (outcome: string) => void) {
-    this.#parts = parts
-    this.#countLate = countLate
-  }
-
-  /** Returns the outcome; undefined if it could not be recorded yet. */
-  async after(failed: FailedAttempt, error: unknown): Promise<string | undefined> {
-    const { claims, clock, groups, log } = this.#parts
-    const { claimed, plan } = failed
+  /**
+   * Decides what follows a failed attempt: the event is released, or its failure is recorded, now or later. Returns the outcome;
+   * undefined if it could not be recorded yet.
+   */
+  async #afterFailure(failure: Failure, plan: Plan): Promise<string | undefined> {
+    const { claims, groups, log } = this.#parts
+    const { claimed, error, now } = failure
     const { event, source, type } = claimed
-    const now = clock.now()
     claims.releaseSoon(groups.failed(plan))
     if (error instanceof ClaimLost) return 'lost'
     const isConflict = mayRunAgain(error)
@@ -332,24 +298,21 @@ class AttemptFailures {
     }
     if (error instanceof TransactionTimeout) groups.ranOutOfTime(plan)
     try {
-      return await this.#record(failed, error, now)
+      return await this.#record(failure)
     } catch (cause) {
       log.warn({ err: cause, event }, 'a failed attempt could not be recorded yet')
-      const record = async (): Promise<void> => this.#countLate(await this.#record(failed, error, now))
+      const record = async (): Promise<void> => this.#attempts.inc({ outcome: await this.#record(failure) })
       const leaseEnds = now + plan.timeout + leaseMargin
       claims.settleLater(record, 'a failed attempt could not be recorded; trying again', leaseEnds)
       return undefined
     }
   }
 
-  async #record(
-    { claimed, handler, startedAt }: FailedAttempt,
-    error: unknown,
-    now: number,
-  ): Promise<string> {
+  async #record(failure: Failure): Promise<string> {
     const { log, onFailed, wakeUps } = this.#parts
+    const { claimed, error, handler } = failure
     const { event, source, type, attempts, orderKey } = claimed
-    const outcome = await recordFailure(this.#parts, { claimed, error, startedAt, now, handler })
+    const outcome = await recordFailure(this.#parts, failure)
     if (outcome !== 'lost') onFailed?.(handler)
     log.warn({ err: error, event, source, type, handler, attempt: attempts, outcome }, 'a handler failed')
     // It may be due again immediately.
@@ -357,5 +320,15 @@ class AttemptFailures {
     // The next event of its order key may be due now.
     if (orderKey !== null) wakeUps.now()
     return outcome
+  }
+}
+
+function attributesOf({ source, eventId, type, event, attempts }: ClaimedEvent): Work['attributes'] {
+  return {
+    'postern.source': source,
+    'messaging.message.id': eventId,
+    'postern.type': type,
+    'postern.event': event,
+    'postern.attempt': attempts,
   }
 }

@@ -14,7 +14,8 @@ import type { ModuleParts } from '../../http/service-module.ts'
 /** Bytes of an error's text that are stored. */
 const longestError = 8 * 1024
 
-interface Failure {
+/** A failed attempt. Times in milliseconds since 1970. */
+export interface Failure {
   claimed: ClaimedEvent
   error: unknown
   startedAt: number

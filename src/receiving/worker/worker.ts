@@ -6,7 +6,7 @@ import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf, Plan } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
 import { Claims, RestoredClaims } from './claims.ts'
-import { ClaimPasses, ClaimRounds } from './claim-rounds.ts'
+import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner, type EventRunnerParts } from './event-runner.ts'
 import { HandlerSlots } from './handler-slots.ts'
@@ -46,7 +46,6 @@ export class HandlerWorker implements Worker {
   readonly #runner: EventRunner
   readonly #suspects: Suspects
   readonly #rounds: ClaimRounds
-  readonly #passes: ClaimPasses
   readonly #insertClaims: InsertClaims
   readonly #progress: Progress
   #hasSession = false
@@ -55,7 +54,7 @@ export class HandlerWorker implements Worker {
 
   constructor(parts: WorkerParts) {
     this.#parts = parts
-    this.#wakeUps = new WakeUps(parts.clock, () => this.#passes.run())
+    this.#wakeUps = new WakeUps(parts.clock, () => this.#rounds.run())
     this.#groups = new ConcurrencyGroups((bound) => (this.#slots ? this.#slots.allowed(bound) : bound.limit))
     this.#progress = new Progress(parts.clock)
     this.#claims = new Claims({ ...parts, inFlight: this.#inFlight, wakeUps: this.#wakeUps })
@@ -69,7 +68,7 @@ export class HandlerWorker implements Worker {
     }
     this.#runner = new EventRunner({
       ...shared,
-      onFree: (plan) => this.#passes.slotFreed(plan),
+      onFree: (plan) => this.#rounds.slotFreed(plan),
     })
     this.#slots = this.#createSlots()
     const mayContinue = (): boolean => this.#state === 'started'
@@ -84,14 +83,6 @@ export class HandlerWorker implements Worker {
       ...shared,
       runner: this.#runner,
       slots: this.#slots,
-      suspects: this.#suspects,
-      onProgress: () => this.#progress.made(),
-      onLeft: () => this.#passes.leftDue(),
-    })
-    this.#passes = new ClaimPasses({
-      ...shared,
-      runner: this.#runner,
-      rounds: this.#rounds,
       suspects: this.#suspects,
       progress: this.#progress,
       openSession: () => this.#openSession(),
@@ -170,7 +161,7 @@ export class HandlerWorker implements Worker {
   /** Whether this process would claim new events at once. */
   get #isIdle(): boolean {
     const isSettled = !this.#restored.any && !this.#claims.anyUnsettled
-    return this.#state === 'started' && this.#passes.isCaughtUp && isSettled && this.#parts.pauses.isFresh
+    return this.#state === 'started' && this.#rounds.isCaughtUp && isSettled && this.#parts.pauses.isFresh
   }
 
   async #openSession(): Promise<void> {
