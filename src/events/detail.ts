@@ -226,6 +226,7 @@ async function describeDeliveries(reader: Queryable, events: readonly number[]) 
     .orderBy('d.id')
     .limit(mostDeliveries)
     .execute()
+  if (deliveries.length === 0) return []
   const ids = deliveries.map(({ id }) => id)
   const attempts = await readAttempts(reader, ids)
   return deliveries.map(({ url, due_at, created_at, finished_at, ...delivery }) => {
@@ -239,22 +240,12 @@ async function describeDeliveries(reader: Queryable, events: readonly number[]) 
       nextAttemptAt: delivery.status === 'pending' ? isoTime(due_at) : null,
       createdAt: isoTime(created_at),
       finishedAt: isoTimeOrNull(finished_at),
-      attemptLog: made,
+      attemptLog: made.map(viewAttempt),
     })
   })
 }
 
-interface AttemptView {
-  number: number
-  at: string
-  durationMs: number
-  status: number | null
-  error: string | null
-  failure: string | null
-}
-
 async function readAttempts(reader: Queryable, deliveries: readonly number[]) {
-  if (deliveries.length === 0) return new Map<number, AttemptView[]>()
   const rows = await reader
     .selectFrom('attempts as a')
     .innerJoin('deliveries as d', 'd.id', 'a.delivery')
@@ -264,90 +255,70 @@ async function readAttempts(reader: Queryable, deliveries: readonly number[]) {
     .orderBy('a.delivery')
     .orderBy('a.number')
     .execute()
-  const logs = new Map<number, AttemptView[]>()
-  for (const { delivery, at, duration_ms: durationMs, ...attempt } of rows) {
-    const log = logs.get(delivery) ?? []
-    log.push({ ...attempt, at: isoTime(at), durationMs })
-    logs.set(delivery, log)
-  }
-  return logs
+  return Map.groupBy(rows, ({ delivery }) => delivery)
+}
+
+type AttemptRow = NonNullable<ReturnType<Awaited<ReturnType<typeof readAttempts>>['get']>>[number]
+
+function viewAttempt({ number, at, duration_ms: durationMs, status, error, failure }: AttemptRow) {
+  return { number, at: isoTime(at), durationMs, status, error, failure }
 }
 
 /** What causes are looked up by. `headers` is null if they are no longer stored. */
 type Known = Pick<EventRow, 'id' | 'direction'> & { headers: string | null }
 
-interface Cause {
-  id: number
+interface Cause extends Known {
   eventId: string
-  direction: EventRow['direction']
   /** Null if it is no longer stored. */
   type: string | null
   source: string | null
-  createdAt: string | null
+  created_at: number | null
 }
 
 /**
  * The chain of events that led to one, the nearest first: an emitted event is caused by the received one whose handler emitted it, a
  * received one by the emitted one whose delivery it was. At most two index seeks for each.
  */
-async function describeCauses(reader: Queryable, event: Known): Promise<Cause[]> {
+async function describeCauses(reader: Queryable, event: Known) {
   const causes: Cause[] = []
   for (let last = event; causes.length < longestChain;) {
     const cause = last.direction === 'emitted' ? await handled(reader, last) : await delivered(reader, last)
     if (!cause) break
-    const { headers, ...shown } = cause
-    causes.push(shown)
-    last = { id: shown.id, direction: shown.direction, headers }
+    causes.push(cause)
+    last = cause
   }
-  return causes
+  return causes.map(({ id, eventId, direction, type, source, created_at }) => {
+    return { id, eventId, direction, type, source, createdAt: isoTimeOrNull(created_at) }
+  })
 }
 
-type Found = Cause & Pick<Known, 'headers'>
-
 /** The received event whose handler emitted this one. */
-async function handled(reader: Queryable, { id }: Known): Promise<Found | undefined> {
+async function handled(reader: Queryable, { id }: Known): Promise<Cause | undefined> {
   const row = await reader
     .selectFrom('idempotency_keys as k')
     .leftJoin('event_queue as q', 'q.event', 'k.caused_by')
     .leftJoin('events as e', 'e.id', 'k.caused_by')
-    .select(['k.caused_by', 'q.event_id', 'q.type', 'q.source', 'e.created_at', 'e.headers'])
+    .select(['k.caused_by as id', 'q.event_id as eventId', 'q.type', 'q.source', 'e.created_at', 'e.headers'])
     .where('k.event', '=', id)
+    .where('k.caused_by', 'is not', null)
+    .$narrowType<{ id: number }>()
     .executeTakeFirst()
-  if (!row || row.caused_by === null) return undefined
-  return {
-    id: row.caused_by,
-    // Its marker may have been removed too.
-    eventId: row.event_id ?? '',
-    direction: 'received',
-    type: row.type,
-    source: row.source,
-    createdAt: isoTimeOrNull(row.created_at),
-    headers: row.headers,
-  }
+  // Its marker may have been removed too.
+  return row && { ...row, eventId: row.eventId ?? '', direction: 'received' }
 }
 
 /** The emitted event whose delivery this received one was. It is older, so that no chain comes back to itself. */
-async function delivered(reader: Queryable, { id, headers }: Known): Promise<Found | undefined> {
+async function delivered(reader: Queryable, { id, headers }: Known): Promise<Cause | undefined> {
   const eventId = deliveredId(readStoredHeaders(headers).headers)
   if (eventId === undefined) return undefined
   const row = await reader
     .selectFrom('idempotency_keys as k')
     .leftJoin('events as e', 'e.id', 'k.event')
-    .select(['k.event', 'k.created_at', 'e.type'])
+    .select(['k.event as id', 'k.event_id as eventId', 'k.created_at', 'e.type'])
     .where('k.event_id', '=', eventId)
     .where('k.event', '<', id)
     .executeTakeFirst()
-  if (!row) return undefined
-  const { event, created_at, type } = row
-  return {
-    id: event,
-    eventId,
-    direction: 'emitted',
-    type,
-    source: null,
-    createdAt: isoTimeOrNull(created_at),
-    headers: null,
-  }
+  return row && { ...row, direction: 'emitted', source: null, headers: null }
 }
 
 interface Returned {

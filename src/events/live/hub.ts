@@ -7,6 +7,7 @@ import { presentEvent } from '../present.ts'
 import type { EventRow } from '../store.ts'
 import { sql } from 'kysely'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { type PeriodicWorker, periodicWorker } from '../../runtime/worker.ts'
 import { Readable } from 'node:stream'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -34,8 +35,7 @@ export class LiveHub {
   readonly #watch: ChangeWatch
   readonly #viewers = new Set<Viewer>()
   #begun: Promise<void> | undefined
-  #cancelLook: (() => void) | undefined
-  #cancelBeat: (() => void) | undefined
+  #rounds: PeriodicWorker[] = []
   #closed = false
 
   constructor(parts: LiveHubParts) {
@@ -94,26 +94,27 @@ export class LiveHub {
     this.#watch.forget()
     await this.#feed.start()
     await this.#watch.look()
-    this.#scheduleLook()
-    this.#scheduleBeat()
+    this.#stopRounds()
+    // All may have left meanwhile.
+    if (this.#viewers.size === 0) return
+    const { clock } = this.#parts
+    const begun = this.#begun
+    this.#rounds = [
+      periodicWorker('live changes', clock, lookEvery, () => this.#look(begun)),
+      periodicWorker('live heartbeats', clock, beatEvery, () => this.#send(heartbeat)),
+    ]
+    for (const round of this.#rounds) round.start()
   }
 
   #remove(viewer: Viewer): void {
     this.#viewers.delete(viewer)
     if (this.#viewers.size > 0) return
-    this.#cancelLook?.()
-    this.#cancelBeat?.()
+    this.#stopRounds()
     this.#begun = undefined
   }
 
-  #scheduleBeat(): void {
-    this.#cancelBeat?.()
-    this.#cancelBeat = this.#parts.clock.after(beatEvery, () => void this.#beat())
-  }
-
-  #scheduleLook(): void {
-    this.#cancelLook?.()
-    this.#cancelLook = this.#parts.clock.after(lookEvery, () => void this.#look(this.#begun))
+  #stopRounds(): void {
+    for (const round of this.#rounds.splice(0)) void round.stop()
   }
 
   async #look(begun: Promise<void> | undefined): Promise<void> {
@@ -125,7 +126,6 @@ export class LiveHub {
       // The next look finds what this one did not.
       this.#parts.logger.warn({ err: error }, 'live pages could not be notified of changes')
     }
-    if (begun && begun === this.#begun) this.#scheduleLook()
   }
 
   async #publish({ added, changed, gap }: News, about: ReadonlySet<Topic>): Promise<void> {
@@ -152,12 +152,6 @@ export class LiveHub {
     for (const viewer of present)
       if (allowed.get(viewer.credential) === true) viewer.send(bytes)
       else viewer.end()
-  }
-
-  async #beat(): Promise<void> {
-    const begun = this.#begun
-    await this.#send(heartbeat)
-    if (begun && begun === this.#begun) this.#scheduleBeat()
   }
 }
 

@@ -220,27 +220,14 @@ export interface SlotStore {
 export const eventColumns =
   'source, event_id, type, content_type, payload, headers, received_at, status, due_at, order_key'
 
-export function toRow(event: IncomingEvent): SqlValue[] {
+export function toRow(event: IncomingEvent) {
   const { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey } = event
-  return [source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey]
+  return [source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey] as const
 }
-
-type EventRow = [
-  source: string,
-  eventId: string,
-  type: string,
-  contentType: string,
-  payload: Uint8Array,
-  headers: string,
-  receivedAt: number,
-  status: IncomingEvent['status'],
-  dueAt: number,
-  orderKey: string | null,
-]
 
 function fromRow(row: readonly SqlValue[]): IncomingEvent {
   const [source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey] =
-    row as unknown as EventRow
+    row as ReturnType<typeof toRow>
   return { source, eventId, type, contentType, payload, headers, receivedAt, status, dueAt, orderKey }
 }
 
@@ -248,7 +235,7 @@ const payloadColumn = 4
 
 /** Events as they go to another thread: rows with the length of the payload in its place. */
 export interface PackedEvents {
-  readonly rows: readonly SqlValue[][]
+  readonly rows: readonly (readonly SqlValue[])[]
   /** One behind the other. As values of their own they would be copied with the whole chunk of the connection they are part of. */
   readonly payloads: Uint8Array<ArrayBuffer>
 }
@@ -260,7 +247,7 @@ export function packEvents(events: readonly IncomingEvent[]): PackedEvents {
     const { length } = event.payload
     payloads.set(event.payload, at)
     at += length
-    return toRow(event).with(payloadColumn, length)
+    return (toRow(event) as readonly SqlValue[]).with(payloadColumn, length)
   })
   return { rows, payloads }
 }
