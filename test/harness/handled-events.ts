@@ -1,3 +1,5 @@
+import { type FailureGroups, fingerprintOf } from '../../src/receiving/failure-groups/tally.ts'
+import type { Pauses } from '../../src/receiving/handlers/paused.ts'
 import type { RegisteredHandler } from '../../src/receiving/handlers/declared-handlers.ts'
 import type { ClaimedEvent } from '../../src/receiving/queue/store.ts'
 
@@ -30,3 +32,12 @@ export const claimedEvent = (given: Partial<ClaimedEvent> = {}): ClaimedEvent =>
   orderKey: null,
   ...given,
 })
+
+/** No handler is paused. */
+export const neverPaused: Pauses = { isFresh: true, refresh: () => Promise.resolve(), isPaused: () => false }
+
+/** Failures are neither stored in groups nor counted. */
+export const withoutGroups: Pick<FailureGroups, 'enter' | 'count'> = {
+  enter: async (_tx, handler, error) => fingerprintOf(handler, error),
+  count: () => undefined,
+}

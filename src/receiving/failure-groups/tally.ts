@@ -6,16 +6,6 @@ import { dirname, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 
-export interface FailureTally {
-  /** Makes sure that the group of a failure is stored when the transaction commits. Returns it. */
-  enter(tx: Tx, handler: string, error: unknown, now: number): Promise<Fingerprint | undefined>
-  /** Counts a failure whose transaction has committed. */
-  count(group: Fingerprint, now: number): void
-}
-
-/** For where failures have no groups. */
-export const withoutGroups: FailureTally = { enter: () => Promise.resolve(undefined), count: () => undefined }
-
 /** Groups that this process has stored, of which it need not insert the row. */
 const mostKnown = 2_000
 
@@ -30,7 +20,7 @@ interface Waiting {
  * Counts failures by their groups. The first failure of a group inserts its row in the transaction that records the failure; counts and
  * times follow once a second, so that many failures at once do not wait for one row (docs/adr/0045-failure-groups.md).
  */
-export class FailureGroups implements FailureTally, Companion {
+export class FailureGroups implements Companion {
   readonly #activity: Activity
   readonly #retention: number
   readonly #known = new Set<string>()
@@ -51,6 +41,7 @@ export class FailureGroups implements FailureTally, Companion {
     activity.join(this)
   }
 
+  /** Makes sure that the group of a failure is stored when the transaction commits. Returns it. */
   async enter(tx: Tx, handler: string, error: unknown, now: number): Promise<Fingerprint> {
     const group = fingerprintOf(handler, error)
     if (!this.#known.has(group.id))
@@ -62,6 +53,7 @@ export class FailureGroups implements FailureTally, Companion {
     return group
   }
 
+  /** Counts a failure whose transaction has committed. */
   count(group: Fingerprint, now: number): void {
     if (this.#known.size >= mostKnown) this.#known.clear()
     this.#known.add(group.id)

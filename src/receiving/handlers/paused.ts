@@ -3,27 +3,19 @@ import type { Database } from '../../storage/database.ts'
 import { withinTime } from '../../storage/unavailable.ts'
 import type { Plan } from './plan.ts'
 
-/** Which handlers are paused, as this process knows it. */
-export interface Pauses {
-  /** Reads what is paused, if that was not read just now. @throws StorageUnavailable */
-  refresh(): Promise<void>
-  /** Whether what is paused was read just now. */
-  readonly isFresh: boolean
-  /** Whether the events of a plan wait, because one of its handlers is paused. */
-  isPaused(plan: Pick<Plan, 'handlers'>): boolean
-}
-
 /** Milliseconds for which a result is used: while nothing is paused, and while something is, which may be resumed at any time. */
 const freshFor = { none: 900, some: 90 }
 
 /** Milliseconds that the worker waits for the answer, as for its other statements, so that it detects a silent path. */
 const answerWithin = 5_000
 
+export type Pauses = Pick<PausedHandlers, 'refresh' | 'isFresh' | 'isPaused'>
+
 /**
  * The handlers that are paused, for all processes: a table, which each process reads about once a second. The worker does not ask for
  * their events, so that they cost nothing and stay as they are (docs/adr/0044-paused-handlers.md).
  */
-export class PausedHandlers implements Pauses {
+export class PausedHandlers {
   readonly #parts: { database: Pick<Database, 'reader'>; clock: Clock }
   #ids: ReadonlySet<string> = new Set()
   #readAt = -Infinity
@@ -33,11 +25,13 @@ export class PausedHandlers implements Pauses {
     this.#parts = parts
   }
 
+  /** Whether what is paused was read just now. */
   get isFresh(): boolean {
     const age = Math.abs(this.#parts.clock.now() - this.#readAt)
     return age < (this.#ids.size === 0 ? freshFor.none : freshFor.some)
   }
 
+  /** Reads what is paused, if that was not read just now. @throws StorageUnavailable */
   async refresh(): Promise<void> {
     if (this.isFresh) return
     await (this.#reading ??= this.#read().finally(() => (this.#reading = undefined)))
@@ -48,6 +42,7 @@ export class PausedHandlers implements Pauses {
     this.#readAt = -Infinity
   }
 
+  /** Whether the events of a plan wait, because one of its handlers is paused. */
   isPaused({ handlers }: Pick<Plan, 'handlers'>): boolean {
     return this.#ids.size > 0 && handlers.some(({ id }) => this.#ids.has(id))
   }
@@ -65,6 +60,3 @@ export class PausedHandlers implements Pauses {
     this.#readAt = now
   }
 }
-
-/** For where no handler can be paused. */
-export const neverPaused: Pauses = { isFresh: true, refresh: () => Promise.resolve(), isPaused: () => false }

@@ -7,7 +7,7 @@ import { advance, orderKeysOf, type ClaimedEvent } from '../queue/store.ts'
 import { EventLoop } from '../../events/passed-on.ts'
 import { InvalidPayload } from '../handlers/declared-handlers.ts'
 import { askedToWait } from '../forward.ts'
-import type { FailureTally, Fingerprint } from '../failure-groups/tally.ts'
+import type { FailureGroups, Fingerprint } from '../failure-groups/tally.ts'
 import { ownWork } from './held-events.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -28,7 +28,7 @@ export interface FailureParts extends Pick<ModuleParts, 'database' | 'clock' | '
   /** Milliseconds before each attempt. */
   schedule: readonly number[]
   random: Random
-  failureGroups: FailureTally
+  failureGroups: Pick<FailureGroups, 'enter' | 'count'>
   /** Called for each recorded failure of a handler. */
   onFailed?: ((handler: string) => void) | undefined
 }

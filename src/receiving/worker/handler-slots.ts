@@ -12,73 +12,19 @@ const nextRequest = { usual: 200, afterFailure: 1_000 }
 /** Milliseconds for which a need for more slots is remembered: a process without a slot looks for work every second. */
 const needLasts = 2_500
 
-/** The slots of one handler that this process may use, and when it needs more. Times are milliseconds since 1970. */
-export class SlotShare {
+/** The slots of one handler that this process may use, and when it needs more. */
+interface SlotShare {
   /** The most that all processes may use together. */
   readonly limit: number
   /** The longest that events of this handler may take, in milliseconds. */
-  #timeout = 0
-  #share = 0
-  /** While the share may be used. */
-  readonly #valid = new Period()
+  timeout: number
+  /** The slots that may be used while `valid`. */
+  share: number
+  readonly valid: Period
   /** While a need for more slots is remembered. */
-  #needed = new Period()
+  readonly needed: Period
   /** Between a request and the next one. */
-  readonly #pause = new Period()
-
-  constructor(limit: number) {
-    this.limit = limit
-  }
-
-  /** How many events may run now. */
-  allowed(now: number): number {
-    return this.#valid.has(now) ? this.#share : 0
-  }
-
-  /** There is work for more slots. */
-  need(now: number): void {
-    this.#needed.start(now, needLasts)
-  }
-
-  /** There is work that may take so many milliseconds. */
-  noteTimeout(timeout: number): void {
-    this.#timeout = Math.max(this.#timeout, timeout)
-  }
-
-  needsMore(now: number): boolean {
-    return this.#needed.has(now)
-  }
-
-  mayRequest(now: number): boolean {
-    return !this.#pause.has(now)
-  }
-
-  /** A request for slots begins: from when on the next one may, and until when the slots are held. */
-  requested(now: number): Pick<SlotRequest, 'limit' | 'until'> {
-    this.#pause.start(now, nextRequest.usual)
-    return { limit: this.limit, until: now + validFor + this.#timeout + margin }
-  }
-
-  requestFailed(now: number): void {
-    this.#pause.start(now, nextRequest.afterFailure)
-  }
-
-  /** The answer to a request. */
-  grant(share: number, requestedAt: number): void {
-    this.#share = share
-    this.#valid.start(requestedAt, validFor)
-  }
-
-  /** Releases the slots beyond `used`, with the next request. */
-  reduceTo(used: number): void {
-    this.#share = Math.min(this.#share, used)
-  }
-
-  /** Releases all slots, with the next request. */
-  end(): void {
-    this.#share = 0
-    this.#needed = new Period()
-  }
+  readonly pause: Period
 }
 
 interface HandlerSlotsParts {
@@ -122,7 +68,8 @@ export class HandlerSlots {
 
   /** How many events of a bound this process may run now. */
   allowed({ key }: Pick<Bound, 'key'>): number {
-    return this.#shares.get(key)?.allowed(this.#parts.clock.now()) ?? 0
+    const slots = this.#shares.get(key)
+    return slots ? allowedBy(slots, this.#parts.clock.now()) : 0
   }
 
   /** Requests slots for due events where none is free. `onMore` is called when there are some. */
@@ -131,11 +78,11 @@ export class HandlerSlots {
     const now = this.#parts.clock.now()
     for (const bound of bounds) {
       const slots = this.#slotsOf(bound)
-      slots.noteTimeout(timeout)
+      slots.timeout = Math.max(slots.timeout, timeout)
       const allowed = this.allowed(bound)
       if (allowed >= bound.limit || allowed > this.#parts.groups.running(bound.key)) continue
-      slots.need(now)
-      if (slots.mayRequest(now)) this.#due.add(bound.key)
+      slots.needed.start(now, needLasts)
+      if (!slots.pause.has(now)) this.#due.add(bound.key)
     }
     this.#requestDue()
     this.#renewLater()
@@ -154,13 +101,19 @@ export class HandlerSlots {
     this.#cancelTimer?.()
     this.#due.clear()
     await this.#requesting
-    for (const slots of this.#shares.values()) slots.end()
+    for (const slots of this.#shares.values()) {
+      slots.share = 0
+      slots.needed.end()
+    }
     if (this.#shares.size > 0) await this.#request([...this.#shares.keys()])
   }
 
   #slotsOf({ key, limit }: Bound): SlotShare {
     let slots = this.#shares.get(key)
-    if (!slots) this.#shares.set(key, (slots = new SlotShare(limit)))
+    if (!slots) {
+      slots = { limit, timeout: 0, share: 0, valid: new Period(), needed: new Period(), pause: new Period() }
+      this.#shares.set(key, slots)
+    }
     return slots
   }
 
@@ -178,7 +131,7 @@ export class HandlerSlots {
     for (const [key, slots] of this.#shares) {
       const peak = groups.drainPeak(key)
       // Gives back slots that were not used, unless there was work for more than could start.
-      if (!slots.needsMore(now) && !groups.waits(key)) slots.reduceTo(peak)
+      if (!slots.needed.has(now) && !groups.waits(key)) slots.share = Math.min(slots.share, peak)
       this.#due.add(key)
     }
     this.#requestDue()
@@ -202,7 +155,9 @@ export class HandlerSlots {
     const asked = keys.flatMap((key): SlotRequest[] => {
       const slots = this.#shares.get(key)
       if (!slots) return []
-      return [{ key, ...this.#needs(key, slots, now), ...slots.requested(now) }]
+      slots.pause.start(now, nextRequest.usual)
+      const until = now + validFor + slots.timeout + margin
+      return [{ key, ...this.#needs(key, slots, now), limit: slots.limit, until }]
     })
     const generation = this.#generation
     try {
@@ -210,14 +165,14 @@ export class HandlerSlots {
       if (generation === this.#generation) this.#applyShares(shared, now)
     } catch (error) {
       onError(error)
-      for (const key of keys) this.#shares.get(key)?.requestFailed(now)
+      for (const key of keys) this.#shares.get(key)?.pause.start(now, nextRequest.afterFailure)
     }
   }
 
   #needs(key: string, slots: SlotShare, now: number): Pick<SlotRequest, 'keeps' | 'wants'> {
     const { groups } = this.#parts
-    const keeps = Math.max(groups.running(key), slots.allowed(now))
-    if (slots.needsMore(now)) return { keeps, wants: slots.limit }
+    const keeps = Math.max(groups.running(key), allowedBy(slots, now))
+    if (slots.needed.has(now)) return { keeps, wants: slots.limit }
     return { keeps, wants: groups.waits(key) ? Math.max(1, keeps) : keeps }
   }
 
@@ -228,15 +183,20 @@ export class HandlerSlots {
     for (const { key, held, share } of shared) {
       const slots = this.#shares.get(key)
       if (!slots) continue
-      const before = slots.allowed(now)
-      slots.grant(this.#stopped ? 0 : Math.min(held, share), askedAt)
-      const allowed = slots.allowed(now)
+      const before = allowedBy(slots, now)
+      slots.share = this.#stopped ? 0 : Math.min(held, share)
+      slots.valid.start(askedAt, validFor)
+      const allowed = allowedBy(slots, now)
       more ||= allowed > before
       if (groups.waits(key)) {
         if (allowed === 0 && groups.running(key) === 0) onNone(key)
-      } else if (held === 0 && !slots.needsMore(now)) this.#shares.delete(key)
+      } else if (held === 0 && !slots.needed.has(now)) this.#shares.delete(key)
     }
     if (shared.some(({ freed }) => freed)) onFreed()
     if (more) onMore()
   }
+}
+
+function allowedBy({ valid, share }: SlotShare, now: number): number {
+  return valid.has(now) ? share : 0
 }

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { registeredHandler } from '#test/harness/handled-events.ts'
+import { ManualClock } from '#test/harness/manual-clock.ts'
+import { plansOver } from '../handlers/plan.ts'
+import type { SlotRequest } from '../queue/store.ts'
+import { ConcurrencyGroups } from './concurrency-groups.ts'
+import { HandlerSlots } from './handler-slots.ts'
+
+test('a clock that is set back makes neither a share nor a pause longer', async () => {
+  const clock = new ManualClock()
+  const asked: SlotRequest[] = []
+  const groups = new ConcurrencyGroups()
+  const nothing = (): void => undefined
+  const slots = new HandlerSlots({
+    store: {
+      async share(requests) {
+        asked.push(...requests)
+        return requests.map(({ key }) => ({ key, held: 2, share: 2, freed: false }))
+      },
+    },
+    clock,
+    groups,
+    onMore: nothing,
+    onNone: nothing,
+    onFreed: nothing,
+    onError: (error) => assert.fail(String(error)),
+  })
+  const handlers = [registeredHandler('paid', { concurrency: 4 })]
+  const plan = plansOver('postgres', () => handlers)('shop', 'paid')
+  clock.time = 10 * 3_600_000
+  const request = async (): Promise<number> => {
+    slots.request(plan)
+    await nextTurn()
+    return asked.length
+  }
+  assert.equal(await request(), 1)
+  assert.equal(slots.allowed({ key: 'paid' }), 2)
+  // Both slots are used, and there is work for more.
+  groups.takeSlot(plan)
+  groups.takeSlot(plan)
+  assert.equal(await request(), 1, 'it pauses')
+  clock.time -= 3_600_000
+  assert.equal(slots.allowed({ key: 'paid' }), 0)
+  assert.equal(await request(), 2)
+  assert.deepEqual(
+    asked.map(({ keeps, wants }) => [keeps, wants]),
+    [
+      [0, 4],
+      [2, 4],
+    ],
+  )
+  await slots.stop()
+})
