@@ -112,8 +112,6 @@ export interface DeliveryDetail {
   attempts: AttemptsTable[]
 }
 
-type DeliveryPage<Filter> = PageRequest & { filter: Filter }
-
 export class DeliveryLog {
   readonly #database: Database
   readonly #cursors: Cursors
@@ -124,36 +122,18 @@ export class DeliveryLog {
   }
 
   /**
-   * A subscriber's deliveries, newest first. Owners do not see deliveries of events that are not for them. Pages as `search`.
+   * Deliveries, newest first; of one event type, by the age of their events. Owners do not see deliveries of events that are not for
+   * them. Each page examines a bounded number of deliveries. If few of them match, it has fewer rows, and its cursor continues the
+   * search.
    * @throws Problem `invalid-cursor`
    */
-  list(
-    subscriberId: string,
-    reach: Reach,
-    { filter, limit, cursor }: DeliveryPage<DeliveryFilter>,
-  ): Promise<PageOfRows<DeliveryEntry>> {
-    const { status = null, eventType = null, since = null, until = null } = filter
-    const query = [subscriberId, status, eventType, since, until]
-    return this.#find({ ...filter, subscriberId }, reach, { query, limit, cursor })
-  }
-
-  /**
-   * Deliveries of all subscribers, newest first; of one event type, by the age of their events. Each page examines a bounded number
-   * of deliveries. If few of them match, it has fewer rows, and its cursor continues the search.
-   * @throws Problem `invalid-cursor`
-   */
-  search({ filter, limit, cursor }: DeliveryPage<DeliverySearch>): Promise<PageOfRows<DeliveryEntry>> {
-    const query = Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))
-    return this.#find(filter, 'all', { query, limit, cursor })
-  }
-
-  /** Finds deliveries in the order of the source. The cursor is bound to `query`. */
-  async #find(
+  async page(
     filter: DeliverySearch,
     reach: Reach,
-    { query, limit, cursor }: PageRequest & { query: unknown },
+    { limit, cursor }: PageRequest,
   ): Promise<PageOfRows<DeliveryEntry>> {
     const [database, cursors] = [this.#database, this.#cursors]
+    const query = [reach, Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))]
     const source = await sourceOf({ db: database.readerAside, engine: database.engine }, filter)
     const scope: CursorScope = { list: 'deliveries', keys: placeKeys, query }
     const keysOf = ({ event, id }: Place): number[] => [event, id]

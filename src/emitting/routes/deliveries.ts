@@ -244,10 +244,7 @@ export function deliverySearchRoute(app: App, { deliveryLog }: EmittingRoutePart
       response: { 200: pageSchema(OwnedDeliveryView) },
     }),
     async ({ query }) => {
-      const page = await deliveryLog.search({
-        filter: readDeliverySearch(query),
-        ...readPageRequest(query),
-      })
+      const page = await deliveryLog.page(readDeliverySearch(query), 'all', readPageRequest(query))
       return viewPage(page, viewOwnedDelivery)
     },
   )
@@ -271,10 +268,11 @@ function logRoutes(app: App, { deliveryLog, subscribers, ...parts }: EmittingRou
       const { query } = request
       const filter = readDeliveryFilter(query)
       const { id: subscriberId } = await subscriberOf(subscribers, area, request)
-      const page = await deliveryLog.list(subscriberId, area.reach(request), {
-        filter,
-        ...readPageRequest(query),
-      })
+      const page = await deliveryLog.page(
+        { ...filter, subscriberId },
+        area.reach(request),
+        readPageRequest(query),
+      )
       const seen = seenBy(area, parts)
       return viewPage(page, (entry) => viewDelivery(seen.entry(entry)))
     },
