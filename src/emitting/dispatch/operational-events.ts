@@ -53,7 +53,7 @@ export class OperationalEvents {
   /** The side effects, to be applied in the transaction that records the attempt; `undefined` if there are none, as usual. */
   sideEffects(attempt: FinishedAttempt): SideEffects | undefined {
     const effects = this.#effectsOf(attempt)
-    if (effects === undefined) return undefined
+    if (effects.length === 0) return undefined
     const { changed, database } = this.#parts
     return {
       async apply(tx) {
@@ -72,35 +72,30 @@ export class OperationalEvents {
   }
 
   /** In the order in which they are applied. */
-  #effectsOf(attempt: FinishedAttempt): SideEffect[] | undefined {
-    const { endpoint, outcome } = attempt
+  #effectsOf(attempt: FinishedAttempt): SideEffect[] {
+    const { delivery, endpoint, outcome, result } = attempt
+    const { clock, disabling } = this.#parts
+    const { failingSince, operational } = endpoint
     const effects: SideEffect[] = []
-    if (outcome.kind === 'delivered' && endpoint.failingSince !== null)
-      effects.push((tx) => this.#markRecovered(tx, attempt))
-    if (outcome.kind !== 'delivered' && attempt.result.failure !== 'aborted')
-      this.#addFailure(effects, attempt)
-    if (outcome.kind === 'dead' && !endpoint.operational)
+    if (outcome.kind === 'delivered') {
+      if (failingSince !== null) effects.push((tx) => this.#markRecovered(tx, attempt))
+    } else if (result.failure !== 'aborted') {
+      if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
+        effects.push((tx) => this.#markFailing(tx, attempt))
+      const consequence = operational ? undefined : consequenceOf(endpoint, disabling, clock.now())
+      if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
+      if (consequence === 'disable') {
+        const reason = `Every attempt since ${isoTime(failingSince!)} failed.`
+        effects.push((tx) => this.#disable(tx, endpoint, reason, true))
+      }
+    }
+    if (outcome.kind === 'dead' && !operational)
       effects.push(() => ({ type: 'delivery.dead', data: descriptionOf(attempt) }))
     if (outcome.kind !== 'retry' && outcome.disable !== undefined) {
       const reason = outcome.disable
       effects.push((tx) => this.#disable(tx, endpoint, reason, false))
     }
-    return effects.length === 0 ? undefined : effects
-  }
-
-  #addFailure(effects: SideEffect[], attempt: FinishedAttempt): void {
-    const { delivery, endpoint, outcome } = attempt
-    const { clock, disabling } = this.#parts
-    const { failingSince } = endpoint
-    if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
-      effects.push((tx) => this.#markFailing(tx, attempt))
-    if (endpoint.operational) return
-    const consequence = consequenceOf(endpoint, disabling, clock.now())
-    if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
-    if (consequence === 'disable') {
-      const reason = `Every attempt since ${isoTime(failingSince!)} failed.`
-      effects.push((tx) => this.#disable(tx, endpoint, reason, true))
-    }
+    return effects
   }
 
   /** Publishes that a subscriber was disabled, in the transaction that does it. Then the caller wakes the dispatcher. */

@@ -270,7 +270,7 @@ export class Prefetcher {
     const marked = new Map(this.#markedDue)
     this.#markedDue.clear()
     if (marked.size === 0) return
-    const { tried } = await this.#claim([...marked.keys()])
+    const tried = await this.#claim([...marked.keys()])
     const { clock, notifyOwner } = this.#parts
     const now = clock.now()
     for (const [id, foundAt] of this.#foreign) if (!isRecent(foundAt, now)) this.#foreign.delete(id)
@@ -288,9 +288,10 @@ export class Prefetcher {
     for (let page = 0; page < pagesPerScan && !this.#stopped; page += 1) {
       const { ids, next } = await store.subscribersDue(clock.now(), this.#cursor)
       for (const id of ids) if (this.#queues.has(id)) this.markDue(id)
-      const { areAllTried } = await this.#claim(ids.filter((id) => !this.#queues.has(id)))
+      const others = ids.filter((id) => !this.#queues.has(id))
+      const tried = await this.#claim(others)
       onProgress?.()
-      if (!areAllTried) return
+      if (tried.length < others.length) return
       this.#cursor = next ?? ''
       if (next === undefined && wrapped) return
       if (next === undefined) wrapped = true
@@ -299,16 +300,14 @@ export class Prefetcher {
   }
 
   /** Claims queues. Returns those that it tried to claim: this process may have no place for some. */
-  async #claim(
-    subscriberIds: readonly string[],
-  ): Promise<{ tried: readonly string[]; areAllTried: boolean }> {
+  async #claim(subscriberIds: readonly string[]): Promise<readonly string[]> {
     const { store, clock } = this.#parts
     const fitting = subscriberIds.slice(0, Math.max(0, maxQueues - this.#queues.size))
     if (fitting.length > 0) {
       const drops = this.#drops
       const claimed = await store.claim(fitting)
       // The lease ended meanwhile: other processes may own these queues now.
-      if (drops !== this.#drops) return { tried: [], areAllTried: false }
+      if (drops !== this.#drops) return []
       for (const id of claimed) {
         if (this.#queues.has(id)) continue
         this.#generation += 1
@@ -319,7 +318,7 @@ export class Prefetcher {
     }
     this.#crowded = fitting.length < subscriberIds.length
     if (this.#crowded) this.#makeRoom()
-    return { tried: fitting, areAllTried: !this.#crowded }
+    return fitting
   }
 
   /** Releases idle queues if there are any; else drains the queues that had their turn. */
