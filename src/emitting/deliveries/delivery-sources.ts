@@ -1,7 +1,8 @@
 import type { Engine } from '../../storage/query-runner.ts'
 import type { Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-log.ts'
-import { deliveryStream, eventsOfType, type IdRange, idsIn, type OpenStatus } from './id-streams.ts'
+import { type IdRange, idsIn } from '../../storage/id-order.ts'
+import { deliveryStream, eventsOfType, type OpenStatus } from './id-streams.ts'
 import { idAtTime } from '../../events/filter.ts'
 
 /** A place in the order of a source: the delivery's id, and the event's number, which counts if the order is that of events. */

@@ -8,7 +8,8 @@ import { everybody } from '../events/event.ts'
 import { builtInTypes } from '../events/built-in-types.ts'
 import { type FanOut, storedEvent } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
-import { eventsFor, idsIn } from './id-streams.ts'
+import { idsIn } from '../../storage/id-order.ts'
+import { eventsFor } from './id-streams.ts'
 import type { Measured, StoredFilter } from './replay.ts'
 
 /** The most events that one step examines. */

@@ -2,7 +2,8 @@ import { startJob, JobWorker, type JobStep, type JobWorkerParts } from '../../ev
 import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { JobsTable } from '../../storage/tables.ts'
-import { deliveryStream, highestId, idsIn } from '../deliveries/id-streams.ts'
+import { idsIn } from '../../storage/id-order.ts'
+import { deliveryStream, highestId } from '../deliveries/id-streams.ts'
 
 /** Deliveries of one step, each with its attempts: few, because a step blocks all other writers of SQLite. */
 const perStep = 50

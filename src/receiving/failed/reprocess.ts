@@ -1,12 +1,13 @@
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { type ShownJob, startJob, type JobStep, JobWorker, type JobWorkerParts } from '../../events/jobs.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
+import { idsIn, type IdStream } from '../../storage/id-order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
 import { failedEvents, type FailedFilter, findReceived } from './store.ts'
 import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
 import { advance, orderKeysOf } from '../queue/store.ts'
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 
 /** Resets the attempts of failed events, and makes events due that wait for their next attempt. */
 export class Reprocessing extends AuditedStore {
@@ -124,8 +125,9 @@ export async function reprocessStep(
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
   const { upTo, begunAt, ...filter } = JSON.parse(job.filter) as ReprocessFilter
-  const range = { after: job.position, upTo, count: examinedPerStep }
-  const examined = await failedIdsAfter(tx, engine, filter, range)
+  const range = { after: job.position, before: upTo + 1 }
+  const part = { ...range, count: examinedPerStep, ascending: true }
+  const examined = await idsIn(tx, engine, streamsOf(filter), part)
   if (examined.length === 0) return { count: 0, last: undefined, done: true }
   const events = await matching(tx, engine, filter, { examined, begunAt, limit })
   if (events.length > 0) {
@@ -190,62 +192,30 @@ async function giveAllAttempts(
   await advance(engine, tx, orderKeysOf(again))
 }
 
-interface Range {
-  after: number
-  upTo: number
-  count: number
-}
-
-/** Events that one index has in the order of their numbers. */
-interface Stream {
-  readonly index: string
-  readonly where: RawBuilder<unknown>
-  /** The columns of the index, by which PostgreSQL orders: then it reads this index and no other. */
-  readonly columns: string
-}
-
 /**
- * The next numbers of events that have failed or are retried, ascending: at most `count` behind `after`, up to `upTo`. Of the filter
- * it uses only the status and the group, so that it reads at most `count` entries of an index, or of two. Events of a group may be
- * among them that are pending and not retried.
+ * Of the filter they use only the status and the group, so that a step reads a bounded number of entries of an index, or of two. Events of
+ * a group may be among them that are pending and not retried.
  */
-async function failedIdsAfter(
-  db: Queryable,
-  engine: Engine,
-  filter: FailedFilter,
-  { after, upTo, count }: Range,
-): Promise<number[]> {
-  const found: number[] = []
-  for (const { index, where, columns } of streamsOf(filter)) {
-    const hint = engine === 'sqlite' ? sql.raw(`indexed by ${index}`) : sql``
-    const order = sql.raw(engine === 'sqlite' ? 'event' : columns)
-    const { rows } = await sql<{ event: number }>`select event from event_queue ${hint}
-      where ${where} and event > ${after} and event <= ${upTo} order by ${order} limit ${count}`.execute(db)
-    for (const { event } of rows) found.push(event)
-  }
-  return found.toSorted((a, b) => a - b).slice(0, count)
-}
-
-function streamsOf({ status, group }: FailedFilter): Stream[] {
+function streamsOf({ status, group }: FailedFilter): IdStream[] {
   if (group === undefined) return [status === 'retrying' ? retrying : failed]
-  const ofGroup = (one: string): Stream => ({
+  const ofGroup = (one: 'failed' | 'pending'): IdStream => ({
+    ...queue,
     index: 'event_queue_of_group',
-    where: sql`failure_group = ${group} and status = ${sql.lit(one)}`,
-    columns: 'failure_group, status, event',
+    first: { failure_group: sql`${group}`, status: sql.lit(one) },
+    where: 'failure_group is not null',
   })
   if (status === undefined) return [ofGroup('failed'), ofGroup('pending')]
   return [ofGroup(status === 'retrying' ? 'pending' : 'failed')]
 }
 
-const failed: Stream = {
-  index: 'event_queue_failed',
-  where: sql`status = 'failed'`,
-  columns: 'event, source, type',
-}
-const retrying: Stream = {
+const queue = { table: 'event_queue', id: 'event', first: {} } as const
+const rest = ['source', 'type']
+const failed: IdStream = { ...queue, index: 'event_queue_failed', rest, where: `status = 'failed'` }
+const retrying: IdStream = {
+  ...queue,
   index: 'event_queue_retrying',
-  where: sql`status = 'pending' and failed_at is not null`,
-  columns: 'event, source, type',
+  rest,
+  where: `status = 'pending' and failed_at is not null`,
 }
 
 /**
