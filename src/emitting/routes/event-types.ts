@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify'
 import { type Static, Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
@@ -34,8 +35,9 @@ const StoredView = closedObject({
 const NewFields = Type.Partial(Type.Object(eventTypeFields), { additionalProperties: false })
 const params = Type.Object({ type: Type.String({ pattern: eventTypePattern }) })
 
-/** Bodies contain JSON Schemas of any form, so they are not serialized by a response schema. */
-const asJson = 'application/json; charset=utf-8'
+/** For bodies with JSON Schemas of any form, which no response schema can serialize. */
+const withSchemas = (reply: FastifyReply): FastifyReply =>
+  reply.type('application/json; charset=utf-8').serializer(JSON.stringify)
 const tags = ['emitting']
 
 /** The catalog for customers, and the stored event types for administrators. The API reference lists declared types as webhooks. */
@@ -49,7 +51,7 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
     async (_request, reply) => {
       const shown = await storedEventTypes.shown()
       const data = [...declared, ...shown.map(viewShown)]
-      return reply.type(asJson).serializer(JSON.stringify).send({ data })
+      return withSchemas(reply).send({ data })
     },
   )
   app.get(
@@ -62,10 +64,7 @@ export function eventTypeRoutes(app: App, parts: EmittingRouteParts): void {
     ),
     async (_request, reply) => {
       const all = await storedEventTypes.list()
-      return reply
-        .type(asJson)
-        .serializer(JSON.stringify)
-        .send({ data: all.map(viewStored) })
+      return withSchemas(reply).send({ data: all.map(viewStored) })
     },
   )
   changeRoutes(app, parts)
@@ -88,11 +87,7 @@ function changeRoutes(app: App, { storedEventTypes }: EmittingRouteParts): void 
         isNew = !before.has(type)
         return [{ ...noFields, ...request.body, type }]
       })
-      return reply
-        .code(isNew ? 201 : 200)
-        .type(asJson)
-        .serializer(JSON.stringify)
-        .send(viewStored(stored!))
+      return withSchemas(reply.code(isNew ? 201 : 200)).send(viewStored(stored!))
     },
   )
   app.delete(

@@ -4,28 +4,14 @@ import type { Tx } from '../../storage/database.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { destinationIn } from './destinations.ts'
 
-/** Columns by their names in the API. Encrypted headers differ after each write, so headers that are sent again count as changed. */
-const settings = {
-  url: 'url',
-  description: 'description',
-  event_types: 'eventTypes',
-  retry_schedule: 'retrySchedule',
-  timeout_ms: 'timeoutSeconds',
-  rate_limit: 'rateLimit',
-  concurrency: 'concurrency',
-  headers: 'headers',
-  credentials: 'credentials',
-  request: 'request',
-  transformation: 'transformation',
-  ordered: 'ordered',
-  signing: 'signing',
-  conditions: 'conditions',
-  http_signature: 'httpSignature',
-  operational: 'operational',
-  channels: 'channels',
-  uid: 'uid',
-  metadata: 'metadata',
-} as const satisfies Partial<Record<keyof SubscribersTable, string>>
+/** The columns that are no settings, or have entries of their own. */
+const others = new Set<string>(['status', 'disabled_reason', 'failing_since', 'warned_at', 'updated_at'])
+
+/** The name of a column in the API. */
+function nameOf(column: string): string {
+  if (column === 'timeout_ms') return 'timeoutSeconds'
+  return column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}
 
 const statusActions = {
   active: 'subscriber.resumed',
@@ -57,10 +43,12 @@ export async function recordChange(
       detail: { from: before.status, to: after.status },
       ...origin,
     })
-  const columns = Object.keys(settings) as (keyof typeof settings)[]
-  const changed = columns
-    .filter((column) => !isDeepStrictEqual(before[column], after[column]))
-    .map((column) => settings[column])
+  // Encrypted columns differ after each write, so headers that are sent again count as changed.
+  const changed = Object.entries(after)
+    .filter(
+      ([column, value]) => !others.has(column) && !isDeepStrictEqual(Reflect.get(before, column), value),
+    )
+    .map(([column]) => nameOf(column))
   if (changed.length === 0) return
   await record(tx, {
     action: 'subscriber.changed',
