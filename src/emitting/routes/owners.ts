@@ -1,22 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { type App, route } from '../../http/app.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../../paging/parameters.ts'
-import { deliveryStatuses } from '../deliveries/delivery-log.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { ownerPattern } from '../events/event.ts'
-import type { Owner, OwnerBrand, Owners } from '../subscribers/owners.ts'
+import { type OwnerBrand, OwnerView, type Owners } from '../subscribers/owners.ts'
 import { Metadata } from '../subscribers/metadata.ts'
 import { type EmittingRouteParts, searchable } from './area.ts'
-import type { SubscriberState } from '../subscribers/health.ts'
-import {
-  closedObject,
-  DateTime,
-  dateTime,
-  noContent,
-  nullable,
-  optionalText,
-} from '../../http/schemas/schemas.ts'
-import { isoTimeOrNull } from '../../runtime/iso-time.ts'
+import { closedObject, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { brandVariables } from '../../http/pages/brand.ts'
 
 /** No control characters, and nothing that the databases cannot store. */
@@ -90,39 +80,6 @@ export const DisplayName = Type.String({
   description: 'The display name of the customer',
 })
 const access = { scope: 'subscribers:read' } as const
-const OwnerView = closedObject({
-  owner: Type.String(),
-  name: nullable(Type.String({ description: 'The display name; null without one' })),
-  uid: nullable(
-    Type.String({
-      description: 'The id that API clients use for the customer: `owner`, unless a client chose another',
-    }),
-  ),
-  metadata: Metadata,
-  subscribers: Type.Integer(),
-  states: Type.Object(
-    {
-      active: Type.Integer(),
-      idle: Type.Integer(),
-      failing: Type.Integer(),
-      paused: Type.Integer(),
-      disabled: Type.Integer(),
-    } satisfies Record<SubscriberState, unknown>,
-    { additionalProperties: false, description: 'The number of subscribers by their state' },
-  ),
-  delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
-  failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
-  successRate: nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
-  lastDelivery: nullable(
-    closedObject({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }),
-  ),
-  linkExpiresAt: nullable(
-    dateTime('When the last unopened link to the portal expires; null if no link is open'),
-  ),
-  sessionExpiresAt: nullable(
-    dateTime('When the last session of the portal ends; null if no session is live'),
-  ),
-})
 
 export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
   app.get(
@@ -136,7 +93,7 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
     }),
     async ({ query }) => {
       const text = query.q ? searchable(query.q) : undefined
-      return viewPage(await owners.list(text, readPageRequest(query)), view)
+      return viewPage(await owners.list(text, readPageRequest(query)), (owner) => owner)
     },
   )
   app.get(
@@ -145,7 +102,7 @@ export function ownerRoutes(app: App, { owners }: EmittingRouteParts): void {
       params: Type.Object({ owner: Type.String() }),
       response: { 200: OwnerView },
     }),
-    async ({ params }) => view(await owners.get(params.owner)),
+    async ({ params }) => owners.get(params.owner),
   )
   ownerChangeRoutes(app, owners)
 }
@@ -185,15 +142,4 @@ function ownerChangeRoutes(app: App, owners: Owners): void {
       return reply.code(204).send(null)
     },
   )
-}
-
-function view({ lastDelivery, linkExpiresAt, sessionExpiresAt, ...counts }: Owner): Static<typeof OwnerView> {
-  const attempts = counts.delivered + counts.failed
-  return {
-    ...counts,
-    successRate: attempts === 0 ? null : counts.delivered / attempts,
-    lastDelivery: lastDelivery && { ...lastDelivery, createdAt: isoTimeOrNull(lastDelivery.createdAt)! },
-    linkExpiresAt: isoTimeOrNull(linkExpiresAt),
-    sessionExpiresAt: isoTimeOrNull(sessionExpiresAt),
-  }
 }

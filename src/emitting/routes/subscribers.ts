@@ -18,7 +18,7 @@ import {
 } from '../../http/schemas/schemas.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
-import { type Condition, conditionOperators } from '../subscribers/conditions.ts'
+import { type Condition, ConditionBody } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import {
   AuthBody,
@@ -29,16 +29,15 @@ import {
   TlsBody,
 } from '../subscribers/credentials.ts'
 import {
-  bodies,
-  methods,
   readRequestOptions,
-  signatureHeaders,
+  requestDefaults,
+  requestOptions,
   showCustomHeaders,
 } from '../subscribers/request-options.ts'
 import { Metadata, readMetadata } from '../subscribers/metadata.ts'
 import { destinationIn, isOpenToOwners } from '../subscribers/destinations.ts'
 import { disablesAt } from '../dispatch/operational-events.ts'
-import type { KeyDescription } from '../subscribers/secrets.ts'
+import { KeyView } from '../subscribers/secrets.ts'
 
 const { delivered, failed, successRate, p99 } = summaryFields
 
@@ -72,22 +71,11 @@ const SubscriberView = closedObject({
   settings: nullable(Type.Record(Type.String(), Type.Unknown()), 'Settings of the destination'),
   secrets: nullable(SecretsBody),
   transformation: nullable(Type.String(), 'JavaScript that changes each request'),
-  method: Type.Enum(methods),
-  successStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 2xx'),
-  noRetryStatuses: nullable(Type.Array(Type.Union([Type.Integer(), Type.String()])), 'null: 410'),
-  gzip: Type.Boolean(),
-  signatureHeaders: Type.Enum(signatureHeaders),
-  body: Type.Enum(bodies),
+  ...Type.Required(Type.Object(requestOptions)).properties,
   ordered: Type.Boolean(),
   signing: Type.Union([Type.Literal('v1'), Type.Literal('v1a'), Type.Literal('both')]),
   httpSignature: Type.Boolean(),
-  conditions: Type.Array(
-    Type.Object({
-      path: Type.String(),
-      op: Type.Enum(conditionOperators),
-      value: Type.Optional(Type.Unknown()),
-    }),
-  ),
+  conditions: Type.Array(ConditionBody),
   channels: Type.Array(Type.String(), { description: 'Empty: all events' }),
   uid: nullable(Type.String(), 'Your own id; not shown in the portal'),
   metadata: nullable(Metadata, 'Not shown in the portal'),
@@ -106,33 +94,18 @@ const NewKeysView = {
   publicKey: optionalText('whpk_…: verifies `v1a` signatures.'),
 }
 
-/** The public facts about a signing key. */
-const KeyView = closedObject({
-  id: Type.String({
-    description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
-  }),
-  scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
-  createdAt: DateTime,
-  expiresAt: nullable(dateTime('Null for the newest key')),
-  publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
-})
-
-function viewKey({ createdAt, expiresAt, ...key }: KeyDescription): Static<typeof KeyView> {
-  return { ...key, createdAt: isoTime(createdAt), expiresAt: isoTimeOrNull(expiresAt) }
-}
-
 function viewSubscriber(
   row: SubscribersTable,
   { keyring, disabling, destinations }: EmittingRouteParts,
   { reachesAll }: Area,
-  { lastDay, ownerName }: { lastDay: Summary; ownerName: string | undefined },
+  { lastDay, ownerName }: { lastDay: Summary; ownerName: string | null },
 ): Static<typeof SubscriberView> {
   // What owners must not see of a destination that only admins register.
   const hidesSettings = !reachesAll && !isOpenToOwners(destinations, row)
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
   const end = mayEnd ? disablesAt(failing, disabling) : null
-  const options = readRequestOptions(row.request)
+  const { settings = null, ...options } = readRequestOptions(row.request)
   return {
     id: row.id,
     url: row.url,
@@ -152,14 +125,10 @@ function viewSubscriber(
     headers: showCustomHeaders(openHeaders(keyring, row)),
     ...showCredentials(hidesSettings ? {} : openCredentials(keyring, row)),
     destination: destinationIn(row.url),
-    settings: hidesSettings ? null : (options.settings ?? null),
+    settings: hidesSettings ? null : settings,
     transformation: row.transformation,
-    method: options.method ?? 'POST',
-    successStatuses: options.successStatuses ?? null,
-    noRetryStatuses: options.noRetryStatuses ?? null,
-    gzip: options.gzip ?? false,
-    signatureHeaders: options.signatureHeaders ?? 'webhook',
-    body: options.body ?? 'event',
+    ...requestDefaults,
+    ...options,
     ordered: row.ordered === 1,
     signing: row.signing,
     httpSignature: row.http_signature === 1,
@@ -169,7 +138,7 @@ function viewSubscriber(
     uid: reachesAll ? row.uid : null,
     metadata: reachesAll ? readMetadata(row.metadata) : null,
     owner: row.owner,
-    ownerName: ownerName ?? null,
+    ownerName,
     operational: row.operational === 1,
     failingSince: isoTimeOrNull(row.failing_since),
     disablesAt: isoTimeOrNull(end),
@@ -211,9 +180,9 @@ async function views(
   const { health, clock, owners } = parts
   const ids = rows.map(({ id }) => id)
   const days = await lastDays(health, ids, clock.now())
-  const names = await owners.directory.names(rows.map(({ owner }) => owner))
+  const records = await owners.directory.records(rows.map(({ owner }) => owner))
   return rows.map((row) => {
-    const ownerName = row.owner === null ? undefined : names.get(row.owner)
+    const ownerName = records.get(row.owner ?? '')?.name ?? null
     return viewSubscriber(row, parts, area, { lastDay: days.get(row.id)!, ownerName })
   })
 }
@@ -334,7 +303,7 @@ function singleRoutes(app: App, parts: EmittingRouteParts, area: Area): void {
       const row = await subscriberOf(subscribers, area, request)
       const keys = await secrets.describe(database.reader, row.id, clock.now())
       const publicKeys = keys.map(({ publicKey }) => publicKey).filter((key) => key !== null)
-      return { ...(await view(row, parts, area)), publicKeys, keys: keys.map(viewKey) }
+      return { ...(await view(row, parts, area)), publicKeys, keys }
     },
   )
   app.patch(

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 
-export const conditionOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'exists'] as const
+const conditionOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'exists'] as const
 type ConditionOperator = (typeof conditionOperators)[number]
 
 /** RFC 6901, section 3. */

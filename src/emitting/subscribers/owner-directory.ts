@@ -33,12 +33,7 @@ const storable = new RegExp(ownerPattern)
 
 /** The customers: owners of subscribers, and those that a program or an admin created. */
 export class OwnerDirectory extends AuditedStore {
-  /** The names of those owners that have one. */
-  async names(owners: readonly (string | null)[]): Promise<Map<string, string>> {
-    const records = await this.records(owners)
-    return new Map([...records].flatMap(([owner, { name }]) => (name === null ? [] : [[owner, name]])))
-  }
-
+  /** By owner; of those owners that have a row. */
   async records(owners: readonly (string | null)[]): Promise<Map<string, OwnerRecord>> {
     const asked = [...new Set(owners)].filter((owner) => owner !== null)
     if (asked.length === 0) return new Map()

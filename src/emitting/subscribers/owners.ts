@@ -1,28 +1,57 @@
 import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
 import { type RawBuilder, sql } from 'kysely'
+import { type Static, Type } from 'typebox'
+import { closedObject, DateTime, dateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import { Metadata } from './metadata.ts'
+import { deliveryStatuses } from '../deliveries/delivery-log.ts'
 import { Problem } from '../../errors.ts'
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { DeliveryStatus, SubscribersTable, Tables } from '../../storage/tables.ts'
+import type { SubscribersTable, Tables } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
-import { lockOwner, OwnerDirectory, type OwnerRecord, targetOf } from './owner-directory.ts'
+import { lockOwner, OwnerDirectory, targetOf } from './owner-directory.ts'
 import type { Subscribers } from './subscribers.ts'
 
-/** An owner, with what its subscribers do. Times in milliseconds since 1970. */
-export interface Owner extends Pick<OwnerRecord, 'owner' | 'name' | 'uid' | 'metadata'> {
-  subscribers: number
-  states: Record<SubscriberState, number>
-  /** Attempts of the last day that succeeded and failed. */
-  delivered: number
-  failed: number
-  lastDelivery: { id: number; status: DeliveryStatus; createdAt: number } | null
-  /** The end of the newest link that can still be opened, and of the session that ends last. */
-  linkExpiresAt: number | null
-  sessionExpiresAt: number | null
-}
+/** An owner, with what its subscribers do. */
+export const OwnerView = closedObject({
+  owner: Type.String(),
+  name: nullable(Type.String({ description: 'The display name; null without one' })),
+  uid: nullable(
+    Type.String({
+      description: 'The id that API clients use for the customer: `owner`, unless a client chose another',
+    }),
+  ),
+  metadata: Metadata,
+  subscribers: Type.Integer(),
+  states: Type.Object(
+    {
+      active: Type.Integer(),
+      idle: Type.Integer(),
+      failing: Type.Integer(),
+      paused: Type.Integer(),
+      disabled: Type.Integer(),
+    } satisfies Record<SubscriberState, unknown>,
+    { additionalProperties: false, description: 'The number of subscribers by their state' },
+  ),
+  delivered: Type.Integer({ description: 'Attempts of the last day that succeeded' }),
+  failed: Type.Integer({ description: 'Attempts of the last day that failed' }),
+  successRate: nullable(Type.Number({ description: 'Of the last day, 0 to 1; null without attempts' })),
+  lastDelivery: nullable(
+    closedObject({ id: Type.Integer(), status: Type.Enum(deliveryStatuses), createdAt: DateTime }),
+  ),
+  linkExpiresAt: nullable(
+    dateTime('When the last unopened link to the portal expires; null if no link is open'),
+  ),
+  sessionExpiresAt: nullable(
+    dateTime('When the last session of the portal ends; null if no session is live'),
+  ),
+})
+
+type Owner = Static<typeof OwnerView>
 
 interface OwnersParts {
   database: Database
@@ -132,6 +161,7 @@ export class Owners {
         states,
         delivered,
         failed,
+        successRate: delivered + failed === 0 ? null : delivered / (delivered + failed),
         lastDelivery: newest,
         linkExpiresAt: links.get(owner) ?? null,
         sessionExpiresAt: sessions.get(owner) ?? null,
@@ -169,15 +199,20 @@ export class Owners {
       .select(['s.id as subscriberId', 'd.id', 'd.status', 'd.created_at as createdAt'])
       .where(isOneOf(this.#parts.database.engine, 's.id', ids))
       .execute()
-    return new Map(rows.map(({ subscriberId, ...delivery }) => [subscriberId, delivery]))
+    return new Map(
+      rows.map(({ subscriberId, createdAt, ...delivery }) => [
+        subscriberId,
+        { ...delivery, createdAt: isoTime(createdAt) },
+      ]),
+    )
   }
 
-  /** When the last of the owners' links or sessions expires. */
+  /** When the last of the owners' links or sessions expires, ISO 8601. */
   async #ends(
     table: 'portal_links' | 'portal_sessions',
     owners: readonly string[],
     now: number,
-  ): Promise<Map<string, number>> {
+  ): Promise<Map<string, string>> {
     const rows = await this.#parts.database.readerAside
       .selectFrom(table)
       .select(['owner', (eb) => eb.fn.max<number>('expires_at').as('end')])
@@ -185,7 +220,7 @@ export class Owners {
       .where('expires_at', '>', now)
       .groupBy('owner')
       .execute()
-    return new Map(rows.map(({ owner, end }) => [owner, end]))
+    return new Map(rows.map(({ owner, end }) => [owner, isoTime(end)]))
   }
 }
 

@@ -5,8 +5,6 @@ import { Problem } from '../../errors.ts'
 import { isSensitiveHeader, redactedValue } from '../../telemetry/printable.ts'
 
 export const methods = ['POST', 'PUT', 'PATCH'] as const
-export const signatureHeaders = ['webhook', 'svix', 'both'] as const
-export const bodies = ['event', 'data'] as const
 
 const Statuses = Type.Array(
   Type.Union([Type.Integer({ minimum: 200, maximum: 599 }), Type.String({ pattern: '^[2-5]xx$' })]),
@@ -24,13 +22,13 @@ export const requestOptions = {
     Type.Boolean({ description: 'Compress bodies. The signature is of the body before that' }),
   ),
   signatureHeaders: Type.Optional(
-    Type.Enum(signatureHeaders, {
+    Type.Enum(['webhook', 'svix', 'both'], {
       description:
         'webhook: `webhook-id`, `webhook-timestamp` and `webhook-signature`. svix: the same values as `svix-…`. both: all six. Default: webhook',
     }),
   ),
   body: Type.Optional(
-    Type.Enum(bodies, {
+    Type.Enum(['event', 'data'], {
       description: 'event: `{id, type, timestamp, data}`. data: only the data. Default: event',
     }),
   ),
@@ -40,21 +38,32 @@ export const requestOptions = {
 export type Given<T> = { [K in keyof T]?: T[K] | undefined }
 
 /** `settings`: of a destination, which has no other options. */
-export type RequestOptions = Given<Static<TObject<typeof requestOptions>> & { settings: Settings }>
+type StoredOptions = Static<TObject<typeof requestOptions>> & { settings?: Settings }
+export type RequestOptions = Given<StoredOptions>
 
-const names = Object.keys(requestOptions) as (keyof typeof requestOptions)[]
-const defaults = new Set<unknown>([null, false, 'POST', 'webhook', 'event'])
+/** What a subscriber has of those options that are not stored. */
+export const requestDefaults: Required<Static<TObject<typeof requestOptions>>> = {
+  method: 'POST',
+  successStatuses: null,
+  noRetryStatuses: null,
+  gzip: false,
+  signatureHeaders: 'webhook',
+  body: 'event',
+}
 
 /** The column: JSON of what is not the default. Options that are not given stay as they are. */
 export function writeRequestOptions(given: RequestOptions, before: string | null): string | null {
-  const all = { ...readRequestOptions(before) }
-  for (const name of names) if (given[name] !== undefined) Object.assign(all, { [name]: given[name] })
-  const kept = Object.entries(all).filter(([, value]) => !defaults.has(value))
-  return kept.length === 0 ? null : JSON.stringify(Object.fromEntries(kept))
+  const all: Record<string, unknown> = readRequestOptions(before)
+  for (const [name, usual] of Object.entries(requestDefaults)) {
+    const value = given[name as keyof typeof requestDefaults]
+    if (value === usual) delete all[name]
+    else if (value !== undefined) all[name] = value
+  }
+  return Object.keys(all).length === 0 ? null : JSON.stringify(all)
 }
 
-export function readRequestOptions(column: string | null): RequestOptions {
-  return column === null ? {} : (JSON.parse(column) as RequestOptions)
+export function readRequestOptions(column: string | null): StoredOptions {
+  return column === null ? {} : (JSON.parse(column) as StoredOptions)
 }
 
 /** @returns whether a status is in the list */

@@ -1,6 +1,9 @@
+import { type Static, Type } from 'typebox'
 import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { newId } from '../../crypto/ids.ts'
+import { closedObject, DateTime, dateTime, nullable } from '../../http/schemas/schemas.ts'
+import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, Row } from '../../storage/tables.ts'
 import {
@@ -35,15 +38,16 @@ export interface ShownKeys {
   publicKey?: string
 }
 
-/** The public facts about a signing key. Times in milliseconds since 1970. */
-export interface KeyDescription {
-  id: string
-  scheme: Scheme
-  createdAt: number
-  /** Null for the newest key of a scheme. */
-  expiresAt: number | null
-  publicKey: string | null
-}
+/** The public facts about a signing key. */
+export const KeyView = closedObject({
+  id: Type.String({
+    description: 'The id: `keyid` in HTTP message signatures, `kid` in the published keys',
+  }),
+  scheme: Type.Union([Type.Literal('v1'), Type.Literal('v1a')]),
+  createdAt: DateTime,
+  expiresAt: nullable(dateTime('Null for the newest key')),
+  publicKey: nullable(Type.String({ description: 'whpk_…, of `v1a`' })),
+})
 
 export interface SecretRotation {
   schemes: readonly Scheme[]
@@ -119,17 +123,15 @@ export class SubscriberSecrets {
   }
 
   /** Public facts about the keys that sign now, newest first. */
-  async describe(db: Queryable, subscriberId: string, now: number): Promise<KeyDescription[]> {
-    const rows = await this.#rows(db, subscriberId, ['v1', 'v1a'])
-    return rows
-      .filter(({ expires_at }) => expires_at === null || expires_at > now)
-      .map((row) => ({
-        id: row.id,
-        scheme: row.scheme,
-        createdAt: row.created_at,
-        expiresAt: row.expires_at,
-        publicKey: row.scheme === 'v1a' ? writePublicKey(this.#open(row)) : null,
-      }))
+  async describe(db: Queryable, subscriberId: string, now: number): Promise<Static<typeof KeyView>[]> {
+    const rows = await this.#live(db, subscriberId, ['v1', 'v1a'], now)
+    return rows.map((row) => ({
+      id: row.id,
+      scheme: row.scheme,
+      createdAt: isoTime(row.created_at),
+      expiresAt: isoTimeOrNull(row.expires_at),
+      publicKey: row.scheme === 'v1a' ? writePublicKey(this.#open(row)) : null,
+    }))
   }
 
   /** The newest key that does not end, as a receiver verifies with it: a symmetric secret, or the public half of an ed25519 key. */
@@ -141,10 +143,8 @@ export class SubscriberSecrets {
 
   /** The public halves of the ed25519 keys that sign now, newest first, as JSON Web Keys. */
   async published(db: Queryable, subscriberId: string, now: number): Promise<ReturnType<typeof publicJwk>[]> {
-    const rows = await this.#rows(db, subscriberId, ['v1a'])
-    return rows
-      .filter(({ expires_at }) => expires_at === null || expires_at > now)
-      .map((row) => publicJwk(this.#open(row), row.id))
+    const rows = await this.#live(db, subscriberId, ['v1a'], now)
+    return rows.map((row) => publicJwk(this.#open(row), row.id))
   }
 
   async #add(
@@ -173,6 +173,11 @@ export class SubscriberSecrets {
       })
       .execute()
     return scheme === 'v1' ? { secret: writeSymmetricKey(bytes) } : { publicKey: writePublicKey(bytes) }
+  }
+
+  async #live(db: Queryable, subscriberId: string, schemes: readonly Scheme[], now: number) {
+    const rows = await this.#rows(db, subscriberId, schemes)
+    return rows.filter(({ expires_at }) => expires_at === null || expires_at > now)
   }
 
   #rows(
