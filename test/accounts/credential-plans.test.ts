@@ -5,8 +5,7 @@ import { sql, type CompiledQuery } from 'kysely'
 import { CredentialStore } from '../../src/accounts/tokens/credential-store.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { transactionOver } from '../../src/storage/query-runner.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('credentials of a user', (engine) => {
   const home = started(() => engine.createMigratedDatabase())

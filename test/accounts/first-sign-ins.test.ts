@@ -5,9 +5,7 @@ import type { ProviderIdentity } from '../../src/accounts/users/identities.ts'
 import { Users } from '../../src/accounts/users/users.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { rowsOf } from '../harness/rows.ts'
+import { onEachEngine, rowsOf, started } from '../harness/index.ts'
 
 /** Runs `meanwhile` once, when the statement with this number (from 1) was answered and the next one was not sent. */
 function afterStatement(number: number, meanwhile: () => Promise<unknown>): KyselyPlugin {

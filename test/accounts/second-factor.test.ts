@@ -1,12 +1,8 @@
 // Admins who have to show a second factor (ADMIN_MFA).
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { appCode, exchange, newPkce, signIn, whoAmI } from '../login/harness.ts'
 
 const stepUp = '/auth/acme?second_factor=true'

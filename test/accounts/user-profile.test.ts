@@ -2,12 +2,9 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { readPersonalData } from '../../src/accounts/users/personal-data.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
-import { Browser } from '../harness/browser.ts'
+import { Browser, engines, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
-import { engines, onEachEngine } from '../harness/engines.ts'
 import { forgedClient, startOpenIdForger } from '../harness/openid-forger.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import { signIn } from '../login/harness.ts'
 
 interface Session {

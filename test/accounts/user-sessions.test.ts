@@ -1,9 +1,7 @@
 // What an admin sees and ends of a user's sessions, and how many a user may have.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { type Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import { appCode, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 

@@ -1,9 +1,7 @@
 // Finding users: search, filters, orders and exports of GET /users.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
 interface Body {

@@ -3,13 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { evaluateEvery } from '../../src/alerts/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, rowIn, started, startReceiver, startTestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { startSmtpServer } from './smtp-server.ts'
-import { rowIn } from '../harness/rows.ts'
 
 interface Sending {
   what: string

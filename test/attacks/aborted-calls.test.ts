@@ -4,9 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import pg from 'pg'
 import { mostViewers } from '../../src/events/live/hub.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 onEachEngine('calls whose clients have gone', (engine) => {

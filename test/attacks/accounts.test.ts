@@ -1,14 +1,10 @@
 // Groups 9 to 11 and 13: getting at somebody else's account by an address, by a link, or by an identity.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, rowsOf as rowsIn, started, startTestService } from '#test/harness/index.ts'
 import { accountsOf, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider, type Person } from './honest-provider.ts'
-import { rowsOf as rowsIn } from '#test/harness/rows.ts'
 
 onEachEngine('accounts of others', (engine) => {
   const provider = started(startHonestProvider)

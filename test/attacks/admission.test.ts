@@ -1,9 +1,7 @@
 // Ways around the rule who may sign in with a provider: each is refused with an audit row, and nothing is created.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
+import { Browser, engines, onEachEngine, startTestService } from '#test/harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { assertFails, counts, upToCallback, whoAmI } from '../login/harness.ts'
 import { Upstream } from '../login/upstream.ts'

@@ -1,10 +1,7 @@
 // A stolen access token of an app gives the rights of that app, not those of the account: it neither shows nor ends other devices.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
 import { signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'

@@ -2,15 +2,11 @@
 // begins is in test/login/tokens.test.ts, rotation and grace are in test/login/apps.test.ts.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, rowIn, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, appStart, exchange, newPkce, spa } from '../login/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
-import { rowIn, rowsOf } from '#test/harness/rows.ts'
 
 const redirectUri = spa.redirectUris[0]!
 

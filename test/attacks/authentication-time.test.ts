@@ -1,12 +1,8 @@
 // Group 11: a sign-in that only looks recent. What counts is when the provider authenticated the person, by its own word.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { started } from '#test/harness/started.ts'
-import { startTestService } from '#test/harness/service.ts'
 import { assertRefused, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin } from './harness.ts'
 

@@ -1,10 +1,7 @@
 // Groups 6 and 8: codes that were made for another sign-in, and requests whose protection was taken off on the way.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { begin, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'

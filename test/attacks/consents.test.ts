@@ -1,16 +1,12 @@
 // Apps of others, and sites that want a person's consent without the person.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { type Browser, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
 import { assertProblem, browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 
 const others = { firstParty: false, redirectUris: [callback] }
 const clients = [

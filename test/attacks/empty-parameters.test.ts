@@ -2,9 +2,7 @@
 // always send a field, such as node-oauth with `client_secret=`, depend on it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started } from '#test/harness/index.ts'
 import { newPkce, signIn, upToCallback, whoAmI, type Pkce } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, secret, tokensOf } from '../oauth2/harness.ts'
 import { startAttackedProvider } from './provider-harness.ts'

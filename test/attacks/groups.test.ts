@@ -1,8 +1,7 @@
 // What a provider, or a person with rights at it, may try by the claim with the groups.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
+import { engines, onEachEngine, startTestService } from '#test/harness/index.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import type { Me } from '../login/harness.ts'

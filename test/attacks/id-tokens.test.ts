@@ -14,11 +14,8 @@ import {
   type JWTHeaderParameters,
   type JWTPayload,
 } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
+import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { started } from '#test/harness/started.ts'
-import { startTestService } from '#test/harness/service.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 
 describe('forged id_tokens', () => {

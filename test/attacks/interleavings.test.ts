@@ -3,10 +3,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, startTestService, type TestService } from '#test/harness/index.ts'
 import { propertyRun } from '#test/harness/properties.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
 import { begin, beginLink } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 

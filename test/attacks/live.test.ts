@@ -1,10 +1,7 @@
 // GET /live stays open for hours: credentials that end meanwhile, forged positions, and connections that nobody reads.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'

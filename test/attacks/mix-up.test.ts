@@ -1,10 +1,7 @@
 // Groups 4 and 5: an identity provider that is not the one that was asked, and answers that say from whom they are.
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
+import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { started } from '#test/harness/started.ts'
-import { startTestService } from '#test/harness/service.ts'
 import { assertFails } from '../login/harness.ts'
 import { begin, withoutExchange } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'

@@ -4,10 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { Client } from 'undici'
 import { sources } from '../fuzz/sources.ts'
-import { engines } from '../harness/engines.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { secretPresets } from '../harness/presets.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import {
   exposed,
   send,

@@ -1,9 +1,7 @@
 // Codes that an attacker took, replays or injects.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { started } from '#test/harness/started.ts'
+import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'

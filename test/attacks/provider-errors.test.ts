@@ -1,11 +1,7 @@
 // Groups 19, 23 and 24: what a provider says is wrong, half a configuration, and addresses in a profile.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 

@@ -1,9 +1,7 @@
 // Attackers want to be where the answer of an authorization request goes.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { started } from '#test/harness/started.ts'
+import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, scoped, started } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
@@ -15,7 +13,6 @@ import {
   assertRecorded,
   startAttackedProvider,
 } from './provider-harness.ts'
-import { scoped } from '#test/harness/scoped.ts'
 
 const evil = { id: 'evil', redirectUris: ['https://evil.example/callback'] }
 const audiences = ['https://a.example', 'https://b.example']

@@ -1,10 +1,7 @@
 // An app that registered itself wants this service to lead people to its address (RFC 9700, section 4.11.2).
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm, signInApp } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'

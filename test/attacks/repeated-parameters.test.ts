@@ -1,9 +1,7 @@
 // A parameter that comes twice can be read in two ways (RFC 6749, sections 3.1 and 3.2), so nothing of it is used.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'

@@ -1,15 +1,11 @@
 // Groups 12 and 14: sessions that were planted, copied, or begun for somebody else.
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, rowIn, started, startTestService } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
-import { rowIn } from '#test/harness/rows.ts'
 
 const hour = 3_600_000
 

@@ -4,9 +4,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { after, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, engines, started, startTestService, type TestService } from '../harness/index.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 
 const mib = 1024 * 1024

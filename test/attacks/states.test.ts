@@ -1,16 +1,12 @@
 // Groups 1 to 3 of the attacks: states that are not one's own.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, scoped, started, startTestService } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
 import { begin, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
-import { scoped } from '#test/harness/scoped.ts'
 
 describe('states of others', () => {
   const provider = started(startHonestProvider)

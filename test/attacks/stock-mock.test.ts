@@ -3,9 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { OAuth2Server, type MutableResponse, type MutableToken } from 'oauth2-mock-server'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { Browser, engines, startTestService, type TestService } from '#test/harness/index.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 
 describe('a stock mock provider that misbehaves', () => {

@@ -1,9 +1,7 @@
 // A page polls, or reads again when its tab is looked at. One such read that fails must not take away what a person has on the page.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { spa } from '../login/harness.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'

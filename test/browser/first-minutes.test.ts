@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { bodySigners } from '../../src/receiving/samples/index.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService, webhookSecret } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService, webhookSecret } from '../harness/index.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 /** What a newcomer does in a browser: sign in, see a webhook arrive, sign out. */

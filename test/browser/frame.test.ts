@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 

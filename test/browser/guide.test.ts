@@ -1,9 +1,7 @@
 // The guide in a browser: reading, searching, phones, dark mode and accessibility.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture } from './browser.ts'
 

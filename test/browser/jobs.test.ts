@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { startReceiver } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { started, startReceiver } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { PeopleSite } from './people.ts'
 

@@ -1,10 +1,7 @@
 // The pages without scripts: sign-in, errors, devices, sign-out.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, pictures } from './browser.ts'
 

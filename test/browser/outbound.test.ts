@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from '../emitting/harness.ts'
-import { engines } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startReceiver } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { engines, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { client, startShapedProvider, type ShapedProvider } from '../harness/shaped-provider.ts'
 import { providerCases } from '../login/provider-shapes.ts'
 import { launchBrowser, picture } from './browser.ts'
-import { scoped } from '../harness/scoped.ts'
 
 /** What only a browser knows: which cookies it sends, and how /login looks. */
 describe('identity providers in a browser', () => {

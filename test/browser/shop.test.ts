@@ -5,11 +5,8 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { programEnvironment, startProgram, type Program } from '../examples/shop/programs.ts'
-import { freePort } from '../harness/free-port.ts'
+import { freePort, started, startReceiver, temporaryFolder } from '../harness/index.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')

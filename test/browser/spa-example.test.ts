@@ -8,10 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Page } from 'playwright-core'
 import { rolldown } from 'rolldown'
 import { clientSources } from '../client/use-source.ts'
-import { engines } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, freePort, started, startTestService, type TestService } from '../harness/index.ts'
 import { launchBrowser } from './browser.ts'
 
 const folder = join(import.meta.dirname, '../../examples/client/spa')

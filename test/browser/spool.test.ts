@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 

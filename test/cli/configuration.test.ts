@@ -5,8 +5,7 @@ import { describe, test } from 'node:test'
 import { ConfigurationError } from '../../src/config/environment.ts'
 import { inspectConfiguration, readConfiguration } from '../../src/diagnostics/configuration.ts'
 import { postern } from './command.ts'
-import { each } from '../harness/fields.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { each, temporaryFolder } from '../harness/index.ts'
 
 describe('all configuration errors are reported at once', () => {
   const home = temporaryFolder()

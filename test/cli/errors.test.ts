@@ -6,10 +6,8 @@ import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { startReceiver } from '#test/harness/receiver.ts'
+import { freePort, startReceiver, temporaryFolder } from '#test/harness/index.ts'
 import { postern } from './command.ts'
-import { freePort } from '../harness/free-port.ts'
-import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 /** A port of this machine where nobody listens. */
 /** A mistake is told in a sentence: without a stack, and without the heading of another matter. */

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
-import { engines } from '#test/harness/engines.ts'
-import { adminKey, startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { adminKey, engines, started, startTestService } from '#test/harness/index.ts'
 import { emit } from '../emitting/harness.ts'
 import { postern, type Ended } from './command.ts'
 

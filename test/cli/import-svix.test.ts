@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'svix'
-import { engines } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startReceiver, startTestService, temporaryFolder } from '../harness/index.ts'
 import { startSvixServer, type SvixEndpoint } from '../harness/svix-server.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { type Ended, postern, startPostern } from './command.ts'
 
 const secret = `whsec_${Buffer.from('a secret of twenty-four!').toString('base64')}`

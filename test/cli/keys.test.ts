@@ -3,10 +3,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { onEachEngine, started, startTestService, temporaryFolder } from '../harness/index.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern keys', (engine) => {

@@ -2,10 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startReceiver } from '#test/harness/receiver.ts'
-import { startTestService, webhookSecret } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { onEachEngine, started, startReceiver, startTestService, webhookSecret } from '#test/harness/index.ts'
 import { postern, startPostern, type Ended } from './command.ts'
 
 /** Looks until it is so: the service's workers do it in their own time. */

@@ -5,11 +5,8 @@ import { test } from 'node:test'
 import { describeUpgrade, exitCodeOfUpgrade, planUpgrade } from '../../src/cli/migrate.ts'
 import { migrations, type Migration } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { onEachEngine, scoped, started, temporaryFolder } from '../harness/index.ts'
 import { postern } from './command.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const harmless: Migration = {
   number: 9_001,

@@ -5,10 +5,7 @@ import { sql } from 'kysely'
 import { createListClient } from '../../packages/client/src/api/index.ts'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { scoped } from '../harness/scoped.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, scoped, started, startTestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 interface Lists {

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import { engines } from '../harness/engines.ts'
+import { engines, scoped, startTestService } from '../harness/index.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
-import { startTestService } from '../harness/service.ts'
 import { Chance } from '../harness/chance.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { environment, receiving } from './handlers.ts'
 import { checkOutcome, createEffects, settled, type Outcome } from './outcome.ts'
 import { Senders } from './senders.ts'
-import { scoped } from '../harness/scoped.ts'
 
 export interface Outages extends Outcome {
   outages: number

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import type { Chance } from '../harness/chance.ts'
-import type { Engine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
+import { type Engine, type Receiver, startReceiver, startTestService } from '../harness/index.ts'
 
 /** Seconds. Nobody answers slower than that but who never does. */
 export const environment = {

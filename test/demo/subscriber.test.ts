@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 interface Subscriber {

@@ -6,9 +6,8 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { onSqlite, sqlite } from '../harness/engines.ts'
+import { onSqlite, sqlite, temporaryFolder } from '../harness/index.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
 const script = join(import.meta.dirname, '../../deploy/compose/backup.mjs')

@@ -4,8 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { engines, startTestService } from '../harness/index.ts'
 
 const deploy = join(import.meta.dirname, '../../deploy')
 const rules = readFileSync(join(deploy, 'prometheus/postern-rules.yaml'), 'utf8')

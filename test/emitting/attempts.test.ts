@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { hang, startReceiver, type Answer } from '../harness/receiver.ts'
-import { adminKey } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, type Answer, hang, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 onEachEngine('attempts', (engine) => {

@@ -1,10 +1,8 @@
 // Whom an event goes to: owners and conditions on its data.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
-import { started } from '../harness/started.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 const url = 'http://127.0.0.1:9/'

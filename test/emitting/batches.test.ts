@@ -4,10 +4,7 @@ import { once } from 'node:events'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { adminKey, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Answer {

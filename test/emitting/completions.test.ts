@@ -14,8 +14,7 @@ import type { Database, Tx } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { rowIn } from '../harness/rows.ts'
+import { onEachEngine, rowIn, type TestDatabase } from '../harness/index.ts'
 import { subscriberRow } from './harness.ts'
 
 onEachEngine('completions', (engine) => {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, startReceiver } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
 interface Detail {

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { insertEvent } from '../harness/rows.ts'
-import { started } from '../harness/started.ts'
+import { insertEvent, onEachEngine, started } from '../harness/index.ts'
 import { expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Row {

@@ -12,8 +12,7 @@ import {
 } from '../../src/emitting/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { rowsOf } from '../harness/rows.ts'
+import { onEachEngine, rowsOf, type TestDatabase } from '../harness/index.ts'
 import { subscriberRow } from './harness.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }

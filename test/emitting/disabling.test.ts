@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Answer } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { type Answer, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const day = 86_400_000

@@ -1,8 +1,7 @@
 // The portal in a frame of another application: docs/adr/0048-embedded-portal.md.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, type TestService } from '../harness/index.ts'
 import { expectJson, startEmitting, subscribe } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
 

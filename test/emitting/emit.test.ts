@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { adminKey } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, rowsOf, started, startReceiver } from '../harness/index.ts'
 import { deliveries, emit, startEmitting, subscribe, subscriberRow } from './harness.ts'
-import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('emit', (engine) => {
   const service = started(() => startEmitting(engine))

@@ -1,9 +1,7 @@
 // Channels, tags and payload retention of single events.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { PayloadRemoval } from '../../src/emitting/events/payload-removal.ts'

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { hang, startReceiver } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { hang, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 onEachEngine('fairness', (engine) => {

@@ -1,6 +1,4 @@
-import type { TestService, TestServiceOptions } from '../harness/service.ts'
-import { startTestService } from '../harness/service.ts'
-import type { Engine } from '../harness/engines.ts'
+import { type Engine, startTestService, type TestService, type TestServiceOptions } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 /** A service that may deliver to loopback, with a retry schedule that a test can wait for. */

@@ -3,11 +3,8 @@ import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Health } from '../../src/emitting/subscribers/health.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, scoped, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 interface HealthAnswer {
   since: string

@@ -4,9 +4,8 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { eventually } from '../receiving/harness.ts'
-import { engines } from '../harness/engines.ts'
+import { engines, started } from '../harness/index.ts'
 import { emit, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
-import { started } from '../harness/started.ts'
 
 type Behaviour = (socket: Socket) => void
 

@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { startJob } from '../../src/events/jobs.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 
 interface Page {
   data: { id: string; kind: string; status: string; total: number; done: number }[]

@@ -4,9 +4,7 @@ import { test } from 'node:test'
 import { systemClock, type Scheduler } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestServiceOptions } from '../harness/service.ts'
+import { onEachEngine, rowIn, startReceiver, type TestServiceOptions } from '../harness/index.ts'
 import {
   deliveries,
   emit,
@@ -18,7 +16,6 @@ import {
   type SubscriberAnswer,
 } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
-import { rowIn } from '../harness/rows.ts'
 
 const url = 'http://127.0.0.1:9/'
 /** A clock that a test moves: allowances grow with the time that the service takes for its answers otherwise. */

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { replayStep } from '../../src/emitting/deliveries/replay.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, rowIn, started, startReceiver, type TestService } from '../harness/index.ts'
 import {
   deliveries,
   type DeliveryAnswer,
@@ -14,8 +12,6 @@ import {
   subscribe,
   until,
 } from './harness.ts'
-import { started } from '../harness/started.ts'
-import { rowIn } from '../harness/rows.ts'
 
 interface Page {
   data: DeliveryAnswer[]

@@ -1,8 +1,7 @@
 // More subscribers with due deliveries than one process has queues: they take turns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, startReceiver } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { emit, startEmitting, subscribe } from './harness.ts'
 

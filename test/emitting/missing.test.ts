@@ -1,9 +1,7 @@
 // Events that a subscriber never got, because it did not match or exist when they were emitted.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 

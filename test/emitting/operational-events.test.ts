@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Compile } from 'typebox/schema'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, type Receiver, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, dataOf, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 interface Notice {

@@ -1,10 +1,9 @@
 // Each owner's portal may have a name, a colour and a logo of its own.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
-import { started } from '../harness/started.ts'
 
 const logo = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')}`
 const brand = { name: 'Acme hooks', color: '#7a3cff', logo }

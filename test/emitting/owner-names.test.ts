@@ -1,10 +1,9 @@
 // Customers have an optional display name, which pages and the portal show.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
-import { started } from '../harness/started.ts'
 
 interface Owners {
   data: { owner: string; name: string | null; subscribers: number }[]

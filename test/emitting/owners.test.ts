@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
-import { started } from '../harness/started.ts'
 
 interface SubscriberRow {
   id: string

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, startReceiver } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { dataOf, emit, startEmitting, subscribe, until } from './harness.ts'
 

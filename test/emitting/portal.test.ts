@@ -2,11 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { adminKey } from '../harness/service.ts'
+import { adminKey, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { enterPortal as enter, makeLink, openLink } from './portal-harness.ts'
-import { started } from '../harness/started.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const url = 'http://127.0.0.1:9/'

@@ -4,9 +4,7 @@ import { test } from 'node:test'
 import { removalWorker } from '../../src/emitting/subscribers/removal.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 async function ids({ database }: TestService, table: 'deliveries' | 'attempts'): Promise<number[]> {

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, type ReceivedCall, started, startReceiver } from '../harness/index.ts'
 import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
 /** Which of the secrets a call's signatures are made with. */

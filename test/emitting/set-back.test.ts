@@ -2,9 +2,7 @@
 // asynchronous standby. What was committed since is lost. Nobody may get anything else for it.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onPostgres, postgres, type Receiver, startReceiver, type TestService } from '../harness/index.ts'
 import { copyDatabase, type EarlierState } from '../harness/set-back.ts'
 import { deliveries, emit, startEmitting, subscribe, until } from './harness.ts'
 

@@ -6,9 +6,7 @@ import { gunzipSync } from 'node:zlib'
 import { createVerifier, httpbis } from 'http-message-signatures'
 import { Webhook as SvixWebhook } from 'svix'
 import { Webhook } from 'standardwebhooks'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, type ReceivedCall, started, startReceiver } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
 interface PublishedKey {

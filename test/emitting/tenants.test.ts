@@ -3,9 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
+import { onEachEngine, scoped, started, startReceiver, type TestService } from '../harness/index.ts'
 import {
   delivery,
   deliveries,
@@ -17,9 +15,7 @@ import {
   until,
   type SubscriberAnswer,
 } from './harness.ts'
-import { started } from '../harness/started.ts'
 import { enterPortal } from './portal-harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const url = 'http://127.0.0.1:9/'
 

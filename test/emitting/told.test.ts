@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { onPostgres, postgres as engine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onPostgres, postgres as engine, startReceiver } from '../harness/index.ts'
 import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
 test('a subscriber that another process changed is read again at once', onPostgres, async () => {

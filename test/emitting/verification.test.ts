@@ -6,12 +6,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startReceiver as startSubscriber } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { engines, freePort, scoped, started, startReceiver as startSubscriber } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 interface Language {
   id: string

@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { slack } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { insertEvent } from '../harness/rows.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { insertEvent, onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Line {

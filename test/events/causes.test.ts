@@ -3,10 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { standardWebhooks } from '../../src/index.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { findRow } from '../harness/rows.ts'
-import { started } from '../harness/started.ts'
+import { findRow, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { rowIn } from '../harness/rows.ts'
 
 interface Detail {
   status: string

@@ -1,11 +1,9 @@
 // GET /events by what the events are and what became of them.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, webhookSecret } from '../harness/service.ts'
+import { onEachEngine, started, startTestService, webhookSecret } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hmac } from '../../src/index.ts'
-import { started } from '../harness/started.ts'
 
 interface Page {
   data: { id: number; eventId: string; status: string; direction: string }[]

@@ -4,13 +4,9 @@ import { test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, freePort, onEachEngine, scoped, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hurried, listen } from './live-listener.ts'
-import { scoped } from '../harness/scoped.ts'
 
 onEachEngine('GET /live', (engine) => {
   let fails = true

@@ -1,9 +1,7 @@
 // GET /events?order=desc: the newest first, so that a page that shows the log needs not read all of it.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {

@@ -6,11 +6,8 @@ import type { PosternConfig } from '../../src/define-config.ts'
 import { bodySigners } from '../../src/receiving/samples/index.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, started, startReceiver, startTestService, webhookSecret } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { startTestService, webhookSecret } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 
 const orders = (await loadConfigModule<PosternConfig>('examples/orders/postern.config.ts'))!
 

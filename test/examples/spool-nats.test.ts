@@ -7,9 +7,7 @@ import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { startNats, withoutNats } from '../../examples/spool-nats/nats-server.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { engines, openLink, startTestService, type TestService } from '../harness/index.ts'
 import {
   createEffects,
   eventually,

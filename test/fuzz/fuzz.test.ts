@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, scoped } from '../harness/index.ts'
 import { fuzz } from './campaign.ts'
 import { wrongAnswer } from './conversation.ts'
 import { sources } from './sources.ts'
 import { Target } from './target.ts'
-import { scoped } from '../harness/scoped.ts'
 
 /** The sources that something was accepted from. */
 async function receivedFrom(url: string): Promise<string[]> {

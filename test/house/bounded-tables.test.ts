@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { scoped } from '../harness/scoped.ts'
+import { onEachEngine, scoped } from '../harness/index.ts'
 
 const page = join(import.meta.dirname, '../../docs/security/data.md')
 /** The column that names the tables. */

@@ -6,9 +6,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { Compile } from 'typebox/schema'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import { blocksOf, pages, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
 

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 /** Not part of the interface: pages, files, routes that only demo mode has, and Svix's API, which has its own OpenAPI document. */
 const hidden = [/\/api\/v1\//, /^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]

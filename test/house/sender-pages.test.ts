@@ -16,8 +16,7 @@ import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import type { SignedSample } from '../../src/receiving/samples/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { startTestKit, type TestWebhook } from '../../src/testing/index.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
-import { scoped } from '../harness/scoped.ts'
+import { scoped, temporaryFolder } from '../harness/index.ts'
 
 const root = join(import.meta.dirname, '../..')
 const guides = join(root, 'docs/guides')

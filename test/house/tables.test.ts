@@ -6,8 +6,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { tables } from '../../src/storage/migrations/0001-initial.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines } from '../harness/engines.ts'
-import { scoped } from '../harness/scoped.ts'
+import { engines, scoped } from '../harness/index.ts'
 
 /** Also declares tables that code creates. */
 const types = join(import.meta.dirname, '../../src/storage/tables.ts')

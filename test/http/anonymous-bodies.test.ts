@@ -1,9 +1,7 @@
 // Nothing over 32 KiB, and no form of more than a thousand fields, is parsed for a caller that nobody has authenticated.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, engines, started, startTestService } from '../harness/index.ts'
 
 const limit = 32 * 1024
 const redirectUris = ['https://app.example.com/callback']

@@ -5,9 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import { before, describe, test } from 'node:test'
 import { dropbox } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { engines, onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, engines, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { sign } from '../receiving/harness.ts'
 
 /** Answers that may be kept, all of them the same for everybody; a caller that keeps others keeps what is one person's. */

@@ -3,9 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, engines, started, startTestService } from '../harness/index.ts'
 
 const shelf = list({
   path: '/shelf',

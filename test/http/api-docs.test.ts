@@ -5,9 +5,7 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Scope } from '../../src/http/access/principal.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 describe('the API reference', () => {
   const service = started(() => startTestService(engines[0]!, { env: { API_DOCS: 'private' } }))

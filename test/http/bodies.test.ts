@@ -5,8 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
-import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, engines, startTestService, type TestService } from '../harness/index.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 
 const kib = 1024

@@ -4,9 +4,7 @@ import { describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 /** What never becomes a request, or should not: each gets a clear answer, none a 5xx, and the service goes on. */
 describe('broken requests', () => {

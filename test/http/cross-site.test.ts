@@ -1,11 +1,7 @@
 // What pages of other sites can do with the cookie of somebody who is signed in: nothing.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { signIn, spa, whoAmI } from '../login/harness.ts'
 
 interface Document {

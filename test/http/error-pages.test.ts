@@ -8,11 +8,7 @@ import { text as read } from 'node:stream/consumers'
 import { Problem } from '../../src/errors.ts'
 import { sendProblemPage } from '../../src/http/pages/error-page.ts'
 import { rememberLanguages } from '../../src/http/pages/page-view.ts'
-import { Browser } from '../harness/browser.ts'
-import { engines } from '../harness/engines.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { signIn } from '../login/harness.ts'
 
 const navigation = {

@@ -5,9 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { isForContributors } from '../../src/http/guide/markdown.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 const docs = join(import.meta.dirname, '../../docs')
 const pages = globSync('**/*.md', { cwd: docs })

@@ -3,9 +3,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, engines, started, startTestService, type TestService } from '../harness/index.ts'
 
 /** fetch leaves no choice of the Host header. */
 async function get(

@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 interface Operation {
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[]

@@ -4,9 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
 import { mostCounted } from '../../src/storage/sizes.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService, webhookSecret } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, started, startTestService, webhookSecret } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Count {

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { appTokens, exchange, signIn, spa } from '../login/harness.ts'
 
 const minute = 60_000

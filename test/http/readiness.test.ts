@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { engines, startTestService } from '../harness/index.ts'
 
 test('/readyz leaves the workers out with for=webhooks only', async () => {
   await using service = await startTestService(engines[0]!)

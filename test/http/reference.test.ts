@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { request } from 'node:http'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 
 /** Compressed bytes of the greatest page, its styles and its scripts together. */
 const most = 60_000

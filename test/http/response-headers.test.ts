@@ -4,10 +4,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { stillMinute } from '../harness/minute.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 
 const products = list({
   path: '/shelf',

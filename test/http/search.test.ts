@@ -4,10 +4,7 @@ import { before, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { each } from '../harness/fields.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Found {

@@ -3,8 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onEachEngine, startTestService } from '../harness/index.ts'
 
 onEachEngine('stopping', (engine) => {
   test('a client that sends its request slowly does not delay the stop beyond its limit', async () => {

@@ -1,9 +1,7 @@
 // PostgreSQL refuses U+0000 in a text: without a check, such a text would be an error 500 there, and stored on SQLite.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 
 onEachEngine('texts that databases cannot store', (engine) => {
   const service = started(() => startTestService(engine))

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine, startTestService, type TestService } from '../harness/index.ts'
 import { createTables, measurements } from './declared.ts'
 
 interface Described {

@@ -4,8 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { engines, startTestService } from '../harness/index.ts'
 import { readList } from './seed.ts'
 
 const notes = list({

@@ -12,11 +12,8 @@ import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
-import { each } from '../harness/fields.ts'
+import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 
 const orders: ListOptions = {
   path: '/orders',

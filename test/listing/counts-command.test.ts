@@ -5,10 +5,7 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern, type Ended } from '../cli/command.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
-import { scoped } from '../harness/scoped.ts'
+import { onEachEngine, scoped, started, temporaryFolder } from '../harness/index.ts'
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [

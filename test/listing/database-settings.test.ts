@@ -4,9 +4,7 @@ import { test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each } from '../harness/fields.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { each, engines, startTestService } from '../harness/index.ts'
 import { readList, walk } from './seed.ts'
 
 const settings = [

@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { createTables, insertMeasurements, measurements } from './declared.ts'
 import { readList } from './seed.ts'
 

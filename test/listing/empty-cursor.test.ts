@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 
 onEachEngine('an empty cursor', (engine) => {
   let subscriber: string

@@ -1,8 +1,7 @@
 // The lists of the groups A to J, with their data.
 import { before } from 'node:test'
 import { list } from '../../src/index.ts'
-import type { Engine } from '../harness/engines.ts'
-import type { TestService } from '../harness/service.ts'
+import type { Engine, TestService } from '../harness/index.ts'
 import { createTables, insertMeasurements, measurements } from './declared.ts'
 import { insertEvents, insertPosts, insertProducts, insertUsers, post, product } from './seed.ts'
 import { listService, type ListService } from './service.ts'

@@ -11,8 +11,7 @@ import { importFile } from '../../src/listing/importing/import-file.ts'
 import { type ListImportOptions, openListTarget } from '../../src/listing/importing/list-target.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { postern, startPostern, type Ended } from '../cli/command.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { onEachEngine, temporaryFolder } from '../harness/index.ts'
 import { listService } from './service.ts'
 
 const things = {

@@ -13,10 +13,7 @@ import {
   targetOf,
 } from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each } from '../harness/fields.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { each, onEachEngine, started, temporaryFolder } from '../harness/index.ts'
 
 onEachEngine('postern import', (engine) => {
   const folder = temporaryFolder()

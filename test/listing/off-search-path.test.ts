@@ -6,9 +6,7 @@ import { sql } from 'kysely'
 import { list } from '../../src/listing/config.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { ConfigurationError } from '../../src/config/environment.ts'
-import { each } from '../harness/fields.ts'
-import { engines } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { each, engines, startTestService, type TestService } from '../harness/index.ts'
 import { readList, walk } from './seed.ts'
 
 const text = { type: 'text' } as const

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { insertSampleData } from '../../src/demo/sample-data.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { clear, insertPosts, post, readList } from './seed.ts'
 
 const now = Date.parse('2026-03-01T10:00:00Z')

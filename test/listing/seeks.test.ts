@@ -7,8 +7,7 @@ import { readOrder } from '../../src/listing/order.ts'
 import { planPage } from '../../src/listing/plan.ts'
 import { posts, products } from '../../src/listing/resources/products-and-posts.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('seeks', (engine) => {
   if (engine.name !== 'sqlite') return

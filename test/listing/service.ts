@@ -2,8 +2,7 @@ import { after, before } from 'node:test'
 import type { List } from '../../src/listing/config.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import type { Engine, TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { type Engine, startTestService, type TestDatabase, type TestService } from '../harness/index.ts'
 
 export interface ListService {
   home: TestDatabase

@@ -5,8 +5,7 @@ import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { canonicalTime } from '../../src/paging/time.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine, startTestService, type TestDatabase, type TestService } from '../harness/index.ts'
 import { readList } from './seed.ts'
 
 const day = (time: string, fraction = '') => `2026-01-31${time}${fraction}`

@@ -1,10 +1,7 @@
 // What other list engines get wrong; each test names what goes wrong there.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { each } from '../harness/fields.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { clear, insertPosts, insertProducts, post, product, readList, walk } from './seed.ts'
 
 onEachEngine('traps of lists', (engine) => {

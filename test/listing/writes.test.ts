@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { each } from '../harness/fields.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { clear, readList } from './seed.ts'
 
 const aProduct = {

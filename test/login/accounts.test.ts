@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { onEachEngine, rowsOf } from '#test/harness/index.ts'
 import { whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 

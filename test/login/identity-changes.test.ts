@@ -1,9 +1,7 @@
 // What else ends, and what is written down, when an account's identities change.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import { accountsOf, appStart, exchange, newPkce, signIn, spa, whoAmI, type Pkce } from './harness.ts'
 import { Site } from './site.ts'
 

@@ -2,9 +2,7 @@
 // test/cli/users.test.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { type Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import { whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 

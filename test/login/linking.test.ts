@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { type Browser, onEachEngine } from '#test/harness/index.ts'
 import { counts, signIn, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 

@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
+import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { signIn, upToCallback } from './harness.ts'
 

@@ -1,15 +1,13 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, verify } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
+import { Browser, engines, startTestService, type TestService } from '#test/harness/index.ts'
 import {
   client,
   startShapedProvider,
   type Request,
   type ShapedProvider,
 } from '#test/harness/shaped-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
 import { presets } from '../../src/login/providers/presets.ts'
 import { assertFails } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { Browser, started } from '#test/harness/index.ts'
 import { whoAmI } from './harness.ts'
 import { startQuirks } from './quirks.ts'
 import { finish, identityOf, toAnswer } from './shaped-sign-in.ts'
-import { started } from '#test/harness/started.ts'
 
 const quirks = started(() =>
   startQuirks([

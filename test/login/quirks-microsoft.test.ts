@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { Browser, started } from '#test/harness/index.ts'
 import { whoAmI } from './harness.ts'
 import { objectId, tenant } from './provider-shapes/openid.ts'
 import { startQuirks } from './quirks.ts'
 import { identityOf } from './shaped-sign-in.ts'
-import { started } from '#test/harness/started.ts'
 
 const personalTenant = '9188040d-6c67-4c5b-b112-36a304b66dad'
 const quirks = started(() =>

@@ -1,13 +1,12 @@
 // Organizations, teams, groups and tenants by the provider's own API and claims.
 import assert from 'node:assert/strict'
 import { afterEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { Browser, started } from '#test/harness/index.ts'
 import type { Reply, Request } from '#test/harness/shaped-provider.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { counts, whoAmI } from './harness.ts'
 import { objectId, tenant } from './provider-shapes/openid.ts'
 import { startQuirks } from './quirks.ts'
-import { started } from '#test/harness/started.ts'
 
 const otherTenant = '72f988bf-86f1-41af-91ab-2d7cd011db47'
 const quirks = started(() =>

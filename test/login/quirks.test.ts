@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { afterEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
+import { Browser, engines, scoped, started, startTestService } from '#test/harness/index.ts'
 import {
   accessToken,
   client,
@@ -11,13 +10,10 @@ import {
   type Reply,
   type Shape,
 } from '#test/harness/shaped-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { startQuirks } from './quirks.ts'
 import { finish, identityOf } from './shaped-sign-in.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const quirks = started(() =>
   startQuirks([

@@ -1,9 +1,7 @@
 // `login.sameAddress: 'offer'`: the page that asks whether a new identity belongs to the existing user with its address.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import { resolveLoginConfig } from '../../src/login/config.ts'
 import { answerOf, authorizeUrl } from '../oauth2/harness.ts'
 import {

@@ -1,10 +1,7 @@
 // A provider that asserts what a test wants, for the tests of groups, admission and profiles.
 import { after, before, beforeEach } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import type { Engine } from '#test/harness/engines.ts'
+import { Browser, type Engine, rowsOf, startTestService, type TestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { signIn, upToCallback, whoAmI, type Me } from './harness.ts'
 

@@ -2,11 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertProblem, browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
-import { each } from '../harness/fields.ts'
-import type { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { type Browser, each, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']

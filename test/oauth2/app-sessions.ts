@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { decodeJwt } from 'jose'
-import type { Browser } from '../harness/browser.ts'
-import type { TestService } from '../harness/service.ts'
+import type { Browser, TestService } from '../harness/index.ts'
 import { newPkce, type Pkce } from '../login/harness.ts'
 import { answerOf, callback, token } from './harness.ts'
 

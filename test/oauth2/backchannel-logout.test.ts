@@ -6,11 +6,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { until } from '../emitting/harness.ts'
-import type { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { type Browser, onEachEngine, started, startReceiver, startTestService } from '../harness/index.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']

@@ -1,15 +1,11 @@
 // The apps of the database: made, changed and deleted by the API, with secrets that are shown once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { onEachEngine, rowsOf, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { appCode, exchange, newPkce, spa } from '../login/harness.ts'
 
 const redirectUri = 'https://app.example.com/callback'

@@ -3,8 +3,7 @@ import { before, test } from 'node:test'
 import { Consents } from '../../src/oauth2/consent/consents.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('consents', (engine) => {
   let consents: Consents

@@ -1,10 +1,7 @@
 // OpenID Connect RP-Initiated Logout 1.0, and what ends with a browser session.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { Browser, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { browserOf, signInAs } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { withdrawKeys } from './withdraw-keys.ts'

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Browser } from '#test/harness/browser.ts'
-import type { TestService } from '#test/harness/service.ts'
+import type { Browser, TestService } from '#test/harness/index.ts'
 import { newPkce, type Pkce } from '../login/harness.ts'
 
 export const callback = 'https://app.example.com/callback'

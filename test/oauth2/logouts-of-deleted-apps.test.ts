@@ -10,9 +10,7 @@ import { BackchannelLogouts } from '../../src/oauth2/logout/backchannel-logouts.
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { until } from '../emitting/harness.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startReceiver } from '../harness/index.ts'
 
 const log = { warn: () => undefined }
 

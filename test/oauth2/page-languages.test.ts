@@ -2,12 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { languageTags } from '../../src/http/pages/language/languages.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { each } from '../harness/fields.ts'
-import { Browser } from '../harness/browser.ts'
-import { engines } from '../harness/engines.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { Browser, each, engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { authorizeUrl, callback } from './harness.ts'
 
 const html = { accept: 'text/html' }

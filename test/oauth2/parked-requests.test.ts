@@ -1,11 +1,7 @@
 // An authorization request that waits for a sign-in or a consent belongs to the browser that started it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, clients, toApp } from './harness.ts'
 

@@ -1,9 +1,7 @@
 // The JWKS has a key of each algorithm that an app asks for before one of them signs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { callback, clients } from './harness.ts'
 
 onEachEngine('the published keys', (engine) => {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createRemoteJWKSet, jwtVerify, type JWTPayload } from 'jose'
-import type { Browser } from '#test/harness/browser.ts'
-import type { TestService } from '#test/harness/service.ts'
+import type { Browser, TestService } from '#test/harness/index.ts'
 import { authorizeUrl, callback, secret, token } from './harness.ts'
 
 export const suiteClients = [

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { defineConfig, hmac } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, webhookSecret } from '../harness/service.ts'
+import { onEachEngine, rowsOf, startTestService, webhookSecret } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
-import { rowsOf } from '../harness/rows.ts'
 
 const source = hmac({ header: 'x-signature', secret: webhookSecret })
 const fixed = (now: () => number): Clock => ({ ...systemClock, now })

@@ -4,11 +4,8 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
 import { mailgun } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
-import { findRow } from '../harness/rows.ts'
-import { started } from '../harness/started.ts'
 
 const bodyLimit = 10_000
 

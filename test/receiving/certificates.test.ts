@@ -6,9 +6,7 @@ import { crc32 } from 'node:zlib'
 import { paypal, type Scheme, sns } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { issued, type Issued } from '../harness/certificate.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import published from './published-messages.json' with { type: 'json' }
 
 const now = Date.now()

@@ -3,11 +3,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
-import { findRow } from '../harness/rows.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 interface Row {

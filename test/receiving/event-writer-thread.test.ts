@@ -6,8 +6,7 @@ import { isRefusedValue } from '../../src/storage/unavailable.ts'
 import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'
-import { onSqlite, sqlite as engine } from '../harness/engines.ts'
-import { scoped } from '../harness/scoped.ts'
+import { onSqlite, scoped, sqlite as engine } from '../harness/index.ts'
 
 const eventOf = (eventId: string, bytes = 10): IncomingEvent => ({
   source: 'shop',

@@ -3,11 +3,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { exactPayload, type ReceivedEvent } from '../../src/index.ts'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, rowIn, started, startReceiver } from '../harness/index.ts'
 import { postWebhook, settled } from './harness.ts'
-import { started } from '../harness/started.ts'
-import { rowIn } from '../harness/rows.ts'
 
 type Data = { n: number; price: number; list: { id: number }[] }
 

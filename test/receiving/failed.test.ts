@@ -7,12 +7,9 @@ import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reproc
 import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { insertManyReceived } from './insert-received.ts'
-import { rowIn } from '../harness/rows.ts'
 
 interface Job {
   id: string

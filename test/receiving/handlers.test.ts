@@ -3,11 +3,9 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { github, type Handler } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine, rowIn, rowsOf, startTestService, type TestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { insertReceived } from './insert-received.ts'
-import { rowIn, rowsOf } from '../harness/rows.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 onEachEngine('handlers', (engine) => {

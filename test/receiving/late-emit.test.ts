@@ -3,10 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onEachEngine, rowsOf, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
-import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('emit after the handler has returned', (engine) => {
   test('throws and is logged, before and after the commit', async () => {

@@ -3,10 +3,8 @@ import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import type { HandlerContext, ReceivedEvent, ReceivingConfig } from '../../src/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { engines, onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { engines, onEachEngine, rowIn, rowsOf, startTestService, type TestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-import { rowIn, rowsOf } from '../harness/rows.ts'
 
 interface Payload {
   id: string

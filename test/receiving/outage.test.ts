@@ -1,9 +1,7 @@
 // The connections to the database break (its crash is in test/crash). It goes away and comes back: 503 with Retry-After meanwhile, nothing acknowledged is lost, no restart.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, openLink, postgres, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 
 test(

@@ -6,10 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { apiKey, basic, bearer, eventGrid, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { secretPresets } from '../harness/presets.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 
 const body = '{"id":"e1","type":"order.paid"}'
 const now = Date.now()

@@ -16,11 +16,8 @@ import {
   twilio,
   type ReceivedEvent,
 } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
 import { eventually, settled } from './harness.ts'
-import { rowIn } from '../harness/rows.ts'
 import { expectJson } from '../emitting/harness.ts'
 
 const secret = 'sender-secret'

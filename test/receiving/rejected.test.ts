@@ -10,9 +10,7 @@ import { RejectedLog } from '../../src/receiving/rejections/log.ts'
 import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 interface Rejected {

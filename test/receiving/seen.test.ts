@@ -3,11 +3,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { hmac, linear, stripe } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
-import { findRow } from '../harness/rows.ts'
 
 interface Detail {
   id: number

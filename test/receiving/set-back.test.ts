@@ -1,12 +1,10 @@
 // The database is taken back to a moment at which this process had claimed events that it has processed since.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, postgres, scoped, startTestService } from '../harness/index.ts'
 import { copyDatabase } from '../harness/set-back.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 test('events whose claims a restore removed are processed at once', onPostgres, async () => {
   await using home = await postgres!.createDatabase()

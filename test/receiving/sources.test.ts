@@ -4,9 +4,7 @@ import { before, test } from 'node:test'
 import { discord, github, hmac, stripe } from '../../src/index.ts'
 import { otherProofs, secretPresets } from '../harness/presets.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Source {

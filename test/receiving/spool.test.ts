@@ -6,11 +6,8 @@ import { sql } from 'kysely'
 import { defineConfig } from '../../src/index.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
-import { onSqlite, sqlite as engine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { findRow, onSqlite, sqlite as engine, started, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-import { findRow } from '../harness/rows.ts'
-import { started } from '../harness/started.ts'
 
 describe('the spool of SQLite', onSqlite, () => {
   let holding = false

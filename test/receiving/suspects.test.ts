@@ -5,8 +5,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { adminKey, serviceEnvironment } from '../harness/service.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { adminKey, onEachEngine, serviceEnvironment, type TestDatabase } from '../harness/index.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 interface Shown {

@@ -1,10 +1,8 @@
 // SQLite has one writer: a handler that keeps its transaction open while it waits must not keep the others from writing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onSqlite, sqlite as engine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onSqlite, rowIn, rowsOf, sqlite as engine, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
-import { rowIn, rowsOf } from '../harness/rows.ts'
 
 test('a transaction timeout rolls back at once, with a hint', onSqlite, async () => {
   let open = 0

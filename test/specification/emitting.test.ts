@@ -12,8 +12,7 @@ import {
   subscribe,
   until,
 } from '../emitting/harness.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { hang, startReceiver } from '../harness/receiver.ts'
+import { hang, onEachEngine, startReceiver } from '../harness/index.ts'
 
 onEachEngine('Emitted webhooks', (engine) => {
   test('1. each payload is signed: an HMAC of the body with a per-subscriber secret, in a header, with a timestamp', async () => {

@@ -1,9 +1,7 @@
 // GET /events (cursor pagination), rule by rule, in the order of the specification.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {

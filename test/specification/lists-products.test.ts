@@ -1,9 +1,7 @@
 // The specification's rules for GET /products, in its order.
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
 import { clear, insertProducts, product, readList } from '../listing/seed.ts'
 
 onEachEngine('specification: GET /products', (engine) => {

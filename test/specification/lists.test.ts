@@ -2,9 +2,7 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { beforeEach, describe, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { adminKey, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { clear, insertPosts, insertUsers, post, readList, walk } from '../listing/seed.ts'
 
 onEachEngine('specification: lists', (engine) => {

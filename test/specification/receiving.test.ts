@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import Stripe from 'stripe'
 import { stripe } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { onEachEngine, startTestService, type TestService } from '../harness/index.ts'
 import {
   createEffects,
   eventually,

@@ -8,8 +8,7 @@ import type { EndedBy, SavepointScope } from '../../src/storage/sharing/savepoin
 import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('scopes with a single statement', (engine) => {
   let sharing: SharedTransactions<string>

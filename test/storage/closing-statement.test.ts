@@ -7,8 +7,7 @@ import type { SharedTransactions } from '../../src/storage/sharing/shared-transa
 import { openDatabase } from '../../src/storage/open.ts'
 import { kyselyOver } from '../../src/storage/query-runner.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('closing statements', (engine) => {
   let sharing: SharedTransactions<string>

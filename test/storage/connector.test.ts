@@ -1,10 +1,9 @@
 // The connector makes all connections to PostgreSQL, and checks each session before its first use.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { onPostgres, postgres } from '../harness/engines.ts'
+import { onPostgres, postgres, started } from '../harness/index.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
 import { endClient } from '../../src/storage/postgres/driver/session-client.ts'
-import { started } from '../harness/started.ts'
 
 const answerWithin = 60_000
 

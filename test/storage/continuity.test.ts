@@ -5,13 +5,12 @@ import { chownSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { asAdmin, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
+import { asAdmin, onPostgres, postgres, scoped, type TestDatabase } from '../harness/index.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { copyDatabase } from '../harness/set-back.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
-import { scoped } from '../harness/scoped.ts'
 
 /** Numbers of events that are given out now. */
 async function give(database: PostgresDatabase, count: number): Promise<number[]> {

@@ -6,9 +6,7 @@ import pg from 'pg'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 import type { Tx } from '../../src/storage/database.ts'
 import type { EndedBy } from '../../src/storage/sharing/savepoint-scope.ts'
-import { onPostgres, postgres as engine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, postgres as engine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 describe('statements that reach a limit', onPostgres, () => {

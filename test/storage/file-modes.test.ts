@@ -10,9 +10,7 @@ import { exposedFiles } from '../../src/storage/sqlite/files.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { postern } from '../cli/command.ts'
-import { sqlite as engine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { scoped } from '../harness/scoped.ts'
+import { scoped, sqlite as engine, startTestService } from '../harness/index.ts'
 
 const skip =
   (process.platform === 'win32' && 'Windows has no such permissions') ||

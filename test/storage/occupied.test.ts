@@ -6,10 +6,8 @@ import { describeError } from '../../src/diagnostics/describe-error.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { migrate, OccupiedDatabase, pendingMigrations } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onEachEngine, scoped, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 /** The table of the other program, by its schema. */
 type Own = { 'public.users': { id: number; email: string } }

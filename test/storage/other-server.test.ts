@@ -4,11 +4,9 @@ import { test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
+import { engines, openLink, scoped } from '../harness/index.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { eventually } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 test(
   'a request to the old server fails as soon as another server is known',

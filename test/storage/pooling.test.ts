@@ -5,16 +5,12 @@ import { tmpdir } from 'node:os'
 import pg from 'pg'
 import { postern } from '../cli/command.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { onPostgres, postgres } from '../harness/engines.ts'
+import { onPostgres, postgres, scoped, started, startReceiver, startTestService } from '../harness/index.ts'
 import { hasPgbouncer, startPgbouncer } from '../harness/pgbouncer.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import { startTransactionPooler, type Pooler } from '../harness/transaction-pooler.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { UnsuitablePooler } from '../../src/storage/postgres/pool/pooler-check.ts'
-import { scoped } from '../harness/scoped.ts'
 
 describe('poolers', onPostgres, () => {
   const database = started(() => postgres!.createDatabase())

@@ -10,10 +10,7 @@ import {
   ProductMigrationError,
   readProductMigrations,
 } from '../../src/storage/product-migrations.ts'
-import { engines } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
-import { scoped } from '../harness/scoped.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { engines, scoped, started, temporaryFolder } from '../harness/index.ts'
 
 for (const engine of engines)
   describe(`migrations of the product's own tables (${engine.name})`, () => {

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, postgres, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 test(

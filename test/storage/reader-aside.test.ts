@@ -4,9 +4,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
-import { onSqlite, sqlite as engine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { onSqlite, sqlite as engine, started, startTestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 /** Takes seconds. */

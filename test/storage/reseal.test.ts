@@ -5,8 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { allSealedColumns, Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { reseal, type ResealOutcome, checkSealedValues, findSealedGroups } from '../../src/storage/reseal.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 const older = new Keyring(['the-old-master-secret-of-32-bytes-or-more'])
 const newest = new Keyring(['another-master-secret-of-32-bytes-or-more'])

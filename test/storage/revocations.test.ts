@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import pg from 'pg'
-import { onPostgres, postgres } from '#test/harness/engines.ts'
-import { started } from '#test/harness/started.ts'
-import { openLink } from '#test/harness/link.ts'
+import { onPostgres, openLink, postgres, started } from '#test/harness/index.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 
 describe('revocations (PostgreSQL)', onPostgres, () => {

@@ -8,8 +8,7 @@ import type { SavepointScope } from '../../src/storage/sharing/savepoint-scope.t
 import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { kindOf, rejectBeyondTransaction, StatementRejected } from '../../src/storage/statement-kinds.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 const rejected = {
   postgres: [

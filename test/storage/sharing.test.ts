@@ -9,8 +9,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { SharedCommitFailed } from '../../src/storage/sharing/transaction-driver.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { StatementRejected } from '../../src/storage/statement-kinds.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 
 onEachEngine('shared transactions', (engine) => {
   /** The notes of each commit. */

@@ -3,14 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, openLink, postgres, scoped, startReceiver, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { scoped } from '../harness/scoped.ts'
 
 test(
   'all connections become silent, new ones work: work continues, and each event has one effect',

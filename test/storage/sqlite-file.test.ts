@@ -6,8 +6,7 @@ import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { onSqlite, sqlite as engine } from '../harness/engines.ts'
-import { startTestService } from '../harness/service.ts'
+import { onSqlite, sqlite as engine, startTestService } from '../harness/index.ts'
 
 describe('one SQLite file belongs to one service', onSqlite, () => {
   test('a second service is refused, and can start once the first has stopped', async () => {

@@ -3,11 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
 import { emit, subscribe } from '../emitting/harness.ts'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
+import { onPostgres, postgres, scoped, startReceiver, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 interface Readiness {
   status: string

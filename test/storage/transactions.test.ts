@@ -6,9 +6,7 @@ import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { TransactionOver } from '../../src/storage/transaction-over.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { scoped } from '../harness/scoped.ts'
-import { started } from '../harness/started.ts'
+import { onEachEngine, scoped, started } from '../harness/index.ts'
 
 const key = (name: string) => ({
   id: name,

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { endpointId } from '../../../src/emitting/svix/ids.ts'
-import { onEachEngine } from '../../harness/engines.ts'
-import { type Answer, startReceiver } from '../../harness/receiver.ts'
-import { started } from '../../harness/started.ts'
+import { type Answer, onEachEngine, started, startReceiver } from '../../harness/index.ts'
 import { expectJson, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Attempt {

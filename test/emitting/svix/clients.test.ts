@@ -12,8 +12,7 @@ import { promisify } from 'node:util'
 import { build } from 'rolldown'
 import { Webhook } from 'svix'
 import document from '../../../src/emitting/svix/document/openapi.json' with { type: 'json' }
-import { onEachEngine } from '../../harness/engines.ts'
-import { started } from '../../harness/started.ts'
+import { onEachEngine, started } from '../../harness/index.ts'
 import { expectJson, startEmitting } from '../harness.ts'
 import { startSvixReceiver } from './receiver.ts'
 

@@ -6,9 +6,7 @@ import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
 import { Keyring } from '../../../src/crypto/keyring.ts'
 import { answerOnce } from '../../../src/emitting/svix/idempotency.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
-import { onEachEngine } from '../../harness/engines.ts'
-import { started } from '../../harness/started.ts'
-import { startReceiver } from '../../harness/receiver.ts'
+import { onEachEngine, started, startReceiver } from '../../harness/index.ts'
 import { emit, settled, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Answer {

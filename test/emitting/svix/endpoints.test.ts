@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { Webhook } from 'svix'
-import { onEachEngine } from '../../harness/engines.ts'
-import { startReceiver } from '../../harness/receiver.ts'
-import { started } from '../../harness/started.ts'
+import { onEachEngine, started, startReceiver } from '../../harness/index.ts'
 import { expectJson, startEmitting, until } from '../harness.ts'
 
 interface Endpoint {

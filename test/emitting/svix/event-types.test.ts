@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../../src/index.ts'
-import { onEachEngine } from '../../harness/engines.ts'
-import { started } from '../../harness/started.ts'
+import { onEachEngine, started } from '../../harness/index.ts'
 import { dataOf, startEmitting } from '../harness.ts'
 
 interface Type {

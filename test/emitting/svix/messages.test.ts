@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine } from '../../harness/engines.ts'
-import { started } from '../../harness/started.ts'
+import { onEachEngine, started } from '../../harness/index.ts'
 import { emit, expectJson, startEmitting, subscribe } from '../harness.ts'
 
 interface Message {

@@ -1,8 +1,7 @@
 // Auth.js (`@auth/core`) as it is, through its own request handler: the provider is `type: 'oidc'` with issuer, id and secret.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 

@@ -9,8 +9,7 @@ import {
   ProtocolMode,
   PublicClientApplication,
 } from '@azure/msal-node'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 

@@ -2,8 +2,7 @@
 // redirect URI, and prints what it learned from the id_token, userinfo and a renewal.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 import { goProgram, pythonProgram, run, type Program } from './programs.ts'

@@ -1,0 +1,13 @@
+// What most tests of a service need. Tests beside the code and programs of their own import the modules themselves, and load no more.
+export * from './browser.ts'
+export * from './engines.ts'
+export * from './fields.ts'
+export * from './free-port.ts'
+export * from './link.ts'
+export * from './oauth-provider.ts'
+export * from './receiver.ts'
+export * from './rows.ts'
+export * from './scoped.ts'
+export * from './service.ts'
+export * from './started.ts'
+export * from './temporary-folder.ts'
