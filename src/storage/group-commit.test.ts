@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { GroupCommit, type GroupCommitLimits, type GroupCommitScheduler } from './group-commit.ts'
 import { StorageUnavailable } from './unavailable.ts'
+import { each } from '#test/harness/fields.ts'
 
 interface Options {
   limits?: Partial<GroupCommitLimits>
@@ -146,10 +147,7 @@ test('an unavailable database fails for all items, without a retry', async () =>
 test('an item whose result is an error affects no other', async () => {
   const { commits, addAll } = recording()
   const results = await Promise.allSettled(addAll('a', 'refused', 'c'))
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  )
+  assert.deepEqual(each(results, 'status'), ['fulfilled', 'rejected', 'fulfilled'])
   assert.equal(commits.length, 1)
 })
 

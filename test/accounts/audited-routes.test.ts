@@ -7,6 +7,7 @@ import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { fields } from '#test/harness/fields.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { type AuditAction, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -497,7 +498,7 @@ onEachEngine('the audit log and all routes', (engine) => {
     await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
     const rows = await since(before)
     assert.deepEqual(
-      rows.map(({ action, target }) => [action, target]),
+      fields(rows, 'action', 'target'),
       ['paused', 'changed', 'resumed', 'secret_rotated', 'deleted'].map((what) => [
         `subscriber.${what}`,
         `subscriber:${id}`,
@@ -538,17 +539,14 @@ onEachEngine('the audit log and all routes', (engine) => {
     const me = (await whoAmI(service, browser))!
 
     const refused = (await since(before)).filter(({ code }) => code !== null)
-    assert.deepEqual(
-      refused.map(({ action, code }) => [action, code]),
-      [
-        ['key.refused', 'unknown-key'],
-        ['key.refused', 'revoked-key'],
-        ['key.refused', 'expired-key'],
-        ['call.forbidden', 'insufficient-scope'],
-        ['portal.link_refused', 'unknown-or-expired-link'],
-        ['call.forbidden', 'forbidden'],
-      ],
-    )
+    assert.deepEqual(fields(refused, 'action', 'code'), [
+      ['key.refused', 'unknown-key'],
+      ['key.refused', 'revoked-key'],
+      ['key.refused', 'expired-key'],
+      ['call.forbidden', 'insufficient-scope'],
+      ['portal.link_refused', 'unknown-or-expired-link'],
+      ['call.forbidden', 'forbidden'],
+    ])
     assert.equal(refused[1]!.target, `key:${key.id}`)
     assert.equal(refused[3]!.actor, `key:${weak.id}`)
     assert.equal(refused[5]!.actor, `user:${me.id}`)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../src/crypto/ids.ts'
-import { each, onEachEngine } from '../harness/index.ts'
+import { each, onEachEngine, fields } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { spa, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
@@ -55,10 +55,7 @@ onEachEngine('one user', (engine) => {
       ['acme:bea', 'other:bea-other'],
     )
     const apps = await read<Page>(`/users/${id}/apps`)
-    assert.deepEqual(
-      apps.data.map(({ id: app, name }) => [app, name]),
-      [['spa', 'The spa']],
-    )
+    assert.deepEqual(fields(apps.data, 'id', 'name'), [['spa', 'The spa']])
     for (const devices of [
       (await read<Page>(`/users/${id}/sessions`)).data,
       await site.data<Json>(browser, '/auth/sessions'),

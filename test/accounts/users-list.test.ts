@@ -1,7 +1,7 @@
 // Finding users: search, filters, orders and exports of GET /users.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { onEachEngine, started, startTestService, fields } from '#test/harness/index.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
 interface Body {
@@ -117,13 +117,10 @@ onEachEngine('the users that are found', (engine) => {
   test('a page of a filtered list has its total; the items have block and last use', async () => {
     const { data, pagination } = await read('?blocked=false&limit=2&page=2')
     assert.deepEqual(pagination, { page: 2, limit: 2, total: 4, totalPages: 2, hasNext: false })
-    assert.deepEqual(
-      data.map(({ blockedAt, lastSeenAt }) => [blockedAt, lastSeenAt]),
-      [
-        [null, '2026-01-03T00:00:00.000Z'],
-        [null, null],
-      ],
-    )
+    assert.deepEqual(fields(data, 'blockedAt', 'lastSeenAt'), [
+      [null, '2026-01-03T00:00:00.000Z'],
+      [null, null],
+    ])
     assert.equal((await read('?blocked=true')).data[0]!.blockedAt, '2026-01-01T00:00:00.000Z')
   })
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { evaluateEvery } from '../../src/alerts/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { onEachEngine, rowIn, started, startReceiver, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, started, startReceiver, startTestService, fields } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { startSmtpServer } from './smtp-server.ts'
 
@@ -106,13 +106,10 @@ onEachEngine('destinations of alerts', (engine) => {
     const { data } = JSON.parse(shown) as { data: Destination[] }
     assert.equal(data[0]!.lastSending?.status, 'sent')
     const { data: sendings } = await send<{ data: Sending[] }>('GET', `/alerts/${made.id}/sendings`, 200)
-    assert.deepEqual(
-      sendings.map(({ what, status }) => [what, status]),
-      [
-        ['test', 'sent'],
-        ['test', 'failed'],
-      ],
-    )
+    assert.deepEqual(fields(sendings, 'what', 'status'), [
+      ['test', 'sent'],
+      ['test', 'failed'],
+    ])
     const row = await rowIn(service, 'alert_destinations', { id: made.id })
     assert.ok(!Buffer.from(row.target).includes('very-secret'))
     const entries = await service.database.reader

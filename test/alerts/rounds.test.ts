@@ -12,6 +12,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import type { AlertDestinationsTable } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { fields, each } from '../harness/fields.ts'
 import { eventually } from '../receiving/harness.ts'
 
 const keyring = new Keyring(['x'.repeat(32)])
@@ -280,10 +281,7 @@ onEachEngine('rounds of alerts', (engine) => {
       .select(['what', 'error'])
       .where('status', '=', 'failed')
       .execute()
-    assert.deepEqual(
-      last.map(({ what, error }) => [what, error]),
-      [['resolved', 'the problem has changed since']],
-    )
+    assert.deepEqual(fields(last, 'what', 'error'), [['resolved', 'the problem has changed since']])
   })
 
   test('conditions that cannot be read resolve nothing', async () => {
@@ -305,9 +303,6 @@ onEachEngine('rounds of alerts', (engine) => {
     await pass()
     await pass(31 * 24 * hour)
     const left = await databases[0]!.reader.selectFrom('alert_sendings').select('what').execute()
-    assert.deepEqual(
-      left.map(({ what }) => what),
-      ['repeated'],
-    )
+    assert.deepEqual(each(left, 'what'), ['repeated'])
   })
 })

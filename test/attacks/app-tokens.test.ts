@@ -1,7 +1,7 @@
 // A stolen access token of an app gives the rights of that app, not those of the account: it neither shows nor ends other devices.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startTestService, fields } from '#test/harness/index.ts'
 import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
 import { signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'
@@ -61,13 +61,10 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     const [first, second] = [await tokenOf('spa', 'sees'), await tokenOf('spa', 'sees')]
     for (const token of [first, second]) {
       const devices = await devicesOf(token)
-      assert.deepEqual(
-        devices.map(({ app, kind, current }) => [app, kind, current]),
-        [
-          ['spa', 'app', true],
-          ['spa', 'app', false],
-        ],
-      )
+      assert.deepEqual(fields(devices, 'app', 'kind', 'current'), [
+        ['spa', 'app', true],
+        ['spa', 'app', false],
+      ])
     }
   })
 

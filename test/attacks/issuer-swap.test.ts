@@ -12,6 +12,7 @@ import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { rowIn } from '#test/harness/rows.ts'
+import { each } from '#test/harness/fields.ts'
 
 onEachEngine('a provider whose issuer changes', (engine) => {
   for (const openid of [true, false]) {
@@ -91,10 +92,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
       await started.database.transaction((tx) => tx.updateTable('identities').set({ issuer: null }).execute())
       await signInAs(started, new Browser(), first!, 'old')
       const bound = await started.database.reader.selectFrom('identities').select('issuer').execute()
-      assert.deepEqual(
-        bound.map(({ issuer }) => issuer),
-        [first!.url],
-      )
+      assert.deepEqual(each(bound, 'issuer'), [first!.url])
       await started.close()
       service = undefined
       await assert.rejects(postern('users', 'move-issuer', 'acme', 'https://wrong.example', second!.url))

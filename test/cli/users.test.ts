@@ -141,18 +141,14 @@ describe('postern users, postern keys rotate-signing', () => {
       .where('action', 'like', 'signing_key.%')
       .orderBy('id')
       .execute()
-    assert.deepEqual(rows.map(({ action }) => action).toSorted(), [
+    assert.deepEqual(each(rows, 'action').toSorted(), [
       'signing_key.rotated',
       'signing_key.rotated',
       'signing_key.withdrawn',
       'signing_key.withdrawn',
     ])
     for (const { target } of rows) assert.match(target!, /^signing-key:[\w-]{43}$/)
-    assert.equal(
-      new Set(rows.map(({ target }) => target)).size,
-      3,
-      'three keys: the first, the planned, the last',
-    )
+    assert.equal(new Set(each(rows, 'target')).size, 3, 'three keys: the first, the planned, the last')
   })
 })
 

@@ -1,7 +1,7 @@
 // Demo mode fills the pages of the dashboard at the first start, and ticks off no step of the newcomer by that.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { each } from '../harness/fields.ts'
+import { each, fields } from '../harness/fields.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
@@ -102,10 +102,7 @@ onEachEngine('samples of demo mode', (engine) => {
     const identities = (await read(`/users/${grace}/identities`)).data
     assert.equal(identities.length, 1)
     const devices = (await read(`/users/${grace}/sessions`)).data
-    assert.deepEqual(
-      new Set(devices.map(({ device }) => device)),
-      new Set(['Safari on macOS', 'Safari on iPad']),
-    )
+    assert.deepEqual(new Set(each(devices, 'device')), new Set(['Safari on macOS', 'Safari on iPad']))
     const actions = new Set((await read(`/audit?userId=${grace}&limit=100`)).data.map(({ action }) => action))
     for (const action of ['user.created', 'user.signed_in', 'user.role_changed'])
       assert.ok(actions.has(action), action)
@@ -161,14 +158,11 @@ onEachEngine('samples of demo mode', (engine) => {
 
   test('jobs of both kinds, of which one was cancelled', async () => {
     const jobs = await rows('/jobs')
-    assert.deepEqual(
-      jobs.map(({ kind, subscriberName, status }) => [kind, subscriberName, status]),
-      [
-        ['replay', 'Sample: accepts all', 'done'],
-        ['replay', 'Sample: returns 503', 'cancelled'],
-        ['reprocess', null, 'done'],
-      ],
-    )
+    assert.deepEqual(fields(jobs, 'kind', 'subscriberName', 'status'), [
+      ['replay', 'Sample: accepts all', 'done'],
+      ['replay', 'Sample: returns 503', 'cancelled'],
+      ['reprocess', null, 'done'],
+    ])
   })
 
   test('refused webhooks, with reasons that the source gives and counts that agree with them', async () => {
@@ -183,7 +177,7 @@ onEachEngine('samples of demo mode', (engine) => {
     )
     const counts = await rows('/rejected-webhooks/counts')
     assert.deepEqual(
-      new Map(counts.map(({ reason, count }) => [reason, count])),
+      new Map(fields(counts, 'reason', 'count')),
       new Map([...reasons].map((reason) => [reason, 1])),
     )
   })
@@ -191,13 +185,10 @@ onEachEngine('samples of demo mode', (engine) => {
   test('alerts go to this service alone, and are sent', async () => {
     const destinations = await rows('/alerts')
     const { host } = new URL(service.baseUrl)
-    assert.deepEqual(
-      destinations.map((one) => [one['kind'], one['host'], one['enabled']]),
-      [
-        ['slack', host, true],
-        ['teams', host, false],
-      ],
-    )
+    assert.deepEqual(fields(destinations, 'kind', 'host', 'enabled'), [
+      ['slack', host, true],
+      ['teams', host, false],
+    ])
     const created = await rows('/audit?action=alert.created')
     assert.deepEqual(each(created, 'targetName'), ['Operations channel (sample)', 'On call (sample)'])
     for (const { id } of destinations) {
@@ -215,10 +206,7 @@ onEachEngine('samples of demo mode', (engine) => {
     await start()
     assert.notEqual(service.baseUrl, before)
     const left = await rows('/alerts')
-    assert.deepEqual(
-      left.map(({ id, host }) => [id, host]),
-      [[slack!['id'], new URL(service.baseUrl).host]],
-    )
+    assert.deepEqual(fields(left, 'id', 'host'), [[slack!['id'], new URL(service.baseUrl).host]])
     const [subscriber] = await rows('/subscribers')
     assert.match(String(subscriber?.['url']), new RegExp(`^${service.baseUrl}/demo/`), 'the new address')
     assert.equal(await countEvents(), 17)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
+import { onEachEngine, started, startTestService, type TestService, fields } from '../harness/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 interface Subscriber {
@@ -62,10 +62,9 @@ onEachEngine('sample subscriber', (engine) => {
     await service.stop(5_000)
     const next = await startTestService(engine, { databaseUrl, parts: { samples: true } })
     const found = await samples(next)
-    assert.deepEqual(
-      found.map(({ id: same, url, status }) => [same, url, status]),
-      [[id, `${next.baseUrl}/demo/subscriber`, 'paused']],
-    )
+    assert.deepEqual(fields(found, 'id', 'url', 'status'), [
+      [id, `${next.baseUrl}/demo/subscriber`, 'paused'],
+    ])
     await next.close()
   })
 })

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { adminKey, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
+import { adminKey, onEachEngine, started, startReceiver, type TestService, fields } from '../harness/index.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Answer {
@@ -89,10 +89,7 @@ onEachEngine('many events', (engine) => {
     const send = () => expectJson(service, 202, '/events', { method: 'POST', json: events })
     const first = (await send()) as { id: number; eventId: string; type: string }[]
     assert.equal(first.length, events.length)
-    assert.deepEqual(
-      first.map(({ eventId, type }) => [eventId, type]),
-      events.map((event) => [event.id, event.type]),
-    )
+    assert.deepEqual(fields(first, 'eventId', 'type'), fields(events, 'id', 'type'))
     const places = first.slice(0, 601).map((emitted) => emitted.id)
     assert.deepEqual(
       places,
@@ -184,22 +181,19 @@ onEachEngine('many events', (engine) => {
       '{"id":"l-2","type":"a","data":null}',
     ]
     const answers = await sendLines(service, lines.join('\n'))
-    assert.deepEqual(
-      answers.map(({ line, status }) => [line, status]),
-      [
-        [1, 202],
-        [3, 202],
-        [4, 409],
-        [5, 202],
-        [6, 409],
-        [7, 400],
-        [8, 400],
-        [9, 400],
-        [10, 400],
-        [11, 413],
-        [12, 202],
-      ],
-    )
+    assert.deepEqual(fields(answers, 'line', 'status'), [
+      [1, 202],
+      [3, 202],
+      [4, 409],
+      [5, 202],
+      [6, 409],
+      [7, 400],
+      [8, 400],
+      [9, 400],
+      [10, 400],
+      [11, 413],
+      [12, 202],
+    ])
     assert.equal(answers[0]!.id, answers[1]!.id)
     assert.equal(answers[2]!.code, 'id-conflict')
     assert.match(answers[5]!.detail ?? '', /data/)

@@ -14,7 +14,7 @@ import type { Database, Tx } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, rowIn, type TestDatabase } from '../harness/index.ts'
+import { onEachEngine, rowIn, type TestDatabase, each } from '../harness/index.ts'
 import { subscriberRow } from './harness.ts'
 
 onEachEngine('completions', (engine) => {
@@ -120,10 +120,7 @@ onEachEngine('completions', (engine) => {
     for (const one of some) assert.deepEqual(await state(one), ['dead', 1, 1, 'told'])
     assert.deepEqual(await state(plain), ['dead', 1, 1, null])
     assert.ok(following.every(({ commits }) => commits === 1))
-    assert.deepEqual(
-      told.flat().map(({ type }) => type),
-      some.map(({ subscriberId }) => subscriberId),
-    )
+    assert.deepEqual(each(told.flat(), 'type'), each(some, 'subscriberId'))
     assert.ok(told.length < 5, `told in ${told.length} steps`)
     assert.equal(completions.unrecorded, 0)
   })

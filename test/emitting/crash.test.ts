@@ -9,6 +9,7 @@ import { startReceiver, type Answer } from '../harness/receiver.ts'
 import { adminKey, serviceEnvironment } from '../harness/service.ts'
 import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
 import { mainFile } from '../harness/main-file.ts'
+import { fields } from '../harness/fields.ts'
 
 /** A process of its own, as an operator runs it. */
 async function startProcess(databaseUrl: string, port: number): Promise<ChildProcess> {
@@ -89,10 +90,7 @@ onEachEngine('crash', (engine) => {
     await service.stop(60_000)
 
     const second = await startEmitting(engine, { databaseUrl: database.url })
-    assert.deepEqual(
-      (await deliveries(second, id)).map(({ status, attemptCount }) => [status, attemptCount]),
-      [['delivered', 1]],
-    )
+    assert.deepEqual(fields(await deliveries(second, id), 'status', 'attemptCount'), [['delivered', 1]])
     receiver.answer(() => undefined)
     await emit(second, { type: 'a', data: 2 })
     await receiver.waitFor(2)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine, startReceiver } from '../harness/index.ts'
+import { onEachEngine, startReceiver, each } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
 interface Detail {
@@ -62,11 +62,7 @@ onEachEngine('the requests of a delivery', (engine) => {
       method: 'POST',
       json: { overlapSeconds: 0 },
     })
-    assert.deepEqual(
-      (await read()).attempts.map(({ signature }) => signature),
-      [null, null],
-      'the keys are gone',
-    )
+    assert.deepEqual(each((await read()).attempts, 'signature'), [null, null], 'the keys are gone')
   })
 
   test('the signature of a body that is only the data', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { insertEvent, onEachEngine, started } from '../harness/index.ts'
+import { insertEvent, onEachEngine, started, each } from '../harness/index.ts'
 import { expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Row {
@@ -124,11 +124,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
   ): Promise<void> => {
     const ids = expected.filter(matches).map(({ id }) => id)
     for (const limit of [7, 100])
-      assert.deepEqual(
-        (await walk(query, limit)).map(({ id }) => id),
-        ids,
-        JSON.stringify(query),
-      )
+      assert.deepEqual(each(await walk(query, limit), 'id'), ids, JSON.stringify(query))
   }
 
   test('without filters all are there, newest first, with address and owner', async () => {

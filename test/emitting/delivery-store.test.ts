@@ -12,7 +12,7 @@ import {
 } from '../../src/emitting/store.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, rowsOf, type TestDatabase } from '../harness/index.ts'
+import { onEachEngine, rowsOf, type TestDatabase, each, fields } from '../harness/index.ts'
 import { subscriberRow } from './harness.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
@@ -132,10 +132,7 @@ onEachEngine('store', (engine) => {
       })
     await setNonces([1, null, 3])
     const read1 = await read(id, 10)
-    assert.deepEqual(
-      read1.map(({ nonce }) => nonce),
-      [1, null, 3],
-    )
+    assert.deepEqual(each(read1, 'nonce'), [1, null, 3])
     // As if the database had been taken back, and the ids had been given out again.
     await setNonces([99, 99, 3])
     await store.complete(read1.map((one) => completion(one)))
@@ -147,23 +144,17 @@ onEachEngine('store', (engine) => {
     )
     assert.deepEqual([...within], [])
     const rows = await Promise.all(deliveries.map(rowOf))
-    assert.deepEqual(
-      rows.map(({ status, attempts }) => [status, attempts]),
-      [
-        ['pending', 0],
-        ['pending', 0],
-        ['delivered', 1],
-      ],
-    )
+    assert.deepEqual(fields(rows, 'status', 'attempts'), [
+      ['pending', 0],
+      ['pending', 0],
+      ['delivered', 1],
+    ])
     const attempts = await database.reader
       .selectFrom('attempts')
       .select('delivery')
       .where('delivery', 'in', deliveries)
       .execute()
-    assert.deepEqual(
-      attempts.map(({ delivery }) => delivery),
-      [deliveries[2]],
-    )
+    assert.deepEqual(each(attempts, 'delivery'), [deliveries[2]])
   })
 
   test('a success counts, even if another attempt was recorded first', async () => {
@@ -180,10 +171,7 @@ onEachEngine('store', (engine) => {
       .where('delivery', '=', row.id)
       .orderBy('number')
       .execute()
-    assert.deepEqual(
-      attempts.map(({ number }) => number),
-      [1, 2],
-    )
+    assert.deepEqual(each(attempts, 'number'), [1, 2])
   })
 
   test('a delivery that is replayed during its attempt stays due, and the attempt is recorded', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { DestinationContext, DestinationDeclaration, DestinationEvent } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { fields, each } from '../harness/fields.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
@@ -86,13 +87,10 @@ onEachEngine('destinations', (engine) => {
     const { id } = await subscribe(service, inQueue)
     await emit(service, { type: 'order.paid', data: 1 })
     const { attempts } = await settled(service, id, 'dead')
-    assert.deepEqual(
-      attempts.map(({ number, error, failure }) => [number, error, failure]),
-      [
-        [1, 'amqp://user:[redacted]@broker is down', 'destination-failed'],
-        [2, 'no such queue', 'destination-failed'],
-      ],
-    )
+    assert.deepEqual(fields(attempts, 'number', 'error', 'failure'), [
+      [1, 'amqp://user:[redacted]@broker is down', 'destination-failed'],
+      [2, 'no such queue', 'destination-failed'],
+    ])
     assert.match(attempts[0]!.advice ?? '', /deliver function/)
     const began = Date.now()
     await emit(service, { type: 'late', data: 1 })
@@ -211,10 +209,7 @@ onEachEngine('destinations', (engine) => {
     })
     const portal = await enterPortal(service, 'acme')
     const shown = await portal.json<{ items: { name: string }[] }>(200, 'GET', '/destinations')
-    assert.deepEqual(
-      shown.items.map(({ name }) => name),
-      ['open'],
-    )
+    assert.deepEqual(each(shown.items, 'name'), ['open'])
     const post = (body: object) => portal.call('POST', '/subscribers', body)
     assert.equal((await post(inQueue)).status, 400)
     assert.equal((await post({ ...inQueue, destination: 'open' })).status, 201)

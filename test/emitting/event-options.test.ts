@@ -1,7 +1,7 @@
 // Channels, tags and payload retention of single events.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
+import { onEachEngine, startReceiver, type TestService, fields } from '../harness/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { PayloadRemoval } from '../../src/emitting/events/payload-removal.ts'
@@ -88,13 +88,10 @@ onEachEngine('options of events', (engine) => {
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Record<string, unknown>)
-    assert.deepEqual(
-      answers.map(({ status, pointer }) => [status, pointer]),
-      [
-        [202, undefined],
-        [400, '/channels'],
-      ],
-    )
+    assert.deepEqual(fields(answers, 'status', 'pointer'), [
+      [202, undefined],
+      [400, '/channels'],
+    ])
     await postWebhook(service, '{"id":"w1","type":"handled","data":1}')
     await until(async () => (await eventsOf(service, all)).length === 5, 'all are fanned out')
     assert.deepEqual(await eventsOf(service, all), ['both', 'handled', 'later', 'line', 'none'])
@@ -109,16 +106,13 @@ onEachEngine('options of events', (engine) => {
       ],
     )
     const listed = await dataOf<Shown>(service, '/events?direction=emitted')
-    assert.deepEqual(
-      listed.map(({ eventId, channels, tags }) => [eventId, channels, tags]),
-      [
-        ['both', ['asia', 'us'], ['a#1', 'b']],
-        ['none', undefined, undefined],
-        ['later', ['eu'], undefined],
-        ['line', ['asia'], undefined],
-        ['handled', ['eu'], undefined],
-      ],
-    )
+    assert.deepEqual(fields(listed, 'eventId', 'channels', 'tags'), [
+      ['both', ['asia', 'us'], ['a#1', 'b']],
+      ['none', undefined, undefined],
+      ['later', ['eu'], undefined],
+      ['line', ['asia'], undefined],
+      ['handled', ['eu'], undefined],
+    ])
   })
 
   test('a removed payload leaves the event and its attempts, without bodies', async () => {
@@ -148,10 +142,11 @@ onEachEngine('options of events', (engine) => {
     assert.ok(shown.payloadRemovedAt)
     assert.deepEqual(shown.deliveries.map(({ status }) => status).toSorted(), ['dead', 'delivered'])
     const attempts = await service.database.reader.selectFrom('attempts').selectAll().execute()
-    assert.deepEqual(
-      Object.fromEntries(attempts.map(({ failure, response_body }) => [failure, response_body])),
-      { null: null, 'payload-gone': null, 'server-error': null },
-    )
+    assert.deepEqual(Object.fromEntries(fields(attempts, 'failure', 'response_body')), {
+      null: null,
+      'payload-gone': null,
+      'server-error': null,
+    })
     for (const delivery of shown.deliveries)
       assert.equal((await service.admin(`/deliveries/${delivery.id}/replay`, { method: 'POST' })).status, 409)
     const replay = { method: 'POST', json: { status: 'dead', dryRun: true } }

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { replayStep } from '../../src/emitting/deliveries/replay.ts'
-import { onEachEngine, rowIn, started, startReceiver, type TestService } from '../harness/index.ts'
+import {
+  onEachEngine,
+  rowIn,
+  started,
+  startReceiver,
+  type TestService,
+  each,
+  fields,
+} from '../harness/index.ts'
 import {
   deliveries,
   type DeliveryAnswer,
@@ -45,8 +53,8 @@ onEachEngine('delivery log', (engine) => {
     const { receiver, id } = await withDeadLetters(service, 5)
     const all = await deliveries(service, id)
     assert.deepEqual(
-      all.map((entry) => entry.id),
-      all.map((entry) => entry.id).toSorted((a, b) => b - a),
+      each(all, 'id'),
+      each(all, 'id').toSorted((a, b) => b - a),
     )
     const walked: number[] = []
     let cursor: string | null | undefined
@@ -59,10 +67,7 @@ onEachEngine('delivery log', (engine) => {
       walked.push(...page.data.map((entry) => entry.id))
       cursor = page.pageInfo.nextCursor
     }
-    assert.deepEqual(
-      walked,
-      all.map((entry) => entry.id),
-    )
+    assert.deepEqual(walked, each(all, 'id'))
     assert.equal((await deliveries(service, id, '?eventType=odd')).length, 2)
     assert.equal((await deliveries(service, id, '?status=delivered')).length, 0)
     assert.equal((await deliveries(service, id, '?since=2020-01-01T00:00:00Z')).length, 5)
@@ -111,15 +116,12 @@ onEachEngine('delivery log', (engine) => {
     })
     assert.deepEqual([replayed.id, replayed.eventId, replayed.status], [dead.id, eventId, 'pending'])
     const delivered = await settled(service, id, 'delivered')
-    assert.deepEqual(
-      delivered.attempts.map(({ number, status }) => [number, status]),
-      [
-        [1, 500],
-        [2, 500],
-        [3, 500],
-        [4, 204],
-      ],
-    )
+    assert.deepEqual(fields(delivered.attempts, 'number', 'status'), [
+      [1, 500],
+      [2, 500],
+      [3, 500],
+      [4, 204],
+    ])
     assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
     await expectJson(service, 202, `/deliveries/${dead.id}/replay`, { method: 'POST' })
     await receiver.waitFor(5)
@@ -202,10 +204,7 @@ onEachEngine('delivery log', (engine) => {
     const other = await begin({ eventType: 'odd' })
     assert.notEqual(other.id, first.id)
     const { data } = await expectJson<{ data: Job[] }>(idle, 200, `/subscribers/${id}/jobs`)
-    assert.deepEqual(
-      data.map((job) => job.id),
-      [other.id, first.id],
-    )
+    assert.deepEqual(each(data, 'id'), [other.id, first.id])
     await expectJson(idle, 200, `/jobs/${first.id}`, { method: 'DELETE' })
     assert.notEqual((await begin()).id, first.id)
     await idle.close()

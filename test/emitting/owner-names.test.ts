@@ -1,7 +1,7 @@
 // Customers have an optional display name, which pages and the portal show.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, started } from '../harness/index.ts'
+import { onEachEngine, started, fields } from '../harness/index.ts'
 import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
@@ -45,10 +45,7 @@ onEachEngine('display names of customers', (engine) => {
     assert.deepEqual(pairs(first), all.slice(0, 3))
     assert.deepEqual(pairs(await list(`?limit=3&cursor=${first.pageInfo.nextCursor}`)), all.slice(3))
     const data = await dataOf<{ kind: string; id: string; title: string }>(service, '/search?q=coyote')
-    assert.deepEqual(
-      data.map(({ kind, id, title }) => [kind, id, title]),
-      [['customer', 'acme', 'Wile E. Coyote & Söhne']],
-    )
+    assert.deepEqual(fields(data, 'kind', 'id', 'title'), [['customer', 'acme', 'Wile E. Coyote & Söhne']])
   })
 
   test('endpoints, deliveries and the portal show it', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startReceiver } from '../harness/index.ts'
+import { onEachEngine, started, startReceiver, each } from '../harness/index.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
 
@@ -87,10 +87,7 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     assert.equal(acme!.successRate, 1 / 3)
     assert.ok(acme!.lastDelivery!.id > 0)
     assert.deepEqual([globex!.successRate, globex!.lastDelivery!.status], [null, 'pending'])
-    assert.deepEqual(
-      (await owners('?q=GLOBEX')).map(({ owner }) => owner),
-      ['globex/eu'],
-    )
+    assert.deepEqual(each(await owners('?q=GLOBEX'), 'owner'), ['globex/eu'])
     const path = '/owners?limit=1'
     const first = await expectJson<{ data: OwnerRow[]; pageInfo: { nextCursor: string } }>(service, 200, path)
     const second = await owners(`?limit=1&cursor=${first.pageInfo.nextCursor}`)

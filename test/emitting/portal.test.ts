@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { adminKey, onEachEngine, started, startReceiver } from '../harness/index.ts'
+import { adminKey, onEachEngine, started, startReceiver, each } from '../harness/index.ts'
 import { enterPortal as enter, makeLink, openLink } from './portal-harness.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
@@ -23,10 +23,7 @@ onEachEngine('portal', (engine) => {
     await emit(service, { type: 'order.paid', data: { n: 1 }, audience: 'acme' })
     const dead = await settled(service, made.id, 'dead')
     const log = await acme.json<{ data: { id: number }[] }>(200, 'GET', `/subscribers/${made.id}/deliveries`)
-    assert.deepEqual(
-      log.data.map(({ id }) => id),
-      [dead.id],
-    )
+    assert.deepEqual(each(log.data, 'id'), [dead.id])
     const detail = await acme.json<{ attempts: unknown[] }>(200, 'GET', `/deliveries/${dead.id}`)
     assert.equal(detail.attempts.length, 2)
     const { total } = await acme.json<{ total: number }>(200, 'POST', `/subscribers/${made.id}/replay`, {
@@ -45,10 +42,7 @@ onEachEngine('portal', (engine) => {
     await acme.json(202, 'POST', `/subscribers/${made.id}/test`)
     await acme.json(200, 'PATCH', `/subscribers/${made.id}`, { status: 'paused', description: 'mine' })
     const list = await acme.json<{ data: { description: string }[] }>(200, 'GET', '/subscribers')
-    assert.deepEqual(
-      list.data.map(({ description }) => description),
-      ['mine'],
-    )
+    assert.deepEqual(each(list.data, 'description'), ['mine'])
     await acme.json(204, 'DELETE', `/subscribers/${made.id}`)
     await acme.json(404, 'GET', `/subscribers/${made.id}`)
   })
@@ -171,7 +165,7 @@ onEachEngine('portal', (engine) => {
     assert.match(link, /^http:\/\/[^/]+\/portal#[\w-]{43}$/)
     const answers = await Promise.all(Array.from({ length: 20 }, () => openLink(service, link)))
     assert.deepEqual(
-      answers.map(({ status }) => status).toSorted((a, b) => a - b),
+      each(answers, 'status').toSorted((a, b) => a - b),
       [200, ...Array.from({ length: 19 }, () => 401)],
     )
     assert.equal((await openLink(service, link)).status, 401)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { removalWorker } from '../../src/emitting/subscribers/removal.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
+import { onEachEngine, startReceiver, type TestService, each } from '../harness/index.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 async function ids({ database }: TestService, table: 'deliveries' | 'attempts'): Promise<number[]> {
@@ -78,10 +78,7 @@ onEachEngine('removed subscribers', (engine) => {
     }
     assert.deepEqual(left, [71, 21, 1])
     const kept = await database.reader.selectFrom('deliveries').select(['id', 'subscriber_id']).execute()
-    assert.deepEqual(
-      kept.map((row) => row.subscriber_id),
-      [other],
-    )
+    assert.deepEqual(each(kept, 'subscriber_id'), [other])
     assert.deepEqual(await ids(service, 'attempts'), [kept[0]!.id])
   })
 

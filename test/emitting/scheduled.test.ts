@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, startReceiver } from '../harness/index.ts'
+import { onEachEngine, startReceiver, fields, each } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { dataOf, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
@@ -35,10 +35,7 @@ onEachEngine('scheduled events', (engine) => {
       ['scheduled', first.deliverAt, null],
     )
     const listed = await dataOf<Scheduled>(service, '/events?status=scheduled')
-    assert.deepEqual(
-      listed.map(({ id, deliverAt }) => [id, deliverAt]),
-      [[first.id, first.deliverAt]],
-    )
+    assert.deepEqual(fields(listed, 'id', 'deliverAt'), [[first.id, first.deliverAt]])
     const { id: subscriberId } = await subscribe(service, {
       url: receiver.url,
       ordered: true,
@@ -95,7 +92,7 @@ onEachEngine('scheduled events', (engine) => {
     assert.equal((await dataOf(service, '/events?status=scheduled')).length, 0)
     const entries = await dataOf<{ action: string; target: string }>(service, '/audit?action=event.canceled')
     assert.deepEqual(
-      entries.map(({ target }) => target).toSorted(),
+      each(entries, 'target').toSorted(),
       [far, soon].map(({ id }) => `event:${id}`).toSorted(),
     )
   })

@@ -8,6 +8,7 @@ import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 import {
   emit,
   expectJson,
@@ -160,10 +161,7 @@ onEachEngine('endpoints that ask for more', (engine) => {
     valid = 99
     await emit(service, { type: 'a', data: 5 })
     const dead = await settled(service, id, 'dead')
-    assert.deepEqual(
-      dead.attempts.map(({ status }) => status),
-      [401, 401],
-    )
+    assert.deepEqual(each(dead.attempts, 'status'), [401, 401])
     assert.ok(authority.seen.length <= 6)
   })
 

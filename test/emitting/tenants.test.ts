@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, scoped, started, startReceiver, type TestService } from '../harness/index.ts'
+import { onEachEngine, scoped, started, startReceiver, type TestService, each } from '../harness/index.ts'
 import {
   delivery,
   deliveries,
@@ -88,10 +88,7 @@ onEachEngine('tenants', (engine) => {
     await emit(service, { type: 'a', data: 1, audience: 'acme' })
     const failures = []
     for (const { id } of owned) failures.push((await settled(service, id, 'dead')).attempts[0]!)
-    assert.deepEqual(
-      failures.map(({ failure }) => failure),
-      ['address-refused', 'name-not-found'],
-    )
+    assert.deepEqual(each(failures, 'failure'), ['address-refused', 'name-not-found'])
     // What a name leads to in the private network is not told.
     assert.equal(failures[1]!.error, 'the host name does not resolve to a public address')
     assert.equal(receiver.calls.length, 2)

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 import { enterPortal } from './portal-harness.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
 
@@ -275,9 +276,6 @@ onEachEngine('transformations', (engine) => {
           parse: [],
         })
     }
-    assert.deepEqual(
-      forms.data.map(({ name }) => name),
-      ['slack', 'discord', 'teams', 'text'],
-    )
+    assert.deepEqual(each(forms.data, 'name'), ['slack', 'discord', 'teams', 'text'])
   })
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { standardWebhooks } from '../../src/index.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
-import { findRow, onEachEngine, started, startReceiver } from '../harness/index.ts'
+import { findRow, onEachEngine, started, startReceiver, fields } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
@@ -60,14 +60,11 @@ onEachEngine('causes of events', (engine) => {
     const [incoming, first] = [await numberOf('zero', 'received'), await numberOf('one', 'emitted')]
     const again = await numberOf('one', 'received')
     assert.equal(last.causedBy, again)
-    assert.deepEqual(
-      last.causes.map(({ id, direction, type }) => [id, direction, type]),
-      [
-        [again, 'received', 'once.more'],
-        [first, 'emitted', 'once.more'],
-        [incoming, 'received', 'first.one'],
-      ],
-    )
+    assert.deepEqual(fields(last.causes, 'id', 'direction', 'type'), [
+      [again, 'received', 'once.more'],
+      [first, 'emitted', 'once.more'],
+      [incoming, 'received', 'first.one'],
+    ])
     assert.deepEqual(last.headers, { 'postern-depth': '3' })
     const middle = await detail(first)
     assert.deepEqual([middle.causedBy, middle.headers], [incoming, null])

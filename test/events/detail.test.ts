@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, started, startTestService, each } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Detail {
@@ -94,10 +94,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     }, 'the event failed')
     assert.equal(detail.processing!.attempts, 2)
     assert.equal(detail.processing!.processedAt, null)
-    assert.deepEqual(
-      detail.processing!.failures.map(({ number }) => number),
-      [1, 2],
-    )
+    assert.deepEqual(each(detail.processing!.failures, 'number'), [1, 2])
     const { error } = detail.processing!.failures[0]!
     assert.match(error, /^Error: no {2}good: fails/)
     assert.ok(Buffer.byteLength(error) <= 8 * 1024)

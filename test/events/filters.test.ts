@@ -1,7 +1,7 @@
 // GET /events by what the events are and what became of them.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService, webhookSecret } from '../harness/index.ts'
+import { onEachEngine, started, startTestService, webhookSecret, each } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hmac } from '../../src/index.ts'
 
@@ -220,16 +220,10 @@ onEachEngine('a long event log, filtered', (engine) => {
     const read = async (query: string): Promise<Page> =>
       (await (await service.admin(`/events?${query}`)).json()) as Page
     const retried = await read('status=retrying')
-    assert.deepEqual(
-      retried.data.map(({ id }) => id),
-      [20_000, 40_000, 60_000, 60_200, 60_400],
-    )
+    assert.deepEqual(each(retried.data, 'id'), [20_000, 40_000, 60_000, 60_200, 60_400])
     assert.equal(retried.nextCursor, null)
     const blocked = await read('status=blocked')
-    assert.deepEqual(
-      blocked.data.map(({ id }) => id),
-      [1, 20_001, 40_001],
-    )
+    assert.deepEqual(each(blocked.data, 'id'), [1, 20_001, 40_001])
     const found: string[] = []
     let page = await read('type=rare')
     assert.deepEqual(page.data, [], 'a page that searches less than the whole log')

@@ -7,6 +7,7 @@ import { columns, pageLimits } from '../../src/events/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onPostgres, postgres as engine, type TestDatabase } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 
 const events = 20_000
 const limit = 100
@@ -111,10 +112,7 @@ describe('plans of the event log', onPostgres, () => {
         where name like 'events_page%' order by name`,
     )
     await fresh.end()
-    assert.deepEqual(
-      rows.map(({ name }) => name),
-      ['events_page_21', 'events_page_down_21'],
-    )
+    assert.deepEqual(each(rows, 'name'), ['events_page_21', 'events_page_down_21'])
     for (const { name, planned, shared } of rows)
       assert.ok(Number(planned) === 5 && Number(shared) === 5, `${name}: ${planned} and ${shared}`)
   })

@@ -14,6 +14,7 @@ import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
 import { scoped } from '../harness/scoped.ts'
 import { rowIn } from '../harness/rows.ts'
+import { each } from '../harness/fields.ts'
 
 const day = 86_400_000
 const usual: Periods = { payloads: 30 * day, markers: 90 * day, rejected: 7 * day }
@@ -148,10 +149,7 @@ onEachEngine('retention', (engine) => {
         .select('event_id')
         .orderBy('id')
         .execute()
-      assert.deepEqual(
-        left.map(({ event_id }) => event_id),
-        ['pending', 'blocked', 'waits'],
-      )
+      assert.deepEqual(each(left, 'event_id'), ['pending', 'blocked', 'waits'])
       assert.equal(await count(service, 'deliveries'), 1)
       assert.equal(await count(service, 'event_queue'), 2)
       assert.equal(await count(service, 'idempotency_keys'), 1)
@@ -192,10 +190,7 @@ onEachEngine('retention', (engine) => {
       await roundAfter(service, 31)
       await postWebhook(service, { id: 'new', type: 'unhandled' })
       for (const cursor of [0, 1, nextCursor])
-        assert.deepEqual(
-          (await page(`cursor=${cursor}`)).data.map(({ eventId }) => eventId),
-          ['new'],
-        )
+        assert.deepEqual(each((await page(`cursor=${cursor}`)).data, 'eventId'), ['new'])
       assert.deepEqual((await page('order=desc')).data.length, 1)
     }))
 
@@ -384,10 +379,10 @@ test('a sweep that fails does not keep the others from removing, and is logged o
   await eventually(() => rounds.length === 2, 'the first round has ended')
   await worker.stop()
   const logged = lines.map((line) => JSON.parse(line) as { msg: string; removed?: object; err?: object })
-  assert.deepEqual(
-    logged.map(({ msg }) => msg),
-    ['removed rows after their retention period', 'could not remove rows after their retention period'],
-  )
+  assert.deepEqual(each(logged, 'msg'), [
+    'removed rows after their retention period',
+    'could not remove rows after their retention period',
+  ])
   assert.deepEqual(logged[0]!.removed, { jobs: 4 })
 })
 

@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { userTarget } from '../../src/listing/importing/users.ts'
 import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
+import { fields } from '../harness/fields.ts'
 
 /** The SQL blocks of a page, without the commands of psql. */
 function statementsOf(page: string): string[] {
@@ -73,16 +74,13 @@ describe('moving accounts from other systems', onPostgres, () => {
     const { rows } = await client.query<Record<string, unknown>>(
       'select provider, "providerId", email, name, nth::int from postern_accounts order by "userId", nth',
     )
-    assert.deepEqual(
-      rows.map((row) => [row['provider'], row['providerId'], row['nth']]),
-      [
-        ['github', '583231', 1],
-        ['google', '1101', 2],
-        ['microsoft', 'aaaa:bbbb', 1],
-        ['slack', 'T1:U1', 1],
-        ['x', '77', 1],
-      ],
-    )
+    assert.deepEqual(fields(rows, 'provider', 'providerId', 'nth'), [
+      ['github', '583231', 1],
+      ['google', '1101', 2],
+      ['microsoft', 'aaaa:bbbb', 1],
+      ['slack', 'T1:U1', 1],
+      ['x', '77', 1],
+    ])
     // The import accepts each line.
     for (const { provider, providerId, email, name } of rows)
       userTarget.read({ provider, providerId, email, name }, 0)

@@ -11,6 +11,7 @@ import { mergeProviders } from '../../src/login/config.ts'
 import type { Preset } from '../../src/login/providers/preset.ts'
 import { presets } from '../../src/login/providers/presets.ts'
 import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
+import { each } from '#test/harness/fields.ts'
 
 const guides = join(import.meta.dirname, '../../docs/guides')
 const pages = globSync('providers/*.md', { cwd: guides })
@@ -96,10 +97,7 @@ for (const [name, preset] of Object.entries(presets)) {
     )
     const faults: string[] = []
     const merged = mergeProviders(readProviders({ ...secrets, ...variablesOf(page) }, faults), {}, faults)
-    assert.deepEqual(
-      merged.map((one) => one.name),
-      [name],
-    )
+    assert.deepEqual(each(merged, 'name'), [name])
     const resolved = resolveProvider(merged[0]!)
     assert.deepEqual([...faults, ...('faults' in resolved ? resolved.faults : [])], [])
   })

@@ -16,7 +16,7 @@ import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import type { SignedSample } from '../../src/receiving/samples/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { startTestKit, type TestWebhook } from '../../src/testing/index.ts'
-import { scoped, temporaryFolder } from '../harness/index.ts'
+import { scoped, temporaryFolder, each } from '../harness/index.ts'
 
 const root = join(import.meta.dirname, '../..')
 const guides = join(root, 'docs/guides')
@@ -138,10 +138,7 @@ for (const [at, name] of otherNames.entries())
 
 test('there is a page for each preset and no other', () => {
   const linked = [...index.matchAll(/\]\(senders\/([a-z0-9-]+)\.md\)/g)].map((match) => match[1]!)
-  assert.deepEqual(
-    [...new Set(linked)].toSorted(),
-    [...all.map(({ name }) => name), ...otherNames].toSorted(),
-  )
+  assert.deepEqual([...new Set(linked)].toSorted(), [...each(all, 'name'), ...otherNames].toSorted())
 })
 
 test('the index explains each reason for a refusal', () => {

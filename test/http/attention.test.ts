@@ -13,7 +13,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each, onEachEngine, rowsOf, started, startTestService } from '../harness/index.ts'
+import { each, onEachEngine, rowsOf, started, startTestService, fields } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { insertReceived } from '../receiving/insert-received.ts'
 
@@ -273,7 +273,7 @@ onEachEngine('what needs attention', (engine) => {
     assert.ok(found.length >= 19, 'one other subscriber is disabled')
     assert.deepEqual(
       found.map(({ about, since }) => [about.id, since]),
-      latest.map(({ id, updated_at: at }) => [id, at]),
+      fields(latest, 'id', 'updated_at'),
     )
     assert.equal(
       found[0]?.text,
@@ -295,10 +295,9 @@ onEachEngine('what needs attention', (engine) => {
     await add(minute - 2 * 60_000, 'stripe', 9)
     await add(minute - 2 * 60_000, 'noisy', 30)
     const found = await risingRefusals(store, minute)
-    assert.deepEqual(
-      found.map(({ about, since }) => [about, since]),
-      [[{ topic: 'source', id: 'github' }, minute - 3 * 60_000]],
-    )
+    assert.deepEqual(fields(found, 'about', 'since'), [
+      [{ topic: 'source', id: 'github' }, minute - 3 * 60_000],
+    ])
   })
 })
 

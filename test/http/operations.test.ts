@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
 import { mostCounted } from '../../src/storage/sizes.ts'
-import { adminKey, onEachEngine, started, startTestService, webhookSecret } from '../harness/index.ts'
+import { adminKey, onEachEngine, started, startTestService, webhookSecret, each } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Count {
@@ -172,10 +172,7 @@ onEachEngine('calls of the operator', (engine) => {
 
   test('GET /diagnostics finds what `postern doctor` finds, all at once or check by check', async () => {
     const all = await read<Diagnosis>('/diagnostics')
-    assert.deepEqual([...new Set(all.findings.map(({ check }) => check))].slice(0, 2), [
-      'settings',
-      'database',
-    ])
+    assert.deepEqual([...new Set(each(all.findings, 'check'))].slice(0, 2), ['settings', 'database'])
     const found = (about: string): Diagnosis['findings'][number] | undefined =>
       all.findings.find((finding) => finding.about === about)
     assert.equal(found('database')?.text, `${engine.name} is available`)

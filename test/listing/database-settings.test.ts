@@ -94,22 +94,19 @@ for (const engine of engines.filter(({ name }) => name === 'postgres'))
       },
     ])
     const shown = (await readList(service, '/eras?limit=20')).data
-    assert.deepEqual(
-      shown.map(({ at }) => at),
-      [
-        '12026-01-01T00:00:00.000001+00',
-        '0001-01-01T00:00:00+00 BC',
-        '0044-03-15T12:00:00.5+00 BC',
-        '9999-12-31T23:00:00.000Z',
-        '0001-12-31T22:00:00+00 BC',
-        '10000-01-01T03:00:00+00',
-        // Beyond what a Date holds, as PostgreSQL writes it.
-        '294277-01-01T05:29:59+05:30',
-        '4714-11-24T00:00:00+00 BC',
-        'infinity',
-        '1800-06-01T00:00:00.000Z',
-      ],
-    )
+    assert.deepEqual(each(shown, 'at'), [
+      '12026-01-01T00:00:00.000001+00',
+      '0001-01-01T00:00:00+00 BC',
+      '0044-03-15T12:00:00.5+00 BC',
+      '9999-12-31T23:00:00.000Z',
+      '0001-12-31T22:00:00+00 BC',
+      '10000-01-01T03:00:00+00',
+      // Beyond what a Date holds, as PostgreSQL writes it.
+      '294277-01-01T05:29:59+05:30',
+      '4714-11-24T00:00:00+00 BC',
+      'infinity',
+      '1800-06-01T00:00:00.000Z',
+    ])
     assert.equal(shown[0]!['bare'], '12026-01-01T00:00:00.000001')
     assert.deepEqual(
       each((await walk(service, '/eras?sort=at&limit=1')).flat(), 'id'),

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { onEachEngine } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 import { measurements } from './declared.ts'
 import { everyPath, groupsService, rows } from './groups.ts'
 import { insertPosts, insertProducts, post, product, readList, walk, type ListBody } from './seed.ts'
@@ -30,10 +31,7 @@ onEachEngine('proof of lists', (engine) => {
               `select cast(id as text) as id from measurements order by ${column} ${way === '' ? '' : 'desc'}${by}`,
             )
             .execute(opened.service.database.reader)
-          assert.deepEqual(
-            await inOrder(`/measurements?sort=${way}${name}`),
-            sorted.rows.map(({ id }) => id),
-          )
+          assert.deepEqual(await inOrder(`/measurements?sort=${way}${name}`), each(sorted.rows, 'id'))
         }
         const [up, down] = [
           await inOrder(`/measurements?sort=${name}`),
@@ -55,11 +53,7 @@ onEachEngine('proof of lists', (engine) => {
             `select cast(id as text) as id from measurements m order by ${by.replaceAll(/\bid\b/g, 'm.id')}`,
           )
           .execute(opened.service.database.reader)
-        assert.deepEqual(
-          await inOrder(`/measurements?sort=${sort}`),
-          sorted.rows.map(({ id }) => id),
-          sort,
-        )
+        assert.deepEqual(await inOrder(`/measurements?sort=${sort}`), each(sorted.rows, 'id'), sort)
       }
     })
   })

@@ -13,7 +13,7 @@ import {
   targetOf,
 } from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each, onEachEngine, started, temporaryFolder } from '../harness/index.ts'
+import { each, onEachEngine, started, temporaryFolder, fields } from '../harness/index.ts'
 
 onEachEngine('postern import', (engine) => {
   const folder = temporaryFolder()
@@ -250,24 +250,12 @@ onEachEngine('postern import', (engine) => {
     const users = () => database.reader.selectFrom('users').selectAll().orderBy('id').execute()
     const identities = () => database.reader.selectFrom('identities').selectAll().orderBy('user_id').execute()
     const before = { users: await users(), identities: await identities() }
-    assert.deepEqual(
-      before.users.map(({ email, name, provider, provider_id, role }) => [
-        email,
-        name,
-        provider,
-        provider_id,
-        role,
-      ]),
-      [
-        ['a@example.com', 'Ann', 'google', '1', 'user'],
-        ['a@example.com', 'Ann', 'github', '1', 'user'],
-        [null, null, 'google', '2', 'user'],
-      ],
-    )
-    assert.deepEqual(
-      each(before.identities, 'user_id'),
-      before.users.map(({ id }) => id),
-    )
+    assert.deepEqual(fields(before.users, 'email', 'name', 'provider', 'provider_id', 'role'), [
+      ['a@example.com', 'Ann', 'google', '1', 'user'],
+      ['a@example.com', 'Ann', 'github', '1', 'user'],
+      [null, null, 'google', '2', 'user'],
+    ])
+    assert.deepEqual(each(before.identities, 'user_id'), each(before.users, 'id'))
     // Nobody but the provider says that an address is the user's.
     assert.ok(before.identities.every(({ email_verified }) => email_verified === 0))
 
@@ -275,7 +263,7 @@ onEachEngine('postern import', (engine) => {
     assert.deepEqual({ users: await users(), identities: await identities() }, before)
     await run('users', 'u.csv', csv.replace('Ann', 'Anna'))
     assert.deepEqual(
-      (await users()).map(({ id, name }) => [id, name]),
+      fields(await users(), 'id', 'name'),
       before.users.map(({ id }, index) => [id, ['Anna', 'Ann', null][index]]),
     )
   })

@@ -10,6 +10,7 @@ import { hasPgbouncer, startPgbouncer } from '#test/harness/pgbouncer.ts'
 import { scoped } from '#test/harness/scoped.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { started } from '#test/harness/started.ts'
+import { each } from '#test/harness/fields.ts'
 import { list, type List } from '../../src/listing/config.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -171,10 +172,7 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
           data: Item[]
           pagination: { total: number; estimated: boolean }
         }
-        assert.deepEqual(
-          page.data.map(({ id }) => id),
-          [5, 7],
-        )
+        assert.deepEqual(each(page.data, 'id'), [5, 7])
         const { total, estimated } = page.pagination
         assert.ok(estimated ? total < 2400 : total === 1200, `${path}: ${total}`)
       }

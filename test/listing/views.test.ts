@@ -6,6 +6,7 @@ import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { asAdmin, onEachEngine } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 import { walk } from './seed.ts'
 import { listService } from './service.ts'
 
@@ -77,10 +78,7 @@ onEachEngine('a list over a materialized view, which is a table on SQLite', (eng
   test('a unique index makes a key, though no column is known to be without nulls', async () => {
     const pages = await walk(opened.service, '/sums?sort=size&limit=1')
     const expected = engine.name === 'sqlite' ? [2, 1, 3] : [1, 3, 2]
-    assert.deepEqual(
-      pages.flat().map((item) => item['id']),
-      expected,
-    )
+    assert.deepEqual(each(pages.flat(), 'id'), expected)
   })
 
   test('it cannot have triggers that maintain counts', async () => {

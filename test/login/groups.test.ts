@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
+import { Browser, onEachEngine, rowsOf, fields } from '#test/harness/index.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { clients, tokensOf } from '../oauth2/harness.ts'
 import { upToCallback, whoAmI, type Me } from './harness.ts'
@@ -42,10 +42,7 @@ onEachEngine('groups and roles of a provider', (engine) => {
     const browser = await site.browser()
     const answer = await browser.go(new URL('/auth/identities', site.service.baseUrl))
     const { data } = (await answer.json()) as { data: Record<string, unknown>[] }
-    assert.deepEqual(
-      data.map((identity) => [identity['groups'], identity['picture']]),
-      [[['staff'], 'https://img.example/a.png']],
-    )
+    assert.deepEqual(fields(data, 'groups', 'picture'), [[['staff'], 'https://img.example/a.png']])
   })
 
   test('gaining and losing the group ends all other sessions', async () => {

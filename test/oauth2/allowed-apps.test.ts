@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertProblem, browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
-import { type Browser, each, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { type Browser, each, onEachEngine, started, startTestService, fields } from '../harness/index.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -47,13 +47,10 @@ onEachEngine('the apps of an account', (engine) => {
     await signInApp(service, browser, shop)
     await signInApp(service, browser, shop, 'openid profile')
     const apps = await appsOf(browser)
-    assert.deepEqual(
-      apps.map(({ id, name, firstParty, scopes }) => [id, name, firstParty, scopes]),
-      [
-        ['shop', 'The shop', true, ['openid', 'profile']],
-        ['forum', 'A forum', false, ['email', 'openid']],
-      ],
-    )
+    assert.deepEqual(fields(apps, 'id', 'name', 'firstParty', 'scopes'), [
+      ['shop', 'The shop', true, ['openid', 'profile']],
+      ['forum', 'A forum', false, ['email', 'openid']],
+    ])
     assert.equal(apps[1]!['since'], '1970-01-01T00:00:01.000Z')
     assert.equal(apps[1]!['lastUsedAt'], null)
     assert.ok(Date.parse(String(apps[0]!['lastUsedAt'])) > 0)

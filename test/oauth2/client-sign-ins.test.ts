@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-routes.ts'
 import { forgetClient, addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-management.ts'
-import { each } from '../harness/fields.ts'
+import { each, fields } from '../harness/fields.ts'
 import { Browser } from '../harness/browser.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
@@ -136,10 +136,7 @@ onEachEngine('the sign-ins of an app', (engine) => {
         .returning(['uri', 'algorithm'])
         .execute(),
     )
-    assert.deepEqual(
-      left.map(({ uri, algorithm }) => [uri, algorithm]),
-      [[receiver.url, 'RS256']],
-    )
+    assert.deepEqual(fields(left, 'uri', 'algorithm'), [[receiver.url, 'RS256']])
   })
 
   test('of a deleted app end in steps, however many there are', async () => {

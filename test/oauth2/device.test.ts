@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
-import { Browser, onEachEngine, rowsOf, started, startTestService } from '../harness/index.ts'
+import { Browser, onEachEngine, rowsOf, started, startTestService, fields } from '../harness/index.ts'
 import { lastAudit, postForm, sessionOf } from './app-sessions.ts'
 import { poll, startDevice } from './device-harness.ts'
 
@@ -145,10 +145,7 @@ onEachEngine('sign-in of a device', (engine) => {
     await decide(browser, started.user_code)
     const { userId } = (await sessionOf(service, browser))!
     const consent = await rowsOf(service, 'consents', { user_id: userId })
-    assert.deepEqual(
-      consent.map(({ client_id: id, scope }) => [id, scope]),
-      [['tv', 'openid profile']],
-    )
+    assert.deepEqual(fields(consent, 'client_id', 'scope'), [['tv', 'openid profile']])
   })
 
   test('a device gets no scope and no API that its app lost after the approval', async () => {

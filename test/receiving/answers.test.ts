@@ -12,6 +12,7 @@ import { startTestService, webhookSecret, type TestService } from '../harness/se
 import { createLog } from '../../src/telemetry/log.ts'
 import { eventually, sign } from './harness.ts'
 import { freePort } from '../harness/free-port.ts'
+import { each, fields } from '../harness/fields.ts'
 
 interface Answer {
   status: number
@@ -224,10 +225,7 @@ onEachEngine('answers to webhooks', (engine) => {
       const logged = () =>
         lines.filter(({ msg, route }) => msg === 'request' && route === '/webhooks/provider')
       await eventually(async () => logged().length === expected.length || undefined, 'the lines')
-      assert.deepEqual(
-        logged().map(({ status }) => status),
-        expected,
-      )
+      assert.deepEqual(each(logged(), 'status'), expected)
       assert.equal(logged().at(-1)!.address, '127.0.0.1')
       assert.match(logged().at(-1)!.reqId, /^[\da-f-]{36}$/)
       assert.equal(problem.status, 400)
@@ -243,10 +241,9 @@ onEachEngine('answers to webhooks', (engine) => {
     await service.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
     assert.equal((await post(service, '/webhooks/provider', ...signed(event('1')))).status, 500)
     const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
-    assert.deepEqual(
-      told.map(({ level, msg }) => [level, msg]),
-      [[50, 'webhooks could not be stored: their senders got an error']],
-    )
+    assert.deepEqual(fields(told, 'level', 'msg'), [
+      [50, 'webhooks could not be stored: their senders got an error'],
+    ])
   })
 
   test('each request counts once toward the limits', async () => {

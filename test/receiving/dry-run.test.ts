@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
-import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { findRow, onEachEngine, started, startTestService, each, fields } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
@@ -185,24 +185,18 @@ onEachEngine('a dry run', (engine) => {
     assert.equal(of('delete').after, null)
     assert.equal(done.tables.find(({ table }) => table === 'lines')!.inserted, 3)
     assert.deepEqual(
-      done.tables.map(({ table }) => table).toSorted(),
+      each(done.tables, 'table').toSorted(),
       ['lines', 'orders'],
       'the tables of the emitted events are not among them',
     )
     assert.deepEqual(done.emitted, [{ type: 'order.told', data: { id: 'e-1' } }])
-    assert.deepEqual(
-      done.log.map(({ level, message }) => [level, message]),
-      [
-        ['info', 'the order is paid'],
-        ['debug', 'nearly done'],
-      ],
-    )
+    assert.deepEqual(fields(done.log, 'level', 'message'), [
+      ['info', 'the order is paid'],
+      ['debug', 'nearly done'],
+    ])
     assert.match(done.log[0]!.fields!, /order: 'e-1'/)
     const data = await dataOf<{ target: string }>(service, '/audit?action=event.dry_run')
-    assert.deepEqual(
-      data.map(({ target }) => target),
-      [`event:${event}`],
-    )
+    assert.deepEqual(each(data, 'target'), [`event:${event}`])
   })
 
   test('shows the error, and what was written before it', async () => {
@@ -248,10 +242,7 @@ onEachEngine('a dry run', (engine) => {
     await settledBut()
     await service.database.transaction((tx) => sql`delete from lines`.execute(tx))
     const { tables } = await dryRun(event)
-    assert.deepEqual(
-      tables[0]!.rows.map(({ after }) => after),
-      [{ order_id: 's', item: 'kept' }],
-    )
+    assert.deepEqual(each(tables[0]!.rows, 'after'), [{ order_id: 's', item: 'kept' }])
     const reading = await dryRun(await stored('e-5', 'order.reads'))
     assert.deepEqual(reading.tables, [])
   })

@@ -7,7 +7,7 @@ import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reproc
 import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, started, startTestService, each } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { insertManyReceived } from './insert-received.ts'
 
@@ -262,10 +262,7 @@ onEachEngine('reprocessing in bulk', (engine) => {
     const worker = reprocessWorker({ database, clock, log: createLog('fatal') })
     while (await worker.step()) continue
     const rows = await database.reader.selectFrom('event_queue').select('status').orderBy('event').execute()
-    assert.deepEqual(
-      rows.map(({ status }) => status),
-      ['pending', 'failed', 'pending'],
-    )
+    assert.deepEqual(each(rows, 'status'), ['pending', 'failed', 'pending'])
   })
 })
 

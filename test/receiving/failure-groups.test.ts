@@ -1,7 +1,7 @@
 // Failures are shown in groups with the same cause, and a group is handled as one.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, started, startTestService, fields, each } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Group {
@@ -73,14 +73,11 @@ onEachEngine('failures in groups', (engine) => {
     )
     const detail = await read<Detail>(`/failures/${group.id}`)
     assert.match(detail.error, /RangeError: order o3 has no customer\n/)
-    assert.deepEqual(
-      detail.events.map(({ eventId, status }) => [eventId, status]),
-      [
-        ['o3', 'failed'],
-        ['o2', 'failed'],
-        ['o1', 'failed'],
-      ],
-    )
+    assert.deepEqual(fields(detail.events, 'eventId', 'status'), [
+      ['o3', 'failed'],
+      ['o2', 'failed'],
+      ['o1', 'failed'],
+    ])
     assert.equal(detail.errorEvent, detail.events[0]!.id)
   })
 
@@ -100,10 +97,7 @@ onEachEngine('failures in groups', (engine) => {
     assert.equal(all.length, 4)
     const first = await read<{ data: Group[]; pageInfo: { nextCursor: string } }>('/failures?limit=3')
     const rest = await read<{ data: Group[] }>(`/failures?limit=3&cursor=${first.pageInfo.nextCursor}`)
-    assert.deepEqual(
-      [...first.data, ...rest.data].map(({ id }) => id),
-      all.map(({ id }) => id),
-    )
+    assert.deepEqual(each([...first.data, ...rest.data], 'id'), each(all, 'id'))
   })
 
   test('are run again as one, with a job, and leave the list then', async () => {
@@ -125,9 +119,6 @@ onEachEngine('failures in groups', (engine) => {
     const { data } = await read<{ data: { eventId: string }[] }>(
       `/events/failed?group=${(await groupOf('*', 2)).id}`,
     )
-    assert.deepEqual(
-      data.map(({ eventId }) => eventId),
-      ['m1'],
-    )
+    assert.deepEqual(each(data, 'eventId'), ['m1'])
   })
 })

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
 import { github, type Handler } from '../../src/index.ts'
-import { onEachEngine, rowIn, rowsOf, startTestService, type TestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, rowsOf, startTestService, type TestService, each } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { insertReceived } from './insert-received.ts'
 import { dataOf } from '../emitting/harness.ts'
@@ -164,10 +164,7 @@ onEachEngine('handlers', (engine) => {
     assert.equal(entry.attempts, 3)
     assert.equal(await effectsOf('flaky'), 1)
     const emitted = await rowsOf(service, 'events', { type: 'flaky.done' })
-    assert.deepEqual(
-      emitted.map(({ event_id }) => event_id),
-      ['done-flaky-3'],
-    )
+    assert.deepEqual(each(emitted, 'event_id'), ['done-flaky-3'])
   })
 
   test("on timeout a handler's signal is aborted, its work rolled back and its transaction closed", async () => {

@@ -11,6 +11,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { openLink } from '../harness/link.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { each } from '../harness/fields.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 
 const now = 1_800_000_000_000
@@ -66,11 +67,7 @@ describe('an insert that claims', onPostgres, () => {
   test('returns what a claim of the events would return', async () => {
     const events = [incoming('b'), incoming('a', { headers: '{"x":"é"}' }), incoming('c')]
     const claimed = await insert(events, events.slice(0, 2))
-    assert.deepEqual(
-      (await claimable()).map(({ eventId }) => eventId),
-      ['c'],
-      'the others wait',
-    )
+    assert.deepEqual(each(await claimable(), 'eventId'), ['c'], 'the others wait')
     await database.pool.query('update event_queue set claim = null')
     const asBefore = (await claimable()).filter(({ eventId }) => eventId !== 'c')
     const withoutClaim = (all: readonly ClaimedEvent[]) => all.map((one) => ({ ...one, claim: '' }))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, rowsOf, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowsOf, startTestService, each } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 
 onEachEngine('emit after the handler has returned', (engine) => {
@@ -47,9 +47,6 @@ onEachEngine('emit after the handler has returned', (engine) => {
       assert.ok(lines.some((line) => line.includes(type) && line.includes('was not emitted')))
     }
     const emitted = await rowsOf(service, 'events', { direction: 'emitted' })
-    assert.deepEqual(
-      emitted.map(({ type }) => type),
-      ['in.time'],
-    )
+    assert.deepEqual(each(emitted, 'type'), ['in.time'])
   })
 })

@@ -14,6 +14,7 @@ import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { each } from '../harness/fields.ts'
 
 const kind = { source: 'provider', type: 'order.paid' }
 const beforeAll = { source: '', type: '' }
@@ -78,10 +79,7 @@ onEachEngine('leases on received events', (engine) => {
     assert.deepEqual(await due(now + 1_000), [now - 30], 'two leases have ended, one has not')
     const again = await claim(9, now + 1_000)
     assert.deepEqual(names(again), ['e0', 'e1'])
-    assert.deepEqual(
-      again.map(({ attempts }) => attempts),
-      [1, 1],
-    )
+    assert.deepEqual(each(again, 'attempts'), [1, 1])
     assert.deepEqual(await queue.kindsAtWork([kind], now + 1_999), [kind])
     assert.deepEqual(await queue.kindsAtWork([kind], now + 2_000), [])
 

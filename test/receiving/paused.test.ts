@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine, startTestService, type TestService } from '../harness/index.ts'
+import { onEachEngine, startTestService, type TestService, each } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
@@ -116,10 +116,7 @@ onEachEngine('a paused handler', (engine) => {
     assert.equal(again.waiting, 3)
     assert.equal((await call('/handlers/order.both')).paused, null)
     const { data } = (await (await service.admin('/handlers')).json()) as { data: Handler[] }
-    assert.deepEqual(
-      data.map(({ id }) => id),
-      ['order.*', 'order.both', 'user.*', 'bad.*'],
-    )
+    assert.deepEqual(each(data, 'id'), ['order.*', 'order.both', 'user.*', 'bad.*'])
   })
 
   test('is no stall, and no reason to refuse webhooks', async () => {

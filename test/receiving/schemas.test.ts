@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig, type StandardSchema } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, started, startTestService, each } from '../harness/index.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 interface Paid {
@@ -72,12 +72,9 @@ onEachEngine('schemas of payloads', (engine) => {
     assert.equal((await postWebhook(service, bad)).status, 200)
     const { status, processing } = await ended('bad')
     assert.equal(status, 'failed')
-    assert.deepEqual(
-      processing.failures.map(({ error }) => error),
-      [
-        '[InvalidPayload: the payload is not what receiving.eventTypes["order.paid"] declares: /data/amount is no amount]',
-      ],
-    )
+    assert.deepEqual(each(processing.failures, 'error'), [
+      '[InvalidPayload: the payload is not what receiving.eventTypes["order.paid"] declares: /data/amount is no amount]',
+    ])
     assert.equal(amounts.length, before)
   })
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { hmac, linear, stripe } from '../../src/index.ts'
-import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { findRow, onEachEngine, started, startTestService, fields, each } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 interface Detail {
@@ -95,13 +95,10 @@ onEachEngine('the detail of an event', (engine) => {
     }
     assert.equal((await post('stripe', body, sent)).status, 200)
     const detail = await processed('evt_both')
-    assert.deepEqual(
-      detail.emitted.map(({ eventId, type }) => [eventId, type]),
-      [
-        ['evt_both-paid', 'order.paid'],
-        ['evt_both-sent', 'order.sent'],
-      ],
-    )
+    assert.deepEqual(fields(detail.emitted, 'eventId', 'type'), [
+      ['evt_both-paid', 'order.paid'],
+      ['evt_both-sent', 'order.sent'],
+    ])
     const caused = await detailOf('evt_both-paid')
     assert.equal(caused.causedBy, detail.id)
     assert.equal(caused.id, detail.emitted[0]!.id)
@@ -121,10 +118,7 @@ onEachEngine('the detail of an event', (engine) => {
     assert.equal(detail.verification!.secret, 1)
     assert.equal(detail.processing.failures.length, 1)
     assert.match(detail.processing.failures[0]!.error, /^Error: not yet\n {4}at .*seen\.test\.ts/)
-    assert.deepEqual(
-      detail.emitted.map(({ eventId }) => eventId),
-      ['late-2'],
-    )
+    assert.deepEqual(each(detail.emitted, 'eventId'), ['late-2'])
   })
 
   test('other schemes: no time, a time in the body, custom; signature headers of any name are omitted', async () => {

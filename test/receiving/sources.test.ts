@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { discord, github, hmac, stripe } from '../../src/index.ts'
 import { otherProofs, secretPresets } from '../harness/presets.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, started, startTestService, fields } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Source {
@@ -106,17 +106,14 @@ onEachEngine('sources', (engine) => {
 
   test('are listed with their URLs and steps, and never with a secret', async () => {
     const { data } = await read<{ data: Source[] }>('/sources')
-    assert.deepEqual(
-      data.map(({ name, scheme, canSign }) => [name, scheme, canSign]),
-      [
-        ['provider', 'hmac', true],
-        ['shop', 'stripe', true],
-        ['code', 'github', true],
-        ['chat', 'discord', false],
-        ['other', 'hmac', false],
-        ['timed', 'hmac', false],
-      ],
-    )
+    assert.deepEqual(fields(data, 'name', 'scheme', 'canSign'), [
+      ['provider', 'hmac', true],
+      ['shop', 'stripe', true],
+      ['code', 'github', true],
+      ['chat', 'discord', false],
+      ['other', 'hmac', false],
+      ['timed', 'hmac', false],
+    ])
     const shop = data[1]!
     assert.equal(shop.url, `${service.baseUrl}/webhooks/shop`)
     assert.equal(shop.hasSecret, true)

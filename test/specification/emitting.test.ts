@@ -12,7 +12,7 @@ import {
   subscribe,
   until,
 } from '../emitting/harness.ts'
-import { hang, onEachEngine, startReceiver } from '../harness/index.ts'
+import { hang, onEachEngine, startReceiver, each } from '../harness/index.ts'
 
 onEachEngine('Emitted webhooks', (engine) => {
   test('1. each payload is signed: an HMAC of the body with a per-subscriber secret, in a header, with a timestamp', async () => {
@@ -55,18 +55,12 @@ onEachEngine('Emitted webhooks', (engine) => {
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'order.paid', data: 1 })
     const dead = await settled(service, id, 'dead')
-    assert.deepEqual(
-      dead.attempts.map(({ status }) => status),
-      [500, 503, 404],
-    )
+    assert.deepEqual(each(dead.attempts, 'status'), [500, 503, 404])
     const [first, second, third] = receiver.calls
     // 20 % of jitter to either side, and what the machine takes.
     assert.ok(second!.at - first!.at >= 75, `${second!.at - first!.at} ms`)
     assert.ok(third!.at - second!.at >= 310, `${third!.at - second!.at} ms`)
-    assert.deepEqual(
-      (await deliveries(service, id, '?status=dead')).map((entry) => entry.id),
-      [dead.id],
-    )
+    assert.deepEqual(each(await deliveries(service, id, '?status=dead'), 'id'), [dead.id])
     assert.equal(receiver.calls.length, 3)
     await Promise.all([service.close(), receiver.close()])
   })
@@ -92,8 +86,8 @@ onEachEngine('Emitted webhooks', (engine) => {
     const calls = await receiver.waitFor(3)
     const bodies = calls.map(({ body }) => JSON.parse(body.toString()) as { id: string; type: string })
     assert.deepEqual(
-      new Set(bodies.map(({ id }) => id)),
-      new Set(emitted.map(({ eventId }) => eventId)),
+      new Set(each(bodies, 'id')),
+      new Set(each(emitted, 'eventId')),
       'a retry carries the id of its event',
     )
     assert.deepEqual(new Set(bodies.map(({ type }) => type)), new Set(['order.paid']))

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { beforeEach, describe, test } from 'node:test'
-import { adminKey, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { adminKey, onEachEngine, started, startTestService, each } from '../harness/index.ts'
 import { clear, insertPosts, insertUsers, post, readList, walk } from '../listing/seed.ts'
 
 onEachEngine('specification: lists', (engine) => {
@@ -29,10 +29,7 @@ onEachEngine('specification: lists', (engine) => {
       ]) {
         const { data, pagination } = await readList(service, `/users?limit=2${query}`)
         assert.equal(pagination.page, 1, query)
-        assert.deepEqual(
-          data.map(({ id }) => id),
-          ['u000', 'u001'],
-        )
+        assert.deepEqual(each(data, 'id'), ['u000', 'u001'])
       }
     })
 
@@ -188,10 +185,7 @@ onEachEngine('specification: lists', (engine) => {
       await sevenPosts()
       for (const limit of [1, 2, 3, 6]) {
         const pages = await walk(service, `/api/posts?limit=${limit}`)
-        assert.deepEqual(
-          pages.flat().map(({ _id }) => _id),
-          sorted,
-        )
+        assert.deepEqual(each(pages.flat(), '_id'), sorted)
       }
     })
 

@@ -23,6 +23,7 @@ import {
   writeEffect,
 } from '../receiving/harness.ts'
 import { scoped } from '../harness/scoped.ts'
+import { each } from '../harness/fields.ts'
 
 const breaking: Migration = {
   number: 9_001,
@@ -119,10 +120,7 @@ onEachEngine('a migration by a newer version', (engine) => {
       )
       assert.deepEqual(await readEffects(direct), [])
       const rows = await direct.reader.selectFrom('event_queue').select('status').execute()
-      assert.deepEqual(
-        rows.map(({ status }) => status),
-        ['pending', 'pending'],
-      )
+      assert.deepEqual(each(rows, 'status'), ['pending', 'pending'])
     } finally {
       await service.close()
       await receiver.close()

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { allSealedColumns, Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { reseal, type ResealOutcome, checkSealedValues, findSealedGroups } from '../../src/storage/reseal.ts'
-import { onEachEngine, started } from '../harness/index.ts'
+import { onEachEngine, started, each } from '../harness/index.ts'
 
 const older = new Keyring(['the-old-master-secret-of-32-bytes-or-more'])
 const newest = new Keyring(['another-master-secret-of-32-bytes-or-more'])
@@ -247,8 +247,7 @@ onEachEngine('resealing', (engine) => {
     ).execute(database.reader)
     const sealed = allSealedColumns.map(({ table, column }) => `${table}.${column}`)
     assert.deepEqual(
-      rows
-        .map(({ name }) => name)
+      each(rows, 'name')
         .filter((name) => !plain.has(name))
         .toSorted(),
       sealed.toSorted(),

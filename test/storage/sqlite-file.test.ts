@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { migrate } from '../../src/storage/migrate.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { onSqlite, sqlite as engine, startTestService } from '../harness/index.ts'
+import { onSqlite, sqlite as engine, startTestService, each } from '../harness/index.ts'
 
 describe('one SQLite file belongs to one service', onSqlite, () => {
   test('a second service is refused, and can start once the first has stopped', async () => {
@@ -98,13 +98,7 @@ describe('a file that is removed under a running service', onSqlite, () => {
     await database.batchAside('request', [insert('after')])
     await database.close()
     const other = new DatabaseSync(file, { readOnly: true })
-    assert.deepEqual(
-      other
-        .prepare('select id from posts order by id')
-        .all()
-        .map(({ id }) => id),
-      ['after', 'before'],
-    )
+    assert.deepEqual(each(other.prepare('select id from posts order by id').all(), 'id'), ['after', 'before'])
     other.close()
   })
 

@@ -21,6 +21,7 @@ import {
   writeEffect,
 } from '../receiving/harness.ts'
 import { scoped } from '../harness/scoped.ts'
+import { each } from '../harness/fields.ts'
 
 /** Tables of which the service reads or returns all columns, and the queue. */
 const widened = ['event_queue', 'subscribers', 'products', 'sessions'] as const
@@ -131,10 +132,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     })
     assert.equal(changed.status, 200)
     const { data } = (await (await old.fetch('/products')).json()) as { data: { id: string }[] }
-    assert.deepEqual(
-      data.map(({ id }) => id),
-      ['p1'],
-    )
+    assert.deepEqual(each(data, 'id'), ['p1'])
     assert.equal((await old.fetch('/readyz')).status, 200)
   })
 
@@ -147,10 +145,7 @@ onEachEngine('a release that adds to the schema of a filled database', (engine) 
     const { rows } = await sql<{
       region: string | null
     }>`select region from event_queue order by event`.execute(newer.reader)
-    assert.deepEqual(
-      rows.map(({ region }) => region),
-      ['north', null, null],
-    )
+    assert.deepEqual(each(rows, 'region'), ['north', null, null])
   })
 
   test('can be rolled back: the previous release starts on the database', async () => {

@@ -10,6 +10,7 @@ import { HistoryStore, hour, minute, retention, steps, Tallies } from '../../src
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { fields, each } from '../harness/fields.ts'
 
 const start = Date.UTC(2026, 4, 10, 9)
 const log = createLog('silent')
@@ -139,13 +140,10 @@ onEachEngine('the history of metrics', (engine) => {
     receive('github', 'accepted')
     await recorder.flush()
     const found = await recorder.read(['webhooks'], { from: start, until: start + 2 * minute }, 60)
-    assert.deepEqual(
-      found.get('webhooks')!.map(({ ok, failed }) => [ok, failed]),
-      [
-        [0, 1],
-        [1, 1],
-      ],
-    )
+    assert.deepEqual(fields(found.get('webhooks')!, 'ok', 'failed'), [
+      [0, 1],
+      [1, 1],
+    ])
   })
 
   test('hours have the sums of their minutes, also after a repetition and late minutes', async () => {
@@ -177,7 +175,10 @@ onEachEngine('the history of metrics', (engine) => {
     await store.rollUp(now)
     const rows = await store.rows(steps.hour, ['handlers'], { from: start, until: now })
     assert.deepEqual(
-      rows.toSorted((a, b) => a.at - b.at).map(({ ok }) => ok),
+      each(
+        rows.toSorted((a, b) => a.at - b.at),
+        'ok',
+      ),
       [18, 18, 16, 118],
     )
     const [first] = (await recorder.read(['handlers'], { from: start, until: start + hour }, 3_600)).get(
@@ -195,10 +196,7 @@ onEachEngine('the history of metrics', (engine) => {
     // Nothing came since, so the hour is still the last one.
     for (const later of [25, 35, 45]) await store.rollUp(start + retention[60] + later * minute)
     const rows = await store.rows(steps.hour, ['webhooks'], { from: start, until: start + hour })
-    assert.deepEqual(
-      rows.map(({ ok }) => ok),
-      [60],
-    )
+    assert.deepEqual(each(rows, 'ok'), [60])
   })
 
   test('minutes are deleted after two days and hours after 35', async () => {

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import { defineConfig, github, hmac, type PosternConfig, stripe } from '../../src/index.ts'
 import { startTestKit } from '../../src/testing/index.ts'
 import { scoped } from '../harness/scoped.ts'
+import { each } from '../harness/fields.ts'
 
 type Tables = { paid: { order_id: string } }
 
@@ -57,10 +58,7 @@ test('runs a handler on a signed sample, and returns its writes and events', asy
     },
   )
   const { rows } = await sql<{ order_id: string }>`select order_id from paid`.execute(kit.db)
-  assert.deepEqual(
-    rows.map((row) => row.order_id),
-    ['42'],
-  )
+  assert.deepEqual(each(rows, 'order_id'), ['42'])
 })
 
 test('an emitted event has the exact digits of its numbers as JSON', async () => {

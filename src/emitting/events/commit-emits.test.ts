@@ -4,6 +4,7 @@ import { Problem } from '../../errors.ts'
 import type { Database } from '../../storage/database.ts'
 import { groupEmits, type PendingResults } from './emitter.ts'
 import type { NewEvent } from './event.ts'
+import { each } from '#test/harness/fields.ts'
 
 /** Emits over a database that records the events of each commit. An event of the type `wrong` is refused, one of `fatal` fails. */
 function grouped(commitError?: Error) {
@@ -36,9 +37,6 @@ function grouped(commitError?: Error) {
 test('an event that is refused, or that makes the commit fail, does not affect the others', async () => {
   const { announced, emit } = grouped()
   const results = await Promise.allSettled([emit(0, 'fatal'), emit(1, 'wrong'), emit(2)])
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ['rejected', 'rejected', 'fulfilled'],
-  )
+  assert.deepEqual(each(results, 'status'), ['rejected', 'rejected', 'fulfilled'])
   assert.deepEqual(announced, [2])
 })

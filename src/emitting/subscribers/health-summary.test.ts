@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { byHour, classOf, summarize } from './health.ts'
+import { fields } from '#test/harness/fields.ts'
 
 const row = (hour: number, duration_class: number, delivered: number, failed = 0) => ({
   subscriber_id: 's',
@@ -28,11 +29,8 @@ test('without attempts there are no percentiles', () => {
 
 test('hours are ordered, and rows of one hour are merged', () => {
   const hours = byHour([row(7_200_000, 10, 1), row(0, 10, 1), row(7_200_000, 25, 0, 1)])
-  assert.deepEqual(
-    hours.map(({ hour, delivered, failed }) => [hour, delivered, failed]),
-    [
-      [0, 1, 0],
-      [7_200_000, 1, 1],
-    ],
-  )
+  assert.deepEqual(fields(hours, 'hour', 'delivered', 'failed'), [
+    [0, 1, 0],
+    [7_200_000, 1, 1],
+  ])
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { curlOf, exampleOf, limitsOf, rowsOf, typeOf } from './call-html.ts'
+import { fields } from '#test/harness/fields.ts'
 
 const person = {
   type: 'object',
@@ -12,19 +13,11 @@ const person = {
 }
 
 test('nested fields follow their parents', () => {
-  assert.deepEqual(
-    rowsOf({ type: 'array', items: person }).map(({ depth, name, type, isRequired }) => [
-      depth,
-      name,
-      type,
-      isRequired,
-    ]),
-    [
-      [0, 'id', 'string', true],
-      [0, 'tags', 'array of object', false],
-      [1, 'name', 'string', false],
-    ],
-  )
+  assert.deepEqual(fields(rowsOf({ type: 'array', items: person }), 'depth', 'name', 'type', 'isRequired'), [
+    [0, 'id', 'string', true],
+    [0, 'tags', 'array of object', false],
+    [1, 'name', 'string', false],
+  ])
 })
 
 test('alternatives with different fields are shown as forms, equal ones once', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
+import { each } from '#test/harness/fields.ts'
 import { SharedSourceRate, SourceRate, type ReserveRate, type Reserved } from './admission.ts'
 
 test('a sender that waits for Retry-After is accepted, regardless of refusals in between', () => {
@@ -116,10 +117,7 @@ test('without a response, or after a failure, a process applies the rate alone; 
   const waiting = [1, 2, 3].map(async () => rate.take(clock.now()))
   await Promise.resolve()
   clock.pass(1_000)
-  assert.deepEqual(
-    (await Promise.all(waiting)).map(({ allowed }) => allowed),
-    [true, true, false],
-  )
+  assert.deepEqual(each(await Promise.all(waiting), 'allowed'), [true, true, false])
   assert.equal((await rate.take(clock.now())).allowed, false, 'nothing is asked for a while')
   clock.pass(6_000)
   assert.equal('allowed' in rate.take(clock.now()), true, 'no webhook waits for a request that is late')

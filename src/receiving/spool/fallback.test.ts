@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { incomingEvent as event } from '#test/receiving/incoming-event.ts'
 import { MemorySpool } from '#test/receiving/memory-spool.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
+import { each } from '#test/harness/fields.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { Keyring } from '../../crypto/keyring.ts'
@@ -103,10 +104,7 @@ test('a webhook that is too large for the spool gets 503 alone; the others of it
   const acceptor = createAcceptor(fallback.insert, () => undefined)
   const large = { ...event('large'), payload: Buffer.alloc(20_000, 'x') }
   const results = await Promise.allSettled([event('a'), large, event('b')].map((one) => acceptor.add([one])))
-  assert.deepEqual(
-    results.map(({ status }) => status),
-    ['fulfilled', 'rejected', 'fulfilled'],
-  )
+  assert.deepEqual(each(results, 'status'), ['fulfilled', 'rejected', 'fulfilled'])
   assert.ok((results[1] as PromiseRejectedResult).reason instanceof StorageUnavailable)
   assert.deepEqual([stored.entries.size, counted], [2, { stored: 2, refused: 1 }])
   // A request with several events is stored as a whole.

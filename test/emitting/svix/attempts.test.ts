@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { endpointId } from '../../../src/emitting/svix/ids.ts'
-import { type Answer, onEachEngine, started, startReceiver } from '../../harness/index.ts'
+import { type Answer, onEachEngine, started, startReceiver, each, fields } from '../../harness/index.ts'
 import { expectJson, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Attempt {
@@ -70,23 +70,12 @@ onEachEngine("Attempts in Svix's API", (engine) => {
   test('of an endpoint are listed by message, newest first, with filters', async () => {
     const all = await call(200, `attempt/endpoint/${endpoint}`)
     assert.equal(all.done, true)
-    assert.deepEqual(
-      all.data.map(({ msgId }) => msgId),
-      [messages[0], ...messages],
-    )
+    assert.deepEqual(each(all.data, 'msgId'), [messages[0], ...messages])
     const [second, first] = all.data as [Attempt, Attempt]
-    assert.deepEqual(
-      [first, second].map(({ status, statusText, responseStatusCode, response }) => [
-        status,
-        statusText,
-        responseStatusCode,
-        response,
-      ]),
-      [
-        [2, 'fail', 500, 'not now'],
-        [0, 'success', 200, 'thanks'],
-      ],
-    )
+    assert.deepEqual(fields([first, second], 'status', 'statusText', 'responseStatusCode', 'response'), [
+      [2, 'fail', 500, 'not now'],
+      [0, 'success', 200, 'thanks'],
+    ])
     assert.match(first.id, /^atmpt_[0-9A-Za-z]{27}$/)
     assert.equal(first.url, receiver.url)
     assert.equal(first.endpointId, endpoint)
@@ -152,10 +141,7 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     const list = async (id: string): Promise<Attempt[]> =>
       (await call(200, `attempt/msg/${message}?endpoint_id=${id}`)).data
     await until(async () => (await list(endpoint)).length === 2, 'the message was sent again')
-    assert.deepEqual(
-      (await list(endpoint)).map(({ triggerType }) => triggerType),
-      [1, 0],
-    )
+    assert.deepEqual(each(await list(endpoint), 'triggerType'), [1, 0])
     await until(async () => (await list(late)).length === 1, 'the message was sent to the other endpoint')
     assert.equal(other.calls.length, 1)
     await other.close()

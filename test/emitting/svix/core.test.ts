@@ -6,7 +6,7 @@ import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
 import { Keyring } from '../../../src/crypto/keyring.ts'
 import { answerOnce } from '../../../src/emitting/svix/idempotency.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
-import { onEachEngine, started, startReceiver } from '../../harness/index.ts'
+import { onEachEngine, started, startReceiver, each } from '../../harness/index.ts'
 import { emit, settled, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Answer {
@@ -204,20 +204,17 @@ onEachEngine("the core of Svix's API", (engine) => {
       .where('seq', '>', last!.seq)
       .orderBy('seq')
       .execute()
-    assert.deepEqual(
-      rows.map(({ action }) => action),
-      [
-        'owner.created',
-        'owner.changed',
-        'subscriber.created',
-        'subscriber.secret_read',
-        'portal.link_created',
-        'portal.left',
-        'portal.revoked',
-        'subscriber.deleted',
-        'owner.deleted',
-      ],
-    )
+    assert.deepEqual(each(rows, 'action'), [
+      'owner.created',
+      'owner.changed',
+      'subscriber.created',
+      'subscriber.secret_read',
+      'portal.link_created',
+      'portal.left',
+      'portal.revoked',
+      'subscriber.deleted',
+      'owner.deleted',
+    ])
     assert.ok(!JSON.stringify(rows).includes(key))
     for (const { action, actor, address, target } of rows) {
       assert.match(target!, action.startsWith('subscriber.') ? /^subscriber:/ : /^owner:audited$/)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../../src/index.ts'
-import { onEachEngine, started } from '../../harness/index.ts'
+import { onEachEngine, started, fields, each } from '../../harness/index.ts'
 import { dataOf, startEmitting } from '../harness.ts'
 
 interface Type {
@@ -140,13 +140,10 @@ onEachEngine("Svix's event types", (engine) => {
       { ...body, dryRun: true },
     )
     assert.deepEqual(found.data.modified, [])
-    assert.deepEqual(
-      found.data.to_modify.map(({ name, description }) => [name, description]),
-      [
-        ['pet.new', 'A new pet'],
-        ['pet.gone', 'A pet left'],
-      ],
-    )
+    assert.deepEqual(fields(found.data.to_modify, 'name', 'description'), [
+      ['pet.new', 'A new pet'],
+      ['pet.gone', 'A pet left'],
+    ])
     await call('GET', '/event-type/pet.new', 404)
     await call('POST', '/event-type', 201, { name: 'pet.old', description: '' })
     await call('POST', '/event-type', 201, { name: 'pet.new', description: '', archived: true })
@@ -222,10 +219,7 @@ onEachEngine("Svix's event types", (engine) => {
       featureFlags: ['x'],
     })
     const exported = await call<{ eventTypes: Type[] }>('POST', '/environment/export', 200)
-    assert.deepEqual(
-      exported.eventTypes.map(({ name }) => name),
-      ['e.old', 'm.declared'],
-    )
+    assert.deepEqual(each(exported.eventTypes, 'name'), ['e.old', 'm.declared'])
     await call('DELETE', '/event-type/e.old?expunge=true', 204)
     const imported: unknown = await call('POST', '/environment/import', 204, exported)
     assert.equal(imported, undefined)
