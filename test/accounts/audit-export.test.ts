@@ -6,13 +6,9 @@ import { existsSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { each } from '#test/harness/fields.ts'
+import { adminKey, each, onEachEngine, startedService, temporaryFolder } from '#test/harness/index.ts'
 import { childEnvironment } from '#test/harness/child-environment.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
 import { mainFile } from '#test/harness/main-file.ts'
-import { adminKey, startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { auditEntriesAfter } from '../../src/accounts/audit/audit-reader.ts'
 import { createRecordAudit, type AuditEntry } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -35,7 +31,7 @@ interface Line {
 
 onEachEngine('the export of the audit log', (engine) => {
   const folder = temporaryFolder()
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
 
   const record = createRecordAudit(systemClock)
   const write = (detail: AuditEntry['detail'], more: Partial<AuditEntry> = {}): Promise<void> =>

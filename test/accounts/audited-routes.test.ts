@@ -1,13 +1,8 @@
 // Every route that changes something writes to the audit log, or stands below with the reason why it need not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, fields, onEachEngine, started, startedService, startReceiver } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver } from '#test/harness/receiver.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { fields } from '#test/harness/fields.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { type AuditAction, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -48,27 +43,25 @@ interface Owner {
 onEachEngine('the audit log and all routes', (engine) => {
   const provider = started(startOAuthProvider)
   const receiver = started(startReceiver)
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        ...provider.env('OTHER'),
-        ALLOW_PRIVATE_NETWORK: 'true',
-        EMIT_RETRY_SCHEDULE: '0',
-        HANDLER_RETRY_SCHEDULE: '0',
-      },
-      config: {
-        login: { clients: [spa] },
-        receiving: {
-          handlers: {
-            '*': () => {
-              throw new Error('broken')
-            },
+  const service = startedService(engine, () => ({
+    env: {
+      ...provider.env('ACME'),
+      ...provider.env('OTHER'),
+      ALLOW_PRIVATE_NETWORK: 'true',
+      EMIT_RETRY_SCHEDULE: '0',
+      HANDLER_RETRY_SCHEDULE: '0',
+    },
+    config: {
+      login: { clients: [spa] },
+      receiving: {
+        handlers: {
+          '*': () => {
+            throw new Error('broken')
           },
         },
       },
-    }),
-  )
+    },
+  }))
 
   const admin = (method: string, path: string, json?: unknown): Promise<Response> =>
     service.admin(path, { method, json })

@@ -1,12 +1,8 @@
 // /keys: what an administrator makes, sees and revokes by HTTP.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 

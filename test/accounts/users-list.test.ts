@@ -1,7 +1,7 @@
 // Finding users: search, filters, orders and exports of GET /users.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService, fields } from '#test/harness/index.ts'
+import { fields, onEachEngine, startedService, startTestService } from '#test/harness/index.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
 interface Body {
@@ -29,7 +29,7 @@ const people = [
 ] as const
 
 onEachEngine('the users that are found', (engine) => {
-  const service = started(() => startTestService(engine, { env: { ADMIN_IDENTITIES: 'acme:p3, none:p1' } }))
+  const service = startedService(engine, () => ({ env: { ADMIN_IDENTITIES: 'acme:p3, none:p1' } }))
   before(async () => {
     const users = people.map(([name, provider, role, blocked, seen], index) => ({
       id: idOf(index),

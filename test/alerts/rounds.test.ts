@@ -11,8 +11,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { AlertDestinationsTable } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { fields, each } from '../harness/fields.ts'
+import { each, fields, onEachEngine, type TestDatabase } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 const keyring = new Keyring(['x'.repeat(32)])

@@ -4,16 +4,14 @@ import { connect, type AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import pg from 'pg'
 import { mostViewers } from '../../src/events/live/hub.ts'
-import { adminKey, onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
+import { adminKey, onEachEngine, startedService, type TestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 onEachEngine('calls whose clients have gone', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      // In demo mode no credential would be read.
-      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    // In demo mode no credential would be read.
+    env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+  }))
 
   const call = (url: string, method: 'GET' | 'POST' = 'GET', payload?: object) =>
     service.app.inject({

@@ -1,18 +1,16 @@
 // Groups 9 to 11 and 13: getting at somebody else's account by an address, by a link, or by an identity.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, rowsOf as rowsIn, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, rowsOf as rowsIn, started, startedService } from '#test/harness/index.ts'
 import { accountsOf, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider, type Person } from './honest-provider.ts'
 
 onEachEngine('accounts of others', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER'), ADMIN_IDENTITIES: 'acme:boss' },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER'), ADMIN_IDENTITIES: 'acme:boss' },
+  }))
 
   async function signedIn(person: Person | string, path = '/auth/acme'): Promise<Browser> {
     const browser = new Browser()

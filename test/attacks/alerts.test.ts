@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { conditionOf } from '../../src/alerts/index.ts'
 import { mailOf, webhookFormats, type Message, subjectOf } from '../../src/alerts/deliver.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { expectJson } from '../emitting/harness.ts'
 
 const evil = 'https://evil.example'
@@ -12,7 +12,7 @@ const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\n*a*_b_~\u2028ww
 
 onEachEngine('what a tenant writes into alerts', (engine) => {
   let message: Message
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   before(async () => {
     const json = { url: 'http://127.0.0.1:9/', owner: 'acme', description }
     const made = await service.admin('/subscribers', { method: 'POST', json })

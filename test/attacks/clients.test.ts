@@ -12,13 +12,9 @@ import {
   type JWTHeaderParameters,
   type JWTPayload,
 } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { stillMinute } from '#test/harness/minute.ts'
-import { startReceiver } from '#test/harness/receiver.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startOAuthProvider, startReceiver } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { stillMinute } from '#test/harness/minute.ts'
 import { newPkce } from '../login/harness.ts'
 import { answerOf, callback, secret, token } from '../oauth2/harness.ts'
 

@@ -1,7 +1,7 @@
 // Groups 6 and 8: codes that were made for another sign-in, and requests whose protection was taken off on the way.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { begin, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
@@ -9,7 +9,7 @@ import { startHonestProvider } from './honest-provider.ts'
 for (const openid of [false, true]) {
   describe(openid ? 'codes of OpenID Connect' : 'codes of plain OAuth 2.0', () => {
     const provider = started(() => startHonestProvider({ openid }))
-    const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
+    const service = startedService(engines[0]!, () => ({ env: provider.env('ACME') }))
 
     test("a stolen code is refused in the attacker's own sign-in", async () => {
       const [attacker, victim] = [new Browser(), new Browser()]

@@ -1,7 +1,7 @@
 // Apps of others, and sites that want a person's consent without the person.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Browser, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
+import { type Browser, onEachEngine, rowsOf, started, startedService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
@@ -34,9 +34,10 @@ function fieldsIn(html: string): Fields {
 
 onEachEngine('attacks on consents', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients } },
+  }))
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   /** The page of consent, and the fields of its form. */

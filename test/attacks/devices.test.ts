@@ -1,18 +1,15 @@
 // The device grant: somebody wants a person to sign in a device that is not theirs, or guesses codes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, findRow, onEachEngine, started } from '#test/harness/index.ts'
+import { startedService, startTestService, type TestService } from '#test/harness/service.ts'
 import { stillMinute } from '#test/harness/minute.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { hashToken } from '../../src/crypto/tokens.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
 import { poll, startDevice } from '../oauth2/device-harness.ts'
 import { token } from '../oauth2/harness.ts'
 import { assertProblem, browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
-import { findRow } from '#test/harness/rows.ts'
 
 const redirectUris = ['https://app.example.com/callback']
 const clients = [
@@ -24,9 +21,10 @@ const clients = [
 
 onEachEngine('attacks on the sign-in of devices', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients } },
+  }))
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const show = (browser: Browser, code: string): Promise<Response> =>

@@ -14,7 +14,7 @@ import {
   type JWTHeaderParameters,
   type JWTPayload,
 } from 'jose'
-import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 
@@ -26,7 +26,7 @@ describe('forged id_tokens', () => {
   let trapUrl: string
   let trapped = 0
   const forger = started(startOpenIdForger)
-  const service = started(() => startTestService(engines[0]!, { env: forger.env('ACME') }))
+  const service = startedService(engines[0]!, () => ({ env: forger.env('ACME') }))
   before(async () => {
     mine = await generateKeyPair('ES256', { extractable: true })
     trap.on('request', () => (trapped += 1))

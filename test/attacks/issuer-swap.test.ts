@@ -4,15 +4,12 @@ import { execFile } from 'node:child_process'
 import { after, before, beforeEach, test } from 'node:test'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
+import { Browser, each, onEachEngine, rowIn, type TestDatabase } from '#test/harness/index.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { accountsOf, assertFails, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { rowIn } from '#test/harness/rows.ts'
-import { each } from '#test/harness/fields.ts'
 
 onEachEngine('a provider whose issuer changes', (engine) => {
   for (const openid of [true, false]) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -16,7 +16,7 @@ import { dataOf } from '../emitting/harness.ts'
 
 onEachEngine('keys with few rights', (engine) => {
   const provider = started(() => startHonestProvider({ openid: true }))
-  const service = started(() => startTestService(engine, { env: provider.env('ACME') }))
+  const service = startedService(engine, () => ({ env: provider.env('ACME') }))
 
   const newKey = (...scopes: Scope[]) =>
     new ApiKeys(service.database, systemClock, createRecordAudit(systemClock)).create(

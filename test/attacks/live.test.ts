@@ -1,7 +1,7 @@
 // GET /live stays open for hours: credentials that end meanwhile, forged positions, and connections that nobody reads.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
@@ -20,12 +20,10 @@ const viaProxy = { 'x-forwarded-for': '203.0.113.7' }
 onEachEngine('attacks on GET /live', (engine) => {
   let keys: ApiKeys
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss,acme:other' },
-      parts: { clock: withoutHeartbeat },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss,acme:other' },
+    parts: { clock: withoutHeartbeat },
+  }))
   before(async () => {
     keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
   })

@@ -4,12 +4,9 @@ import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { beforeEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { engines } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, engines, rowsOf, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
+import { startedService, startTestService } from '#test/harness/service.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ProviderClient } from '../../src/login/provider-client/provider-client.ts'
 import { resolveProvider } from '../../src/login/providers/resolve-provider.ts'
@@ -17,8 +14,6 @@ import { createGuardedFetch } from '../../src/network/guarded-fetch.ts'
 import { createOutboundAgent } from '../../src/network/outbound-agent.ts'
 import { accountsOf, assertFails, assertRefused, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin } from './harness.ts'
-import { scoped } from '#test/harness/scoped.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 
 type Answer = (response: ServerResponse) => void
 const json =
@@ -71,7 +66,7 @@ describe('a provider that misbehaves', () => {
   const plain = started(startOAuthProvider)
   const trap = started(startServer)
   const bad = started(startServer)
-  const service = started(() => startTestService(engines[0]!, { env: { ...plain.env('ACME'), ...openid() } }))
+  const service = startedService(engines[0]!, () => ({ env: { ...plain.env('ACME'), ...openid() } }))
   beforeEach(() => {
     trap.calls.length = 0
     bad.calls.length = 0

@@ -1,6 +1,6 @@
 // Groups 4 and 5: an identity provider that is not the one that was asked, and answers that say from whom they are.
 import { describe, test } from 'node:test'
-import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { assertFails } from '../login/harness.ts'
 import { begin, withoutExchange } from './harness.ts'
@@ -11,16 +11,14 @@ describe('mix-up', () => {
   const silent = started(() => startHonestProvider())
   const evilPlain = started(() => startHonestProvider())
   const evilOpenId = started(startOpenIdForger)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: {
-        ...honest.env('HONEST'),
-        ...silent.env('SILENT'),
-        ...evilPlain.env('PLAIN'),
-        ...evilOpenId.env('EVIL'),
-      },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: {
+      ...honest.env('HONEST'),
+      ...silent.env('SILENT'),
+      ...evilPlain.env('PLAIN'),
+      ...evilOpenId.env('EVIL'),
+    },
+  }))
 
   /** What an evil authorization endpoint redirects to: an honest one, with the state of the sign-in that it was given. */
   function redirected(asked: URL, to: HonestProvider, callbackOf: string): URL {

@@ -1,13 +1,14 @@
 // Groups 19, 23 and 24: what a provider says is wrong, half a configuration, and addresses in a profile.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService, startTestService } from '#test/harness/index.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { assertFails, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 
 describe('errors of providers and configurations', () => {
   const plain = started(startOAuthProvider)
-  const service = started(() => startTestService(engines[0]!, { env: plain.env('ACME') }))
+  const service = startedService(engines[0]!, () => ({ env: plain.env('ACME') }))
 
   const errors: [error: string, code: string][] = [
     ['access_denied', 'access-denied'],

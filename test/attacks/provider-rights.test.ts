@@ -2,19 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, onEachEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
+import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertProblem } from './harness.ts'
 import { assertRecorded, startAttackedProvider } from './provider-harness.ts'
-import { scoped } from '#test/harness/scoped.ts'
 import { expectJson } from '../emitting/harness.ts'
-import { started } from '#test/harness/started.ts'
 
 const [api, otherApi] = ['https://api.example', 'https://other.example']
 const redirectUris = [callback]

@@ -4,11 +4,9 @@ import assert from 'node:assert/strict'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
+import { Browser, started, startedService, startTestService, type TestService } from '#test/harness/index.ts'
 import { onEachEngine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
 import { startRealProvider, type RealProvider } from '#test/harness/real-provider.ts'
-import { started } from '#test/harness/started.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, assertFails, assertRefused, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink } from './harness.ts'
@@ -29,7 +27,7 @@ const callbacks = (baseUrl: string): string[] =>
 
 onEachEngine('a real OpenID provider', (engine) => {
   const provider = started(startRealProvider)
-  const service = started(() => startTestService(engine, { env: environment(provider) }))
+  const service = startedService(engine, () => ({ env: environment(provider) }))
   before(() => provider.register(callbacks(service.baseUrl)))
   beforeEach(() => {
     provider.exchanges.length = 0

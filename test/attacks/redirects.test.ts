@@ -3,19 +3,17 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
-import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService, startTestService } from '#test/harness/index.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
 describe('redirects', () => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-      config: { login: { clients: [spa] } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    config: { login: { clients: [spa] } },
+  }))
 
   /** As it stands in the address, so encoded once where the name says no more. */
   const hostile: [name: string, query: (port: string) => string][] = [

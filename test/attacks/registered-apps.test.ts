@@ -1,7 +1,7 @@
 // An app that registered itself wants this service to lead people to its address (RFC 9700, section 4.11.2).
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm, signInApp } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
@@ -14,12 +14,10 @@ type Fields = Record<string, string>
 
 onEachEngine('apps that registered themselves as open redirectors', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), CLIENT_REGISTRATION: 'open' },
-      config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), CLIENT_REGISTRATION: 'open' },
+    config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
+  }))
   let app: { id: string; secret: string }
   before(async () => {
     const answer = await service.fetch('/oauth2/register', {

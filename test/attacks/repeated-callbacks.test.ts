@@ -2,11 +2,9 @@
 // and nothing is exchanged or created twice. Others get what they always got.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine, onPostgres, postgres } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, onPostgres, postgres, rowsOf, started } from '#test/harness/index.ts'
+import { startedService, startTestService, type TestService } from '#test/harness/service.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import {
   accountsOf,
@@ -20,7 +18,6 @@ import {
   whoAmI,
 } from '../login/harness.ts'
 import { authorizeUrl, callback, toApp } from '../oauth2/harness.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 
 const locationOf = (answer: Response): string => answer.headers.get('location')!
 const html = { accept: 'text/html' }
@@ -50,13 +47,11 @@ function holdExchange(provider: Awaited<ReturnType<typeof startOAuthProvider>>) 
 onEachEngine('the same callback twice', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-      config: { login: { clients: [{ ...spa, redirectUris: [callback], name: 'The shop' }] } },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    config: { login: { clients: [{ ...spa, redirectUris: [callback], name: 'The shop' }] } },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
   const exchanges = (): number => provider.tokenRequests().length
 
   test('a lost answer: the second one signs in, with one exchange and one session', async () => {

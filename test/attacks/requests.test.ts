@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { before, beforeEach, describe, test } from 'node:test'
-import { Browser, engines, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, onEachEngine, started } from '#test/harness/index.ts'
+import { startedService, startTestService } from '#test/harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { accountsOf, appStart, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
@@ -124,9 +125,11 @@ onEachEngine('malformed requests', (engine) => {
   const faults: string[] = []
   const log = createLog('error', { write: (line: string) => void faults.push(line) })
   const provider = started(() => startHonestProvider())
-  const service = started(() =>
-    startTestService(engine, { env: provider.env('ACME'), login: { clients: [spa] }, parts: { log } }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    login: { clients: [spa] },
+    parts: { log },
+  }))
   before(async () => {
     browser = new Browser()
     await signInAs(service, browser, provider, 'victim')

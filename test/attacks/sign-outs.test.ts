@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { Browser, onEachEngine, started, startReceiver, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startTestService } from '#test/harness/index.ts'
+import { startReceiver } from '#test/harness/receiver.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { until } from '../emitting/harness.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
@@ -27,13 +28,11 @@ onEachEngine('attacks on sign-outs', (engine) => {
   let shift = 0
   const clock = { ...systemClock, now: () => Date.now() + shift }
   const provider = started(() => startHonestProvider())
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      login: { clients: [shop, evil] },
-      parts: { clock },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    login: { clients: [shop, evil] },
+    parts: { clock },
+  }))
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const endSession = (browser: Browser, query: Record<string, string>): Promise<Response> =>

@@ -4,7 +4,7 @@ import { Agent, request, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { after, describe, test } from 'node:test'
-import { adminKey, engines, started, startTestService, type TestService } from '../harness/index.ts'
+import { adminKey, engines, startedService, type TestService } from '../harness/index.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 
 const mib = 1024 * 1024
@@ -81,7 +81,7 @@ class Attacker {
 
 for (const { name, env, from } of ways) {
   describe(`bodies that never end, ${name}`, () => {
-    const service = started(() => startTestService(engines[0]!, { env }))
+    const service = startedService(engines[0]!, () => ({ env }))
 
     const agent = new Agent({ keepAlive: true })
     after(() => agent.destroy())
@@ -138,7 +138,7 @@ for (const { name, env, from } of ways) {
 
 describe('slow bodies, with room for all', () => {
   const pace = { interval: 20, intervals: 5, minRate: 1_000, minRateUnderPressure: 8 * 1024 }
-  const service = started(() => startTestService(engines[0]!, { parts: { bodies: { pace } } }))
+  const service = startedService(engines[0]!, () => ({ parts: { bodies: { pace } } }))
 
   for (const [path, type] of [
     ['/webhooks/provider', 'application/json'],

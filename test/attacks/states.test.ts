@@ -1,7 +1,7 @@
 // Groups 1 to 3 of the attacks: states that are not one's own.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { Browser, engines, scoped, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, scoped, started, startedService } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
@@ -11,12 +11,10 @@ import { startHonestProvider } from './honest-provider.ts'
 describe('states of others', () => {
   const provider = started(startHonestProvider)
   let shift = 0
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
 
   test("login CSRF: the attacker's callback changes nothing for a user who is signed in or signing in", async () => {
     const [attacker, victim] = [new Browser(), new Browser()]

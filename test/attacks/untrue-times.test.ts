@@ -3,11 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
 import { startOAuthProvider, startProvingProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { newPkce } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 
@@ -16,17 +13,15 @@ type Fields = Record<string, string>
 onEachEngine('times of an authentication that nobody proved', (engine) => {
   const plain = started(startOAuthProvider)
   const proving = started(startProvingProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...plain.env('ACME'), ...proving.env('CORP') },
-      login: {
-        clients: [
-          { id: 'strict', redirectUris: [callback], secret },
-          { id: 'lenient', redirectUris: [callback], secret, reauthenticationProof: 'when-supported' },
-        ],
-      },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...plain.env('ACME'), ...proving.env('CORP') },
+    login: {
+      clients: [
+        { id: 'strict', redirectUris: [callback], secret },
+        { id: 'lenient', redirectUris: [callback], secret, reauthenticationProof: 'when-supported' },
+      ],
+    },
+  }))
   /** The claims of the tokens of a sign-in, of a refresh and of introspection. */
   async function timesOf(clientId: string, more: Fields, browser = new Browser()): Promise<unknown[]> {
     const pkce = newPkce()

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, '../..')
 const cli = { id: 'cli', name: 'The command line', deviceGrant: true }
 
 describe('examples/client/cli with a person in a browser', () => {
-  const service = started(() => startTestService(engines[0]!, { config: { login: { clients: [cli] } } }))
+  const service = startedService(engines[0]!, () => ({ config: { login: { clients: [cli] } } }))
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage())
   before(async () => {

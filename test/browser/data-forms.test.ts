@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -79,7 +79,7 @@ describe('forms of data in a browser', () => {
   let page: Page
   const sent: { method: string; body: unknown }[] = []
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   before(async () => {
     page = await browser.newPage({ viewport: { width: 1440, height: 1200 }, timezoneId: 'Europe/Berlin' })

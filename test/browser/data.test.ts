@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { insertProducts, product } from '../listing/seed.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, pictures, signIn } from './browser.ts'
@@ -48,9 +48,7 @@ const rows = Array.from({ length: 10_000 }, (_, index) =>
 describe('data in a browser', () => {
   const complaints: string[] = []
 
-  const service = started(() =>
-    startTestService(engines[0]!, { config: { listing: { lists: [shelf, numbered] } } }),
-  )
+  const service = startedService(engines[0]!, () => ({ config: { listing: { lists: [shelf, numbered] } } }))
   const browser = started(launchBrowser)
   const page = started(() =>
     browser.newPage({ viewport: { width: 1440, height: 900 }, acceptDownloads: true }),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { engines, started, startTestService, type TestService } from '../harness/index.ts'
+import { engines, started, startedService, startTestService, type TestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
@@ -10,25 +10,23 @@ import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 describe('the pages of events', () => {
   let works = false
 
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: {
-        HANDLER_RETRY_SCHEDULE: '0,0,3600',
-        EMIT_RETRY_SCHEDULE: '0,3600',
-        ALLOW_PRIVATE_NETWORK: 'true',
-      },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': (event, { emit }) => {
-              if (!works) throw new Error(`the warehouse does not know ${event.id}`)
-              emit({ type: 'shop.told', data: { order: event.id } })
-            },
+  const service = startedService(engines[0]!, () => ({
+    env: {
+      HANDLER_RETRY_SCHEDULE: '0,0,3600',
+      EMIT_RETRY_SCHEDULE: '0,3600',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    },
+    config: {
+      receiving: {
+        handlers: {
+          'order.*': (event, { emit }) => {
+            if (!works) throw new Error(`the warehouse does not know ${event.id}`)
+            emit({ type: 'shop.told', data: { order: event.id } })
           },
         },
       },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
   before(async () => {

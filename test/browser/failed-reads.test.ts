@@ -1,28 +1,26 @@
 // A page polls, or reads again when its tab is looked at. One such read that fails must not take away what a person has on the page.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { spa } from '../login/harness.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 import { failReads } from './failed-reads.ts'
 
 describe('a read in the background that fails', () => {
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0' },
-      config: {
-        login: { clients: [spa] },
-        receiving: {
-          handlers: {
-            'order.*': () => {
-              throw new Error('the warehouse is closed')
-            },
+  const service = startedService(engines[0]!, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0' },
+    config: {
+      login: { clients: [spa] },
+      receiving: {
+        handlers: {
+          'order.*': () => {
+            throw new Error('the warehouse is closed')
           },
         },
       },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
   before(() => signIn(page, service, 'Ada Lovelace'))

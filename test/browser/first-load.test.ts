@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { gzipSync } from 'node:zlib'
 import { describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
 /** What the first view of Home may take, with an empty cache of the browser. */
@@ -10,7 +10,7 @@ const limits = { scriptBytes: 150_000, requests: 8 }
 const roundTrip = 150
 
 describe('the first view of the dashboard', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
 
   test('it needs few requests and little script, and is soon usable over a slow line', async () => {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { bodySigners } from '../../src/receiving/samples/index.ts'
-import { engines, started, startTestService, webhookSecret } from '../harness/index.ts'
+import { engines, started, startedService, webhookSecret } from '../harness/index.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 /** What a newcomer does in a browser: sign in, see a webhook arrive, sign out. */
 describe('the first minutes', () => {
   const complaints: string[] = []
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
   before(async () => {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 describe('the frame of the dashboard', () => {
   const complaints: string[] = []
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
 

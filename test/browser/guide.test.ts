@@ -1,7 +1,7 @@
 // The guide in a browser: reading, searching, phones, dark mode and accessibility.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture } from './browser.ts'
 
@@ -19,7 +19,7 @@ describe('the guide', () => {
   const elsewhere: string[] = []
   const open = (path: string) => page.goto(`${service.baseUrl}/docs/guide/${path}`)
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
   before(async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { Durations } from '../../src/telemetry/history/durations.ts'
 import { HistoryStore, hour, minute, Tallies } from '../../src/telemetry/history/store.ts'
-import { engines, started, startTestService, type TestService } from '../harness/index.ts'
+import { engines, started, startedService, type TestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture, signIn } from './browser.ts'
@@ -38,20 +38,18 @@ async function fillHistory({ database }: TestService): Promise<void> {
 describe('the home page', () => {
   const complaints: string[] = []
 
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,3600', ADMIN_IDENTITIES: 'demo:ada' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': (event) => {
-              if (event.type === 'order.broken') throw new Error('not today')
-            },
+  const service = startedService(engines[0]!, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,3600', ADMIN_IDENTITIES: 'demo:ada' },
+    config: {
+      receiving: {
+        handlers: {
+          'order.*': (event) => {
+            if (event.type === 'order.broken') throw new Error('not today')
           },
         },
       },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
   before(async () => {

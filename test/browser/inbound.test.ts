@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { stripe } from '../../src/index.ts'
-import { each, onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
+import { each, onEachEngine, started, startedService, type TestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
@@ -20,26 +20,24 @@ onEachEngine('the inbound pages', (engine) => {
   let isMended = false
   const complaints: string[] = []
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0' },
-      config: {
-        receiving: {
-          sources: { shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }) },
-          handlers: {
-            'invoice.paid': (event, { tx }) => writeEffect(tx, event.id),
-            'order.*': async (event, { tx, emit, log }) => {
-              await writeEffect(tx, event.id)
-              await sql`update stock set state = 'sold' where id = 'lamp'`.execute(tx)
-              log.info('the order is stored')
-              emit({ type: 'order.told', data: { of: event.id } })
-              if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
-            },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0' },
+    config: {
+      receiving: {
+        sources: { shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }) },
+        handlers: {
+          'invoice.paid': (event, { tx }) => writeEffect(tx, event.id),
+          'order.*': async (event, { tx, emit, log }) => {
+            await writeEffect(tx, event.id)
+            await sql`update stock set state = 'sold' where id = 'lamp'`.execute(tx)
+            log.info('the order is stored')
+            emit({ type: 'order.told', data: { of: event.id } })
+            if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
           },
         },
       },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
   const page = started(() =>
     browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' }),

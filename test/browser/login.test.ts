@@ -1,17 +1,15 @@
 // The pages without scripts: sign-in, errors, devices, sign-out.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, pictures } from './browser.ts'
 
 describe('pages for people in a browser', () => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), BRAND_NAME: 'Acme Gate', BRAND_COLOR: '#ff8800' },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { ...provider.env('ACME'), BRAND_NAME: 'Acme Gate', BRAND_COLOR: '#ff8800' },
+  }))
   const browser = started(launchBrowser)
 
   test('without JavaScript a person signs in, and the provider is remembered', async () => {

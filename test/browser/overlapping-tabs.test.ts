@@ -2,12 +2,8 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import { engines } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { engines, freePort, rowsOf, started, startOAuthProvider } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
-import { rowsOf } from '../harness/rows.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { launchBrowser } from './browser.ts'
 

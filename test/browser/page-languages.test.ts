@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { en } from '../../src/http/pages/language/en.ts'
 import { languageOf, languageTags } from '../../src/http/pages/language/languages.ts'
-import { engines, started, startReceiver, startTestService } from '../harness/index.ts'
+import { engines, started, startedService, startReceiver } from '../harness/index.ts'
 import { startDevice } from '../oauth2/device-harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { assertAccessible } from './accessibility.ts'
@@ -19,23 +19,21 @@ describe('the pages for end users in each language', () => {
       response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><h1>The app</h1>'),
     ),
   )
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: {
-        BRAND_TERMS_URL: 'https://example.com/terms',
-        BRAND_PRIVACY_URL: 'https://example.com/privacy',
-        BRAND_SUPPORT: 'support@example.com',
+  const service = startedService(engines[0]!, () => ({
+    env: {
+      BRAND_TERMS_URL: 'https://example.com/terms',
+      BRAND_PRIVACY_URL: 'https://example.com/privacy',
+      BRAND_SUPPORT: 'support@example.com',
+    },
+    config: {
+      login: {
+        clients: [
+          { id: 'forum', name: 'Forum', firstParty: false, redirectUris: [app.url] },
+          { id: 'cli', name: 'Acme command line', deviceGrant: true, firstParty: false },
+        ],
       },
-      config: {
-        login: {
-          clients: [
-            { id: 'forum', name: 'Forum', firstParty: false, redirectUris: [app.url] },
-            { id: 'cli', name: 'Acme command line', deviceGrant: true, firstParty: false },
-          ],
-        },
-      },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
 
   /** Checks a page that is shown: its language, that no text is missing, and that it fits on a telephone. */

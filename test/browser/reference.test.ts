@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
@@ -8,7 +8,7 @@ describe('the API reference', () => {
   const complaints: string[] = []
   const elsewhere: string[] = []
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
   before(async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { renameSync } from 'node:fs'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, started, startedService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { launchBrowser, signIn } from './browser.ts'
 
@@ -12,12 +12,10 @@ describe(
   { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' },
   () => {
     const home = started(() => sqlite!.createDatabase())
-    const service = started(() =>
-      startTestService(sqlite!, {
-        databaseUrl: home.url,
-        env: { SPOOL_URL: `file:${home.url.slice('sqlite:'.length)}-away` },
-      }),
-    )
+    const service = startedService(sqlite!, () => ({
+      databaseUrl: home.url,
+      env: { SPOOL_URL: `file:${home.url.slice('sqlite:'.length)}-away` },
+    }))
     const browser = started(launchBrowser)
     const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
     before(async () => {

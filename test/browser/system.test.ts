@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { startJob } from '../../src/events/jobs.ts'
 import { startSmtpServer } from '../alerts/smtp-server.ts'
-import { engines, started, startReceiver, startTestService } from '../harness/index.ts'
+import { engines, started, startedService, startReceiver } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
 import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
 
@@ -12,16 +12,14 @@ describe('the pages of the system', () => {
 
   const mail = started(startSmtpServer)
   const receiver = started(startReceiver)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com', TRUSTED_PROXIES: '127.0.0.2' },
-      config: {
-        forwardAuth: {
-          hosts: { 'orders.example.com': { allow: 'signed-in', programs: { scopes: ['orders:read'] } } },
-        },
+  const service = startedService(engines[0]!, () => ({
+    env: { SMTP_URL: mail.url, MAIL_FROM: 'gate@example.com', TRUSTED_PROXIES: '127.0.0.2' },
+    config: {
+      forwardAuth: {
+        hosts: { 'orders.example.com': { allow: 'signed-in', programs: { scopes: ['orders:read'] } } },
       },
-    }),
-  )
+    },
+  }))
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
   before(async () => {

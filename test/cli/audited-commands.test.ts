@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService, temporaryFolder } from '#test/harness/index.ts'
+import { engines, started, startedService, temporaryFolder } from '#test/harness/index.ts'
 import { startSvixServer } from '#test/harness/svix-server.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit.ts'
 import { newId } from '../../src/crypto/ids.ts'
@@ -45,7 +45,7 @@ describe('the audit log and all commands', () => {
   const folder = temporaryFolder()
   const userId = newId(Date.now())
   const issuer = 'https://acme.example.com'
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const svix = started(startSvixServer)
   before(async () => {
     await service.database.transaction(async (tx) => {

@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, test } from 'node:test'
 import { dumpable } from '../harness/dumpable-postgres.ts'
-import { asAdmin, onPostgres, onSqlite, postgres, sqlite } from '../harness/engines.ts'
-import { startOwnPostgres } from '../harness/postgres.ts'
+import { asAdmin, onPostgres, onSqlite, postgres, scoped, sqlite, temporaryFolder } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { startOwnPostgres } from '../harness/postgres.ts'
 import { startStandby } from '../harness/standby.ts'
 import { startTransactionPooler } from '../harness/transaction-pooler.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern } from './command.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const root = temporaryFolder()
 

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { each, onEachEngine, rowsOf, started, startTestService, temporaryFolder } from '../harness/index.ts'
+import { each, onEachEngine, rowsOf, startedService, temporaryFolder } from '../harness/index.ts'
 import { token } from '../oauth2/harness.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern clients', (engine) => {
   const home = temporaryFolder()
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   const run = (...args: string[]): Promise<Ended> =>
     postern(home, ['clients', ...args], { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
   const status = async (id: string, secret: string): Promise<number> => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
-import { adminKey, engines, started, startTestService } from '#test/harness/index.ts'
+import { adminKey, engines, startedService } from '#test/harness/index.ts'
 import { emit } from '../emitting/harness.ts'
 import { postern, type Ended } from './command.ts'
 
 describe('postern events', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const run = (...args: string[]): Promise<Ended> =>
     postern(tmpdir(), ['events', ...args, '--url', service.baseUrl, '--key', adminKey])
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'svix'
-import { engines, started, startReceiver, startTestService, temporaryFolder } from '../harness/index.ts'
+import { engines, started, startedService, startReceiver, temporaryFolder } from '../harness/index.ts'
 import { startSvixServer, type SvixEndpoint } from '../harness/svix-server.ts'
 import { type Ended, postern, startPostern } from './command.ts'
 
@@ -12,7 +12,7 @@ const long = '2020-01-01T00:00:00Z'
 for (const engine of engines)
   describe(`postern import svix on ${engine.name}`, () => {
     const folder = temporaryFolder()
-    const service = started(() => startTestService(engine, { env: { ALLOW_PRIVATE_NETWORK: 'true' } }))
+    const service = startedService(engine, () => ({ env: { ALLOW_PRIVATE_NETWORK: 'true' } }))
     const receiver = started(startReceiver)
     const svix = started(startSvixServer)
 

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService, temporaryFolder } from '../harness/index.ts'
+import { onEachEngine, startedService, temporaryFolder } from '../harness/index.ts'
 import { postern, type Ended } from './command.ts'
 
 onEachEngine('postern keys', (engine) => {
   const home = temporaryFolder()
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   const run = (...args: string[]): Promise<Ended> =>
     postern(home, args, { DATABASE_URL: service.databaseUrl, POSTERN_SECRET: 'x'.repeat(32) })
   const status = async (key: string, path: string, method = 'GET'): Promise<number> => {

@@ -5,10 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { engines } from '#test/harness/engines.ts'
-import { adminKey, startTestService, webhookSecret } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { temporaryFolder } from '#test/harness/temporary-folder.ts'
+import { adminKey, engines, startedService, temporaryFolder, webhookSecret } from '#test/harness/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -17,31 +14,27 @@ import { postern, startPostern } from './command.ts'
 describe('postern replay --to', () => {
   const folder = temporaryFolder()
   const received: ReceivedEvent[] = []
-  const remote = started(() =>
-    startTestService(engines[0]!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0' },
-      config: {
-        receiving: {
-          sources: { shop: stripe({ secret: 'of the remote' }), code: github({ secret: 'of the remote' }) },
-          handlers: {
-            '*': () => {
-              throw new Error('broken')
-            },
+  const remote = startedService(engines[0]!, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0' },
+    config: {
+      receiving: {
+        sources: { shop: stripe({ secret: 'of the remote' }), code: github({ secret: 'of the remote' }) },
+        handlers: {
+          '*': () => {
+            throw new Error('broken')
           },
         },
       },
-    }),
-  )
-  const local = started(() =>
-    startTestService(engines[0]!, {
-      config: {
-        receiving: {
-          sources: { shop: stripe({ secret: 'of this machine' }) },
-          handlers: { '*': (event) => void received.push(event) },
-        },
+    },
+  }))
+  const local = startedService(engines[0]!, () => ({
+    config: {
+      receiving: {
+        sources: { shop: stripe({ secret: 'of this machine' }) },
+        handlers: { '*': (event) => void received.push(event) },
       },
-    }),
-  )
+    },
+  }))
   before(async () => {
     writeFileSync(
       join(folder, 'postern.config.ts'),

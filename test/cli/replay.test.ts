@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { onEachEngine, started, startReceiver, startTestService, webhookSecret } from '#test/harness/index.ts'
+import { onEachEngine, started, startedService, startReceiver, webhookSecret } from '#test/harness/index.ts'
 import { postern, startPostern, type Ended } from './command.ts'
 
 /** Looks until it is so: the service's workers do it in their own time. */
@@ -13,20 +13,18 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 onEachEngine('postern replay beside a running service', (engine) => {
   let broken = true
   const receiver = started(() => startReceiver(500))
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': () => {
-              if (broken) throw new Error('the shop is closed')
-            },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
+    config: {
+      receiving: {
+        handlers: {
+          'order.*': () => {
+            if (broken) throw new Error('the shop is closed')
           },
         },
       },
-    }),
-  )
+    },
+  }))
   const env = (): Record<string, string> => ({
     DATABASE_URL: service.databaseUrl,
     POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',

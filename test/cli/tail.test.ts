@@ -4,25 +4,23 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
 import { once } from 'node:events'
-import { adminKey, engines, started, startTestService } from '#test/harness/index.ts'
+import { adminKey, engines, startedService } from '#test/harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern, startPostern } from './command.ts'
 
 describe('postern tail', () => {
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { HANDLER_RETRY_SCHEDULE: '0' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.failed': () => {
-              throw new Error('no')
-            },
+  const service = startedService(engines[0]!, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0' },
+    config: {
+      receiving: {
+        handlers: {
+          'order.failed': () => {
+            throw new Error('no')
           },
         },
       },
-    }),
-  )
+    },
+  }))
 
   const emit = (id: string, type: string): Promise<Response> =>
     service.admin('/events', { method: 'POST', json: { id, type, data: 1 } })

@@ -3,7 +3,7 @@ import './use-source.ts'
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { Browser, each, engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { Browser, each, engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { appTokens, signIn, spa } from '../login/harness.ts'
 
 const audience = 'https://api.example.com'
@@ -11,12 +11,10 @@ const shop = { id: 'shop', redirectUris: spa.redirectUris, audience }
 
 describe('examples/client', () => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [spa, shop] } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: [spa, shop] } },
+  }))
   before(async () => {
     process.env['POSTERN_URL'] = service.baseUrl
   })

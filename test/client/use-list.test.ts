@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { createListClient } from '../../packages/client/src/api/index.ts'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, scoped, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, scoped, started, startedService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 interface Lists {
@@ -62,9 +62,10 @@ onEachEngine('useList', (engine) => {
       'insert into tasks values (1, 10), (2, 20), (3, 30), (4, 40), (5, 50)',
     ),
   )
-  const service = started(() =>
-    startTestService(engine, { databaseUrl: home.url, config: { listing: { lists: [tasks] } } }),
-  )
+  const service = startedService(engine, () => ({
+    databaseUrl: home.url,
+    config: { listing: { lists: [tasks] } },
+  }))
 
   /** Renders a component with the hook; `shown` is what it last returned. */
   function mounted(parameters: { limit?: number; rank?: readonly number[] }) {

@@ -1,11 +1,8 @@
 // Demo mode fills the pages of the dashboard at the first start, and ticks off no step of the newcomer by that.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { each, fields } from '../harness/fields.ts'
-import { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { Browser, each, fields, onEachEngine, started } from '../harness/index.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Row {

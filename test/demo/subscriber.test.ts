@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService, type TestService, fields } from '../harness/index.ts'
+import { fields, onEachEngine, startedService, startTestService, type TestService } from '../harness/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 interface Subscriber {
@@ -13,7 +13,7 @@ interface Subscriber {
 onEachEngine('sample subscriber', (engine) => {
   const lines = new EventEmitter()
   const log = createLog('info', { write: (line) => void lines.emit('line', JSON.parse(line)) })
-  const service = started(() => startTestService(engine, { parts: { samples: true, log } }))
+  const service = startedService(engine, () => ({ parts: { samples: true, log } }))
   const samples = async (running: TestService): Promise<Subscriber[]> => {
     const { data } = (await (await running.admin('/subscribers')).json()) as { data: Subscriber[] }
     return data.filter(({ url }) => url.endsWith('/demo/subscriber'))

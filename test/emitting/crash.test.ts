@@ -3,13 +3,10 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startReceiver, type Answer } from '../harness/receiver.ts'
-import { adminKey, serviceEnvironment } from '../harness/service.ts'
+import { adminKey, fields, freePort, onEachEngine, serviceEnvironment } from '../harness/index.ts'
+import { type Answer, startReceiver } from '../harness/receiver.ts'
 import { deliveries, emit, settled, startEmitting, subscribe, until } from './harness.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { fields } from '../harness/fields.ts'
 
 /** A process of its own, as an operator runs it. */
 async function startProcess(databaseUrl: string, port: number): Promise<ChildProcess> {

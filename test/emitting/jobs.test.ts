@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { startJob } from '../../src/events/jobs.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 
 interface Page {
   data: { id: string; kind: string; status: string; total: number; done: number }[]
@@ -12,9 +12,7 @@ interface Page {
 
 onEachEngine('the list of jobs', (engine) => {
   const made: JobsTable[] = []
-  const service = started(() =>
-    startTestService(engine, { parts: { roles: { http: true, workers: false } } }),
-  )
+  const service = startedService(engine, () => ({ parts: { roles: { http: true, workers: false } } }))
   before(async () => {
     const filters: [JobsTable['kind'], number][] = [
       ['replay', 10],

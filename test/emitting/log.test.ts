@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { replayStep } from '../../src/emitting/deliveries/replay.ts'
-import {
-  onEachEngine,
-  rowIn,
-  started,
-  startReceiver,
-  type TestService,
-  each,
-  fields,
-} from '../harness/index.ts'
+import { each, fields, onEachEngine, rowIn, started, startReceiver } from '../harness/index.ts'
+import type { TestService } from '../harness/service.ts'
 import {
   deliveries,
   type DeliveryAnswer,

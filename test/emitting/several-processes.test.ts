@@ -1,9 +1,8 @@
 // The concurrency and the rate of a subscriber hold for all processes on one PostgreSQL together.
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { type Answer, startReceiver, type TestService } from '../harness/index.ts'
 import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
-import { startReceiver, type Answer } from '../harness/receiver.ts'
-import type { TestService } from '../harness/service.ts'
 import { emit, startEmitting, subscribe, until } from './harness.ts'
 
 // One process works on an SQLite file.

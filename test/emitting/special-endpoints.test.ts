@@ -7,8 +7,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { each } from '../harness/fields.ts'
+import { each, onEachEngine } from '../harness/index.ts'
 import {
   emit,
   expectJson,

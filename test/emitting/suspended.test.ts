@@ -5,13 +5,11 @@ import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { onPostgres, postgres as engine } from '../harness/engines.ts'
-import { startReceiver, type ReceivedCall } from '../harness/receiver.ts'
-import { adminKey, serviceEnvironment } from '../harness/service.ts'
-import { until } from './harness.ts'
-import { freePort } from '../harness/free-port.ts'
-import { mainFile } from '../harness/main-file.ts'
+import { adminKey, freePort, onPostgres, postgres as engine, serviceEnvironment } from '../harness/index.ts'
+import { type ReceivedCall, startReceiver } from '../harness/receiver.ts'
 import { scoped } from '../harness/scoped.ts'
+import { until } from './harness.ts'
+import { mainFile } from '../harness/main-file.ts'
 
 interface Process {
   child: ChildProcess

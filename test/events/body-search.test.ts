@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { slack } from '../../src/index.ts'
-import { insertEvent, onEachEngine, started, startTestService, type TestService } from '../harness/index.ts'
+import { insertEvent, onEachEngine, startedService, type TestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Line {
@@ -15,11 +15,9 @@ interface Line {
 }
 
 onEachEngine('GET /events/search', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      config: { receiving: { sources: { chat: slack({ secret: 'a-secret-of-slack' }) } } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    config: { receiving: { sources: { chat: slack({ secret: 'a-secret-of-slack' }) } } },
+  }))
   before(async () => {
     const bodies: (object | string)[] = [
       { id: 'one', type: 'order.paid', data: { customer: 'cus_1', total: 10 } },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, rowIn, started, startTestService, each } from '../harness/index.ts'
+import { each, onEachEngine, rowIn, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Detail {
@@ -27,19 +27,17 @@ interface Caused {
 }
 
 onEachEngine('GET /events/{id}', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0', EMIT_RETRY_SCHEDULE: '0,3600', ALLOW_PRIVATE_NETWORK: 'true' },
-      handlers: {
-        telling: (event, { emit }) => {
-          emit({ type: 'order.told', data: { id: event.id } })
-        },
-        failing: (event) => {
-          throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
-        },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,0', EMIT_RETRY_SCHEDULE: '0,3600', ALLOW_PRIVATE_NETWORK: 'true' },
+    handlers: {
+      telling: (event, { emit }) => {
+        emit({ type: 'order.told', data: { id: event.id } })
       },
-    }),
-  )
+      failing: (event) => {
+        throw new Error(`no \0 good: ${event.id} \ud800 ${'x'.repeat(20_000)}`)
+      },
+    },
+  }))
 
   const numberOf = async (eventId: string): Promise<number> => {
     const row = await rowIn(service, 'events', { event_id: eventId })

@@ -1,7 +1,7 @@
 // GET /events by what the events are and what became of them.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService, webhookSecret, each } from '../harness/index.ts'
+import { each, onEachEngine, startedService, startTestService, webhookSecret } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hmac } from '../../src/index.ts'
 
@@ -11,19 +11,17 @@ interface Page {
 }
 
 onEachEngine('the event log, filtered', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
-      receiving: {
-        sources: { other: hmac({ header: 'x-signature', secret: webhookSecret }) },
-        handlers: {
-          'order.*': (event) => {
-            if (event.type === 'order.broken') throw new Error('not today')
-          },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
+    receiving: {
+      sources: { other: hmac({ header: 'x-signature', secret: webhookSecret }) },
+      handlers: {
+        'order.*': (event) => {
+          if (event.type === 'order.broken') throw new Error('not today')
         },
       },
-    }),
-  )
+    },
+  }))
   before(async () => {
     const { database } = service
     for (const [id, type] of [

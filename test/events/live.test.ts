@@ -4,23 +4,22 @@ import { test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { adminKey, freePort, onEachEngine, scoped, started, startTestService } from '../harness/index.ts'
+import { adminKey, freePort, onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import { scoped } from '../harness/scoped.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hurried, listen } from './live-listener.ts'
 
 onEachEngine('GET /live', (engine) => {
   let fails = true
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,3600' },
-      handlers: {
-        'order.broken': () => {
-          if (fails) throw new Error('not today')
-        },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,3600' },
+    handlers: {
+      'order.broken': () => {
+        if (fails) throw new Error('not today')
       },
-    }),
-  )
+    },
+  }))
 
   test('a new event and its status come without a question', async () => {
     await using live = scoped(await listen(service))

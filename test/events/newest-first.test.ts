@@ -1,7 +1,7 @@
 // GET /events?order=desc: the newest first, so that a page that shows the log needs not read all of it.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {
@@ -10,7 +10,7 @@ interface Page {
 }
 
 onEachEngine('the event log, newest first', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   before(async () => {
     for (let number = 1; number <= 7; number += 1) await postWebhook(service, { id: `e${number}`, type: 'x' })
   })

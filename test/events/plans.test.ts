@@ -6,8 +6,7 @@ import { postgresEvents } from '../../src/events/log.ts'
 import { columns, pageLimits } from '../../src/events/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onPostgres, postgres as engine, type TestDatabase } from '../harness/engines.ts'
-import { each } from '../harness/fields.ts'
+import { each, onPostgres, postgres as engine, type TestDatabase } from '../harness/index.ts'
 
 const events = 20_000
 const limit = 100

@@ -9,12 +9,9 @@ import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
+import { each, rowIn, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { type Engine, engines, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
-import { rowIn } from '../harness/rows.ts'
-import { each } from '../harness/fields.ts'
 
 const day = 86_400_000
 const usual: Periods = { payloads: 30 * day, markers: 90 * day, rejected: 7 * day }

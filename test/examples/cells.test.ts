@@ -6,10 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { after, before, describe, test } from 'node:test'
 import { loadConfigModule } from '../../src/config/module.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
-import { engines } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
+import { adminKey, engines, freePort, startTestService, type TestService } from '../harness/index.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 
 const folder = fileURLToPath(new URL('../../examples/cells', import.meta.url))

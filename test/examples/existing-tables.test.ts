@@ -11,12 +11,10 @@ import type { PosternConfig } from '../../src/define-config.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
-import { each } from '../harness/fields.ts'
+import { adminKey, each, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { blocksOf, stepsOf } from '../house/documented/blocks.ts'
 import { matches } from '../house/documented/mask.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const folder = 'examples/existing-tables'
 const postgres = engines.find(({ name }) => name === 'postgres')

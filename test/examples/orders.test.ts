@@ -6,18 +6,16 @@ import type { PosternConfig } from '../../src/define-config.ts'
 import { bodySigners } from '../../src/receiving/samples/index.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
-import { onEachEngine, started, startReceiver, startTestService, webhookSecret } from '../harness/index.ts'
+import { onEachEngine, started, startedService, startReceiver, webhookSecret } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const orders = (await loadConfigModule<PosternConfig>('examples/orders/postern.config.ts'))!
 
 onEachEngine('examples/orders', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      config: orders,
-      parts: { migrationsFolder: 'examples/orders/migrations' },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    config: orders,
+    parts: { migrationsFolder: 'examples/orders/migrations' },
+  }))
   const receiver = started(startReceiver)
   before(async () => {
     const { status } = await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })

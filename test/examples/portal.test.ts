@@ -10,11 +10,8 @@ import { loadConfigModule } from '../../src/config/module.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { bundleClient } from '../client/bundle.ts'
 import { startEmitting } from '../emitting/harness.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
-import { adminKey, type TestService } from '../harness/service.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { adminKey, freePort, onEachEngine, temporaryFolder, type TestService } from '../harness/index.ts'
+import { type Receiver, startReceiver } from '../harness/receiver.ts'
 
 // Static imports would be resolved before those of use-source.ts are.
 const { verifyWebhook } = await import('postern-client/webhooks')

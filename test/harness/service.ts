@@ -7,6 +7,7 @@ import { documentOf } from './api-documents.ts'
 import { checkAnswer, type ApiDocument } from './conformance.ts'
 import type { Engine } from './engines.ts'
 import { scoped, type Unscoped } from './scoped.ts'
+import { started } from './started.ts'
 
 export const adminKey = 'pk_test_admin_key_0123456789'
 export const webhookSecret = 'test-webhook-secret'
@@ -93,3 +94,7 @@ export async function startTestService(
     },
   })
 }
+
+/** Such a service for the tests of a suite: see `started`. Its options may use what an earlier `started` has started. */
+export const startedService = (engine: Engine, options?: () => TestServiceOptions): TestService =>
+  started(() => startTestService(engine, options?.()))

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { Compile } from 'typebox/schema'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 import { blocksOf, pages, type Block } from './documented/blocks.ts'
 import { commandLinesOf } from './documented/commands.ts'
 
@@ -121,7 +121,7 @@ function fieldsOf(schema: Schema, document: Document): Set<string> | undefined {
 
 describe('the calls that pages make', () => {
   let document: Document
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   before(async () => {
     document = (await (await service.fetch('/openapi.json')).json()) as Document
   })

@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { userTarget } from '../../src/listing/importing/users.ts'
-import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
-import { fields } from '../harness/fields.ts'
+import { fields, onPostgres, postgres, type TestDatabase } from '../harness/index.ts'
 
 /** The SQL blocks of a page, without the commands of psql. */
 function statementsOf(page: string): string[] {

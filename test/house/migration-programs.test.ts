@@ -9,10 +9,8 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Webhook } from 'svix'
-import { engines } from '../harness/engines.ts'
-import { startReceiver, type ReceivedCall, type Receiver } from '../harness/receiver.ts'
-import { adminKey, startTestService, type TestService } from '../harness/service.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { adminKey, engines, startTestService, temporaryFolder, type TestService } from '../harness/index.ts'
+import { type ReceivedCall, type Receiver, startReceiver } from '../harness/receiver.ts'
 
 const root = join(import.meta.dirname, '../..')
 const key = 'a key of the other product'

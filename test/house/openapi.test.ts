@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 /** Not part of the interface: pages, files, routes that only demo mode has, and Svix's API, which has its own OpenAPI document. */
 const hidden = [/\/api\/v1\//, /^\/$/, /^\/assets\//, /^\/docs/, /^\/demo/, /^\/dashboard\/\*$/]
@@ -16,7 +16,7 @@ interface Document {
 describe('the OpenAPI document', () => {
   let document: Document
 
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   before(async () => {
     document = (await (await service.fetch('/openapi.json')).json()) as Document
   })

@@ -1,17 +1,15 @@
 // Nothing over 32 KiB, and no form of more than a thousand fields, is parsed for a caller that nobody has authenticated.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adminKey, engines, started, startTestService } from '../harness/index.ts'
+import { adminKey, engines, startedService } from '../harness/index.ts'
 
 const limit = 32 * 1024
 const redirectUris = ['https://app.example.com/callback']
 
-const service = started(() =>
-  startTestService(engines[0]!, {
-    env: { CLIENT_REGISTRATION: 'open' },
-    config: { login: { clients: [{ id: 'shop', secret: 'shop-secret-0123456789', redirectUris }] } },
-  }),
-)
+const service = startedService(engines[0]!, () => ({
+  env: { CLIENT_REGISTRATION: 'open' },
+  config: { login: { clients: [{ id: 'shop', secret: 'shop-secret-0123456789', redirectUris }] } },
+}))
 const form = 'application/x-www-form-urlencoded'
 const post = (path: string, type: string, body: string, headers: Record<string, string> = {}) =>
   service.fetch(path, {

@@ -5,7 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import { before, describe, test } from 'node:test'
 import { dropbox } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { adminKey, engines, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { adminKey, engines, onEachEngine, startedService } from '../harness/index.ts'
 import { sign } from '../receiving/harness.ts'
 
 /** Answers that may be kept, all of them the same for everybody; a caller that keeps others keeps what is one person's. */
@@ -19,7 +19,7 @@ const kept: Record<string, string> = {
 }
 
 onEachEngine('caching of responses', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
 
   test('by default, no GET response may be stored, with and without a credential', async () => {
     const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })
@@ -62,13 +62,11 @@ onEachEngine('caching of responses', (engine) => {
 
 describe('responses of a service with an https address', () => {
   let port: number
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-      config: { receiving: { sources: { box: dropbox({ secret: 'a'.repeat(32) }) } } },
-      parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+    config: { receiving: { sources: { box: dropbox({ secret: 'a'.repeat(32) }) } } },
+    parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
+  }))
   before(async () => {
     port = (service.app.server.address() as AddressInfo).port
   })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { adminKey, engines, started, startTestService } from '../harness/index.ts'
+import { adminKey, engines, startedService } from '../harness/index.ts'
 
 const shelf = list({
   path: '/shelf',
@@ -50,13 +50,11 @@ interface Operation {
 }
 
 describe('every route', () => {
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      // Demo mode adds the pages of an identity provider.
-      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-      config: { listing: { lists: [shelf] } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    // Demo mode adds the pages of an identity provider.
+    env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+    config: { listing: { lists: [shelf] } },
+  }))
 
   /** Calls of every route, in several ways of filling its path. */
   const calls = (): { method: string; path: string }[] =>

@@ -5,10 +5,10 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { Scope } from '../../src/http/access/principal.ts'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 describe('the API reference', () => {
-  const service = started(() => startTestService(engines[0]!, { env: { API_DOCS: 'private' } }))
+  const service = startedService(engines[0]!, () => ({ env: { API_DOCS: 'private' } }))
 
   async function statuses(scope?: Scope): Promise<number[]> {
     const headers = new Headers()

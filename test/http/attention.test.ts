@@ -13,7 +13,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each, onEachEngine, rowsOf, started, startTestService, fields } from '../harness/index.ts'
+import { each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { insertReceived } from '../receiving/insert-received.ts'
 
@@ -33,26 +33,24 @@ interface Step {
 const day = 86_400_000
 
 onEachEngine('what needs attention', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        HANDLER_RETRY_SCHEDULE: '0,3600',
-        EMIT_RETRY_SCHEDULE: '0,3600',
-        ALLOW_PRIVATE_NETWORK: 'true',
-      },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': (event) => {
-              if (event.type === 'order.broken') throw new Error('not today')
-            },
-            // It runs first, and does not fail.
-            'order.broken': () => {},
+  const service = startedService(engine, () => ({
+    env: {
+      HANDLER_RETRY_SCHEDULE: '0,3600',
+      EMIT_RETRY_SCHEDULE: '0,3600',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    },
+    config: {
+      receiving: {
+        handlers: {
+          'order.*': (event) => {
+            if (event.type === 'order.broken') throw new Error('not today')
           },
+          // It runs first, and does not fail.
+          'order.broken': () => {},
         },
       },
-    }),
-  )
+    },
+  }))
 
   const attention = async (): Promise<Item[]> => {
     const response = await service.admin('/attention')

@@ -3,11 +3,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { readEnvironment } from '../../src/config/environment.ts'
-import { Browser } from '../harness/browser.ts'
-import { engines } from '../harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { Browser, engines, type OAuthProvider, started, startOAuthProvider } from '../harness/index.ts'
+import { startedService, startTestService, type TestService } from '../harness/service.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { signIn } from '../login/harness.ts'
 
@@ -90,11 +87,9 @@ describe('the brand of an installation', () => {
 
 describe('the provider used last', () => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+  }))
 
   const names = (html: string): string[] =>
     [...html.matchAll(/href="\/auth\/(\w+)/g)].map(([, name]) => name!)

@@ -4,15 +4,13 @@ import { describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 /** What never becomes a request, or should not: each gets a clear answer, none a 5xx, and the service goes on. */
 describe('broken requests', () => {
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    parts: { timeouts: { headers: 500, request: 1_000, check: 20, stillness: 5_000 } },
+  }))
 
   /** Sends bytes and gives what comes back until the connection ends. */
   function raw(...parts: string[]): Promise<string> {

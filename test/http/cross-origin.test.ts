@@ -1,12 +1,9 @@
 // CORS_ORIGINS: which pages of other origins can read answers, and that none of them can write with somebody's cookie.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { Browser } from '../harness/browser.ts'
-import { engines } from '../harness/engines.ts'
-import { stillMinute } from '../harness/minute.ts'
+import { adminKey, Browser, engines, started, startedService, startTestService } from '../harness/index.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
-import { adminKey, startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
+import { stillMinute } from '../harness/minute.ts'
 import { signIn, spa } from '../login/harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 
@@ -47,7 +44,7 @@ const ofCors = (response: Response): string[] =>
   [...response.headers.keys()].filter((name) => name.startsWith('access-control-')).toSorted()
 
 describe('without CORS_ORIGINS', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
 
   test('no CORS headers are sent, and responses do not vary by origin', async () => {
     const response = await service.fetch('/products', { headers: { origin: listed } })

@@ -8,7 +8,7 @@ import { text as read } from 'node:stream/consumers'
 import { Problem } from '../../src/errors.ts'
 import { sendProblemPage } from '../../src/http/pages/error-page.ts'
 import { rememberLanguages } from '../../src/http/pages/page-view.ts'
-import { Browser, engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { Browser, engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { signIn } from '../login/harness.ts'
 
 const navigation = {
@@ -17,16 +17,14 @@ const navigation = {
 
 describe('error pages', () => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: {
-        ...provider.env('ACME'),
-        NODE_ENV: 'production',
-        BASE_URL: 'http://127.0.0.1:1/gate',
-        ALLOW_PRIVATE_NETWORK: 'true',
-      },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: {
+      ...provider.env('ACME'),
+      NODE_ENV: 'production',
+      BASE_URL: 'http://127.0.0.1:1/gate',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    },
+  }))
 
   const open = async (path: string, headers: Record<string, string> = navigation) => {
     const { port } = service.app.server.address() as { port: number }
@@ -101,7 +99,7 @@ describe('error pages', () => {
 
 describe('a deep link without a session', () => {
   const provider = started(startOAuthProvider)
-  const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
+  const service = startedService(engines[0]!, () => ({ env: provider.env('ACME') }))
 
   test('survives the sign-in', async () => {
     const browser = new Browser()

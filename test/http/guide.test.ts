@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { isForContributors } from '../../src/http/guide/markdown.ts'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 const docs = join(import.meta.dirname, '../../docs')
 const pages = globSync('**/*.md', { cwd: docs })
@@ -13,7 +13,7 @@ const pages = globSync('**/*.md', { cwd: docs })
   .map((name) => (name === 'README.md' ? 'contents.html' : name.replace(/md$/, 'html')))
 
 describe('the guide', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   const read = async (path: string): Promise<string> => {
     const answer = await service.fetch(`/docs/guide/${path}`)
     assert.equal(answer.status, 200, path)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
-import { adminKey, engines, started, startTestService, type TestService } from '../harness/index.ts'
+import { adminKey, engines, startedService, startTestService, type TestService } from '../harness/index.ts'
 
 /** fetch leaves no choice of the Host header. */
 async function get(
@@ -22,7 +22,7 @@ async function get(
 }
 
 describe('demo mode serves this machine only', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
 
   const closed = { status: 401, code: 'not-signed-in' }
 

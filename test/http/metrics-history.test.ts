@@ -1,7 +1,7 @@
 // GET /metrics/history on a running service.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Series {
@@ -18,20 +18,18 @@ interface History {
 }
 
 onEachEngine('GET /metrics/history', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: {
-          handlers: {
-            'order.*': (event) => {
-              if (event.type === 'order.broken') throw new Error('not today')
-            },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,3600', EMIT_RETRY_SCHEDULE: '0', ALLOW_PRIVATE_NETWORK: 'true' },
+    config: {
+      receiving: {
+        handlers: {
+          'order.*': (event) => {
+            if (event.type === 'order.broken') throw new Error('not today')
           },
         },
       },
-    }),
-  )
+    },
+  }))
 
   const read = async (query: string): Promise<History> => {
     const response = await service.admin(`/metrics/history?${query}`)

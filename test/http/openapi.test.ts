@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 interface Operation {
   parameters?: { name: string; in: string; schema: Record<string, unknown> }[]
@@ -8,7 +8,7 @@ interface Operation {
 }
 
 describe('the OpenAPI document', () => {
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
 
   async function operations(): Promise<[name: string, operation: Operation][]> {
     const { paths } = (await (await service.fetch('/openapi.json')).json()) as {

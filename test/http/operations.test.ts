@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
 import { mostCounted } from '../../src/storage/sizes.ts'
-import { adminKey, onEachEngine, started, startTestService, webhookSecret, each } from '../harness/index.ts'
+import { adminKey, each, onEachEngine, startedService, webhookSecret } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Count {
@@ -31,21 +31,19 @@ interface Diagnosis {
 }
 
 onEachEngine('calls of the operator', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        PAYLOAD_RETENTION_DAYS: 'off',
-        ACME_CLIENT_ID: 'shop',
-        ACME_CLIENT_SECRET: 'hidden-one',
-        // Nothing listens there.
-        ACME_ISSUER: 'http://127.0.0.1:9',
-      },
-      // Events without a handler would not count as waiting for one.
-      config: { receiving: { handlers: { b: () => {} } } },
-      // Without workers, what is stored waits.
-      parts: { roles: { http: true, workers: false } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: {
+      PAYLOAD_RETENTION_DAYS: 'off',
+      ACME_CLIENT_ID: 'shop',
+      ACME_CLIENT_SECRET: 'hidden-one',
+      // Nothing listens there.
+      ACME_ISSUER: 'http://127.0.0.1:9',
+    },
+    // Events without a handler would not count as waiting for one.
+    config: { receiving: { handlers: { b: () => {} } } },
+    // Without workers, what is stored waits.
+    parts: { roles: { http: true, workers: false } },
+  }))
 
   const read = async <T>(path: string): Promise<T> => {
     const answer = await service.admin(path)

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService, startTestService } from '#test/harness/index.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { signIn } from '../login/harness.ts'
 
 describe('pages', () => {
   const browser = new Browser()
   const provider = started(startOAuthProvider)
-  const service = started(() => startTestService(engines[0]!, { env: provider.env('ACME') }))
+  const service = startedService(engines[0]!, () => ({ env: provider.env('ACME') }))
   before(async () => {
     await signIn(service, browser)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { request } from 'node:http'
-import { engines, started, startTestService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 /** Compressed bytes of the greatest page, its styles and its scripts together. */
 const most = 60_000
@@ -11,7 +11,7 @@ describe('the pages of the API reference', () => {
   let start: string
   /** The pages of the areas, by their paths. */
   const pages = new Map<string, string>()
-  const service = started(() => startTestService(engines[0]!))
+  const service = startedService(engines[0]!)
   before(async () => {
     start = await (await service.fetch('/docs')).text()
     for (const [, path] of start.matchAll(/<h3><a href="(\/docs\/[^"#]+)"/g)) {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { stillMinute } from '../harness/minute.ts'
 
 const products = list({
@@ -18,13 +18,11 @@ const products = list({
 
 onEachEngine('headers of answers', (engine) => {
   let document: ApiDocument
-  const service = started(() =>
-    startTestService(engine, {
-      env: { RATE_LIMIT: 'on' },
-      config: { listing: { lists: [products] } },
-      parts: { clock: stillMinute() },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { RATE_LIMIT: 'on' },
+    config: { listing: { lists: [products] } },
+    parts: { clock: stillMinute() },
+  }))
   before(async () => {
     document = (await (await service.fetch('/openapi.json')).json()) as ApiDocument
     for (const id of ['a', 'b', 'c'])

@@ -7,7 +7,7 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { scopes, type Scope } from '../../src/http/access/principal.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 
 type Operation = { security?: Record<string, string[]>[] }
 
@@ -38,12 +38,10 @@ onEachEngine('scopes of API keys', (engine) => {
   const keys = new Map<Scope, string>()
 
   // In demo mode some routes need no credential.
-  const service = started(() =>
-    startTestService(engine, {
-      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-      config: { listing: { lists: [shelf] } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+    config: { listing: { lists: [shelf] } },
+  }))
   before(async () => {
     const document = (await service.app.inject('/openapi.json')).json<{
       paths: Record<string, Record<string, Operation>>

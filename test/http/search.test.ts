@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { each, onEachEngine, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Found {
@@ -20,18 +20,16 @@ onEachEngine('GET /search', (engine) => {
   const user = '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5e'
   const session = '0197d2a4-5b1c-7000-9c3e-2f6a1b0c4d5f'
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ALLOW_PRIVATE_NETWORK: 'true' },
-      config: {
-        receiving: { handlers: { 'order.*': () => undefined } },
-        emitting: { eventTypes: { 'shop.opened': { description: 'A shop opened' } } },
-        login: {
-          clients: [{ id: 'storefront', name: 'The storefront', redirectUris: ['http://127.0.0.1/cb'] }],
-        },
+  const service = startedService(engine, () => ({
+    env: { ALLOW_PRIVATE_NETWORK: 'true' },
+    config: {
+      receiving: { handlers: { 'order.*': () => undefined } },
+      emitting: { eventTypes: { 'shop.opened': { description: 'A shop opened' } } },
+      login: {
+        clients: [{ id: 'storefront', name: 'The storefront', redirectUris: ['http://127.0.0.1/cb'] }],
       },
-    }),
-  )
+    },
+  }))
   before(async () => {
     keys = new ApiKeys(service.database, systemClock, createRecordAudit(systemClock))
     await postWebhook(service, { id: 'order-77', type: 'order.paid' })

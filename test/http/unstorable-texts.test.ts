@@ -1,10 +1,10 @@
 // PostgreSQL refuses U+0000 in a text: without a check, such a text would be an error 500 there, and stored on SQLite.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 
 onEachEngine('texts that databases cannot store', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
 
   test('a path that contains U+0000 names nothing, on any route', async () => {
     const routes = service.app.routeMethods

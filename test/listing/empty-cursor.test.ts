@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 
 onEachEngine('an empty cursor', (engine) => {
   let subscriber: string
 
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   before(async () => {
     const made = await service.admin('/subscribers', {
       method: 'POST',

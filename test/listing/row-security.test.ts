@@ -3,14 +3,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { sql } from 'kysely'
-import { Browser } from '#test/harness/browser.ts'
+import { Browser, each, scoped, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import { asAdmin, onPostgres, postgres, sqlite } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { hasPgbouncer, startPgbouncer } from '#test/harness/pgbouncer.ts'
-import { scoped } from '#test/harness/scoped.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { each } from '#test/harness/fields.ts'
 import { list, type List } from '../../src/listing/config.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -118,16 +113,14 @@ for (const way of hasPgbouncer ? ['directly', 'by PgBouncer'] : ['directly'])
         ? scoped({ url: home.url, close: async () => undefined })
         : scoped(await startPgbouncer(home.url, { mode: 'transaction', sessions: 4, inTurn: true })),
     )
-    const service = started(() =>
-      startTestService(postgres!, {
-        databaseUrl: pooler.url,
-        env: { ...provider.env('ACME'), DATABASE_SESSION_URL: home.url },
-        config: {
-          login: { clients, claims: ({ user }) => claims[user.email ?? ''] ?? {} },
-          listing: { lists },
-        },
-      }),
-    )
+    const service = startedService(postgres!, () => ({
+      databaseUrl: pooler.url,
+      env: { ...provider.env('ACME'), DATABASE_SESSION_URL: home.url },
+      config: {
+        login: { clients, claims: ({ user }) => claims[user.email ?? ''] ?? {} },
+        listing: { lists },
+      },
+    }))
     const tokens = new Map<string, string>()
     async function read(path: string, name: string, headers: Record<string, string> = {}): Promise<Response> {
       let token = tokens.get(name)

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { insertSampleData } from '../../src/demo/sample-data.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { clear, insertPosts, post, readList } from './seed.ts'
 
 const now = Date.parse('2026-03-01T10:00:00Z')
 
 onEachEngine('sample data', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
   test('empty tables are filled once', async () => {

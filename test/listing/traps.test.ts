@@ -1,11 +1,11 @@
 // What other list engines get wrong; each test names what goes wrong there.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { each, onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { clear, insertPosts, insertProducts, post, product, readList, walk } from './seed.ts'
 
 onEachEngine('traps of lists', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
   test('microseconds: rows less than a millisecond apart are neither repeated nor lost', async () => {

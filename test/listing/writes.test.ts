@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { each, onEachEngine, startedService } from '../harness/index.ts'
 import { clear, readList } from './seed.ts'
 
 const aProduct = {
@@ -30,7 +30,7 @@ const kinds = [
 ] as const
 
 onEachEngine('writes of products and posts', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
   const send = (method: string, path: string, json?: unknown): Promise<Response> =>

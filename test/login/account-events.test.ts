@@ -2,11 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, type ReceivedCall, started, startReceiver } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startReceiver, type ReceivedCall } from '#test/harness/receiver.ts'
-import { started } from '#test/harness/started.ts'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { signIn, whoAmI } from './harness.ts'
 

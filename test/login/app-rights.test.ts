@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { onEachEngine, started, startedService, startTestService } from '#test/harness/index.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
 import { appCode, exchange, newPkce } from './harness.ts'
@@ -22,27 +23,25 @@ onEachEngine('rights of apps', (engine) => {
     ...more,
   })
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        ADMIN_IDENTITIES: 'acme:boss',
-        SESSION_IDLE: '300',
-        RATE_LIMIT: 'on',
+  const service = startedService(engine, () => ({
+    env: {
+      ...provider.env('ACME'),
+      ADMIN_IDENTITIES: 'acme:boss',
+      SESSION_IDLE: '300',
+      RATE_LIMIT: 'on',
+    },
+    config: {
+      login: {
+        clients: [
+          app('plain'),
+          app('console', { admin: true }),
+          app('for-the-api', { audience: api }),
+          app('for-both', { audience: both }),
+        ],
       },
-      config: {
-        login: {
-          clients: [
-            app('plain'),
-            app('console', { admin: true }),
-            app('for-the-api', { audience: api }),
-            app('for-both', { audience: both }),
-          ],
-        },
-      },
-      parts: { clock: { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift } },
-    }),
-  )
+    },
+    parts: { clock: { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift } },
+  }))
 
   async function tokensOf(clientId: string, id: string): Promise<Record<string, unknown>> {
     provider.profile = { id }

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appCode, appStart, exchange, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 

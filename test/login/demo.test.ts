@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, startedService } from '#test/harness/index.ts'
 
 onEachEngine('the development identity provider', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
 
   async function choose(
     browser: Browser,

@@ -1,10 +1,8 @@
 // What keeps a session from ending after its idle time, and what does not.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine, type Engine } from '#test/harness/engines.ts'
-import { freePort } from '#test/harness/free-port.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, type Engine, freePort, onEachEngine } from '#test/harness/index.ts'
+import { type OAuthProvider, startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { hurried, listen } from '../events/live-listener.ts'
 import { eventually } from '../receiving/harness.ts'

@@ -1,12 +1,8 @@
 // Who may create an account: `login.admission`, and invitations, with the attacks of a thief, a phisher and a former admin.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { rowsOf } from '#test/harness/rows.ts'
+import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import { resolveLoginConfig, type LoginConfig } from '../../src/login/config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose'
-import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger, type OpenIdForger } from '#test/harness/openid-forger.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -29,20 +29,18 @@ describe('a provider that changes', () => {
   const forger = started(startOpenIdForger)
   const clock = new ManualClock()
   const lines: string[] = []
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: {
-        ...named('ACME', { ISSUER: forger.issuer }),
-        ...named('FIXED', {
-          ISSUER: forger.issuer,
-          AUTH_URL: `${forger.issuer}/authorize`,
-          TOKEN_URL: `${forger.issuer}/token`,
-          JWKS_URL: `${forger.issuer}/jwks`,
-        }),
-      },
-      parts: { clock, log: createLog('info', { write: (line: string) => void lines.push(line) }) },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: {
+      ...named('ACME', { ISSUER: forger.issuer }),
+      ...named('FIXED', {
+        ISSUER: forger.issuer,
+        AUTH_URL: `${forger.issuer}/authorize`,
+        TOKEN_URL: `${forger.issuer}/token`,
+        JWKS_URL: `${forger.issuer}/jwks`,
+      }),
+    },
+    parts: { clock, log: createLog('info', { write: (line: string) => void lines.push(line) }) },
+  }))
   beforeEach(() => {
     // The pause after a document was read again because of a failure.
     clock.time += 11_000

@@ -3,12 +3,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
-import { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import { Browser, freePort, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
 import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import { signIn, upToCallback } from './harness.ts'
 
 interface Provider {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { assertProblem, browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
-import { type Browser, each, onEachEngine, started, startTestService, fields } from '../harness/index.ts'
+import { type Browser, each, fields, onEachEngine, started, startedService } from '../harness/index.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -11,12 +11,10 @@ const forum = { id: 'forum', name: 'A forum', firstParty: false, redirectUris }
 
 onEachEngine('the apps of an account', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [shop, forum] } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: [shop, forum] } },
+  }))
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const call = (browser: Browser, method: string, path: string): Promise<Response> =>

@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startProvingProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
@@ -14,27 +10,25 @@ import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokens
 onEachEngine('authorization requests', (engine) => {
   let shift = 0
   const provider = started(startProvingProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME') },
-      config: {
-        login: {
-          clients: [
-            ...clients,
-            { id: 'rsa', redirectUris: [callback], idTokenAlgorithm: 'RS256' },
-            { id: 'eddsa', redirectUris: [callback], idTokenAlgorithm: 'EdDSA' },
-            {
-              id: 'api',
-              redirectUris: [callback],
-              audience: 'https://api.example',
-              audiences: ['https://other.example'],
-            },
-          ],
-        },
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME') },
+    config: {
+      login: {
+        clients: [
+          ...clients,
+          { id: 'rsa', redirectUris: [callback], idTokenAlgorithm: 'RS256' },
+          { id: 'eddsa', redirectUris: [callback], idTokenAlgorithm: 'EdDSA' },
+          {
+            id: 'api',
+            redirectUris: [callback],
+            audience: 'https://api.example',
+            audiences: ['https://other.example'],
+          },
+        ],
       },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+    },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
   beforeEach(() => {
     provider.now = () => Date.now() + shift
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true }

@@ -6,7 +6,8 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { until } from '../emitting/harness.ts'
-import { type Browser, onEachEngine, started, startReceiver, startTestService } from '../harness/index.ts'
+import { type Browser, onEachEngine, started, startedService, startTestService } from '../harness/index.ts'
+import { startReceiver } from '../harness/receiver.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
 const redirectUris = ['https://app.example.com/callback']
@@ -154,12 +155,10 @@ onEachEngine('sign-ins of apps beyond the limit', (engine) => {
   const shop = { id: 'shop', secret: 'shop-secret-of-an-app-0123456789', redirectUris }
   const provider = started(startHonestProvider)
   const receiver = started(() => startReceiver(200))
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true', SESSIONS_PER_USER: '1' },
-      config: { login: { clients: [{ ...shop, backchannelLogoutUri: receiver.url }] } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true', SESSIONS_PER_USER: '1' },
+    config: { login: { clients: [{ ...shop, backchannelLogoutUri: receiver.url }] } },
+  }))
 
   test('end, and their app is told', async () => {
     const browser = await browserOf(service, provider, 'ada')

@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startProvingProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { allow, answerOf, authorizeUrl, callback, secret, toApp, token, tokensOf } from './harness.ts'
 import { userinfo } from './relying-party.ts'
@@ -21,9 +17,10 @@ type Claims = Record<string, unknown>
 
 onEachEngine('claims that a request asks for', (engine) => {
   const provider = started(startProvingProvider)
-  const service = started(() =>
-    startTestService(engine, { env: provider.env('ACME'), config: { login: { clients } } }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients } },
+  }))
   beforeEach(() => {
     provider.profile = { id: 'ann', name: 'Ann', email: 'ann@example.com', email_verified: true }
   })

@@ -11,11 +11,8 @@ import {
   type JWK,
   type JWTPayload,
 } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, type OAuthProvider, onEachEngine, rowsOf, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { ClientAssertions } from '../../src/oauth2/clients/client-assertions.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { answerOf, callback, secret, token } from './harness.ts'

@@ -3,18 +3,14 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, engines, onEachEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
+import { startedService, startTestService } from '#test/harness/service.ts'
 import { ClientDocuments, isDocumentId } from '../../src/oauth2/clients/client-documents.ts'
 import type { Problem } from '../../src/errors.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { startDocumentHost } from './document-host.ts'
 import { allow, authorizeUrl, callback, token } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const api = 'https://mcp.example.com/mcp'
 /** Another port than the document's: RFC 8252, section 7.3. */
@@ -24,18 +20,16 @@ onEachEngine('apps with metadata documents', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
   const host = started(startDocumentHost)
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        CLIENT_REGISTRATION: 'documents',
-        CLIENT_REGISTRATION_APIS: api,
-        CLIENT_REGISTRATION_SCOPES: 'mcp:tools',
-        ALLOW_PRIVATE_NETWORK: 'true',
-      },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: {
+      ...provider.env('ACME'),
+      CLIENT_REGISTRATION: 'documents',
+      CLIENT_REGISTRATION_APIS: api,
+      CLIENT_REGISTRATION_SCOPES: 'mcp:tools',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
 
   const startOf = (id: string, more: Record<string, string> = {}): URL =>
     authorizeUrl(service, { client_id: id, ...more })

@@ -4,14 +4,9 @@ import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { storedClients } from '../../src/oauth2/clients/client-routes.ts'
 import { forgetClient, addSecret, deleteEndedSecrets } from '../../src/oauth2/clients/client-management.ts'
-import { each, fields } from '../harness/fields.ts'
-import { Browser } from '../harness/browser.ts'
-import { onEachEngine } from '../harness/engines.ts'
+import { Browser, each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { startTestService } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
-import { rowsOf } from '../harness/rows.ts'
 import { until } from '../emitting/harness.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { lastAudit, sessionOf, signInApp } from './app-sessions.ts'
@@ -26,11 +21,9 @@ interface Page {
 onEachEngine('the sign-ins of an app', (engine) => {
   const provider = started(startOAuthProvider)
   const receiver = started(() => startReceiver(200))
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
+  }))
 
   async function create(): Promise<{ id: string; secret: string }> {
     const response = await service.admin('/clients', {

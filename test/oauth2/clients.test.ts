@@ -1,7 +1,8 @@
 // The apps of the database: made, changed and deleted by the API, with secrets that are shown once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, rowsOf, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { onEachEngine, rowsOf, started, startedService, startTestService } from '#test/harness/index.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -15,13 +16,11 @@ type Json = Record<string, unknown>
 onEachEngine('apps of the database', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [spa] } },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: [spa] } },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
 
   async function call(status: number, method: string, path: string, json?: unknown): Promise<Json> {
     const response = await service.admin(path, { method, json })

@@ -2,11 +2,7 @@
 // docs/security/openid-conformance.md.
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
-import { startProvingProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
+import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce } from '../login/harness.ts'
 import { callback, secret, token } from './harness.ts'
@@ -25,13 +21,11 @@ import {
 onEachEngine('OpenID conformance', (engine) => {
   let shift = 0
   const provider = started(startProvingProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: suiteClients } },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: suiteClients } },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
   beforeEach(() => {
     provider.now = () => Date.now() + shift
     const picture = 'https://example.com/ann.png'

@@ -1,26 +1,20 @@
 // Apps that are not the product's own: the person is asked first.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, rowsOf, started, startedService } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { newPkce, signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, token } from './harness.ts'
 
 onEachEngine('consent', (engine) => {
   let browser: Browser
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ...provider.env('ACME') },
-      config: {
-        login: { clients: [{ id: 'forum', name: 'Forum', firstParty: false, redirectUris: [callback] }] },
-      },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { ...provider.env('ACME') },
+    config: {
+      login: { clients: [{ id: 'forum', name: 'Forum', firstParty: false, redirectUris: [callback] }] },
+    },
+  }))
   let people = 0
   beforeEach(async () => {
     people += 1

@@ -1,7 +1,7 @@
 // OpenID Connect RP-Initiated Logout 1.0, and what ends with a browser session.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { Browser, onEachEngine, started, startedService } from '../harness/index.ts'
 import { browserOf, signInAs } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { withdrawKeys } from './withdraw-keys.ts'
@@ -14,12 +14,10 @@ const mail = { id: 'mail', secret: 'mail-secret-0123456789', redirectUris }
 
 onEachEngine('the end of a session', (engine) => {
   const provider = started(startHonestProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [shop, mail] } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: [shop, mail] } },
+  }))
 
   const signedIn = (person: string): Promise<Browser> => browserOf(service, provider, person)
   const endSession = (browser: Browser, query: Record<string, string> = {}): Promise<Response> =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import type { ClaimsContext } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -17,25 +17,23 @@ onEachEngine('the hook login.claims', (engine) => {
   const logged: string[] = []
   let hangs = false
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      parts: {
-        log: createLog('error', { write: (line: string) => void logged.push(line) }),
-        // The time limit of a hook that hangs is over at once.
-        clock: {
-          ...systemClock,
-          after: (ms: number, call: () => void) => systemClock.after(hangs && ms === 2_000 ? 300 : ms, call),
-        },
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    parts: {
+      log: createLog('error', { write: (line: string) => void logged.push(line) }),
+      // The time limit of a hook that hangs is over at once.
+      clock: {
+        ...systemClock,
+        after: (ms: number, call: () => void) => systemClock.after(hangs && ms === 2_000 ? 300 : ms, call),
       },
-      config: {
-        login: {
-          clients: [...clients, { id: 'job', secret, clientCredentials: true, redirectUris: [callback] }],
-          claims: (context) => hook(context) as Claims,
-        },
+    },
+    config: {
+      login: {
+        clients: [...clients, { id: 'job', secret, clientCredentials: true, redirectUris: [callback] }],
+        claims: (context) => hook(context) as Claims,
       },
-    }),
-  )
+    },
+  }))
   before(() =>
     service.database.transaction(async (tx) => {
       await tx.schema.createTable('teams').addColumn('user_id', 'text').addColumn('team', 'text').execute()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { languageTags } from '../../src/http/pages/language/languages.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { Browser, each, engines, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { Browser, each, engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { authorizeUrl, callback } from './harness.ts'
 
 const html = { accept: 'text/html' }
@@ -10,13 +10,11 @@ const html = { accept: 'text/html' }
 describe('the language of pages', () => {
   const provider = started(startOAuthProvider)
   const lines: string[] = []
-  const service = started(() =>
-    startTestService(engines[0]!, {
-      env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-      parts: { log: createLog('info', { write: (line: string) => void lines.push(line) }) },
-      config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
-    }),
-  )
+  const service = startedService(engines[0]!, () => ({
+    env: { ...provider.env('ACME'), ...provider.env('OTHER') },
+    parts: { log: createLog('info', { write: (line: string) => void lines.push(line) }) },
+    config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
+  }))
   const languageAt = async (path: string, headers: Record<string, string> = {}, browser = new Browser()) => {
     const response = await browser.go(path, { base: service.baseUrl, headers: { ...html, ...headers } })
     const text = await response.text()

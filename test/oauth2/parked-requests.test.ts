@@ -1,18 +1,16 @@
 // An authorization request that waits for a sign-in or a consent belongs to the browser that started it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { signIn } from '../login/harness.ts'
 import { authorizeUrl, callback, clients, toApp } from './harness.ts'
 
 onEachEngine('a parked authorization request', (engine) => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients } },
+  }))
 
   /** Starts a request without a session; gives the address at which it goes on after the sign-in. */
   async function park(browser: Browser): Promise<URL> {

@@ -2,13 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser } from '#test/harness/browser.ts'
-import { engines, onEachEngine } from '#test/harness/engines.ts'
-import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import { Browser, engines, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
+import { startedService, startTestService, type TestService } from '#test/harness/service.ts'
 import { startReceiver } from '#test/harness/receiver.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
-import { rowsOf } from '#test/harness/rows.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import type { Scope } from '../../src/http/access/principal.ts'
@@ -33,11 +29,9 @@ async function register(service: TestService, body: object, headers: object = {}
 
 onEachEngine('apps that register themselves', (engine) => {
   const trap = started(startReceiver)
-  const service = started(() =>
-    startTestService(engine, {
-      env: { CLIENT_REGISTRATION: 'open', ALLOW_PRIVATE_NETWORK: 'true' },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { CLIENT_REGISTRATION: 'open', ALLOW_PRIVATE_NETWORK: 'true' },
+  }))
 
   test('a registered app can begin a sign-in, and is never first-party', async () => {
     const answer = await register(service, { ...request, token_endpoint_auth_method: 'none' })
@@ -338,16 +332,14 @@ const cursor = {
 
 onEachEngine('apps for the APIs of the settings', (engine) => {
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        CLIENT_REGISTRATION: 'open',
-        CLIENT_REGISTRATION_APIS: `${mcpApi},https://other.example.com/mcp`,
-        CLIENT_REGISTRATION_SCOPES: 'mcp:tools,mcp:admin',
-      },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: {
+      ...provider.env('ACME'),
+      CLIENT_REGISTRATION: 'open',
+      CLIENT_REGISTRATION_APIS: `${mcpApi},https://other.example.com/mcp`,
+      CLIENT_REGISTRATION_SCOPES: 'mcp:tools,mcp:admin',
+    },
+  }))
 
   async function registered(body: object): Promise<Json> {
     const answer = await register(service, body)

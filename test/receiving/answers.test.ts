@@ -7,12 +7,10 @@ import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, twilio, type Scheme } from '../../src/index.ts'
 import type { Reply } from '../../src/receiving/schemes/scheme.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { each, fields, freePort, onEachEngine } from '../harness/index.ts'
+import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { eventually, sign } from './harness.ts'
-import { freePort } from '../harness/free-port.ts'
-import { each, fields } from '../harness/fields.ts'
 
 interface Answer {
   status: number

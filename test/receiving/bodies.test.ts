@@ -4,18 +4,16 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { test } from 'node:test'
 import { mailgun } from '../../src/index.ts'
-import { findRow, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { findRow, onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 const bodyLimit = 10_000
 
 onEachEngine('bodies of webhooks', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) },
-      config: { receiving: { sources: { mail: mailgun({ secret: 'a-signing-key-of-mailgun' }) } } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) },
+    config: { receiving: { sources: { mail: mailgun({ secret: 'a-signing-key-of-mailgun' }) } } },
+  }))
 
   const stored = async () =>
     (await service.database.reader.selectFrom('events').select('id').execute()).length

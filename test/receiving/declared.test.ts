@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { hmac, twilio } from '../../src/index.ts'
 import { readSources } from '../../src/receiving/sources.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { eventually } from './harness.ts'
 
 const secret = 'a-secret-of-a-declared-source'
@@ -32,41 +32,39 @@ test('an invalid pattern of drop stops the start', () => {
 
 onEachEngine('declared', (engine) => {
   let throwing = false
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: {
-          plain: hmac(base),
-          packed: hmac({ ...base, signedBody: 'compressed' }),
-          bytes: hmac({ ...base, id: 'digest', type: { always: 'b' }, mediaTypes: [] }),
-          head: hmac({ ...base, verify: { head: true } }),
-          get: hmac({ ...base, verify: { get: true } }),
-          query: hmac({
-            ...base,
-            verify: { challenge: { query: 'challenge' }, token: { query: 'token', value: 'right' } },
-          }),
-          okta: hmac({
-            ...base,
-            verify: { challenge: { header: 'X-Okta-Verification-Challenge' }, reply: 'verification' },
-          }),
-          monday: hmac({ ...base, verify: { challenge: { body: 'challenge' } } }),
-          types: hmac({ ...base, drop: ['order.draft', 'log.*', '*.noise'] }),
-          promised: hmac({ ...base, drop: (async () => Promise.resolve(false)) as never }),
-          bodies: hmac({
-            ...base,
-            drop({ payload }) {
-              if (throwing) throw new Error('the predicate fails')
-              return (payload as { test?: boolean }).test === true
-            },
-          }),
-          routed: hmac({ ...base, route: { body: 'event.kind' } }),
-          near: hmac({ ...base, addresses: ['127.0.0.0/8', '::1'] }),
-          far: hmac({ ...base, addresses: ['192.0.2.0/24'] }),
-          calls: twilio({ secret }),
-        },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: {
+        plain: hmac(base),
+        packed: hmac({ ...base, signedBody: 'compressed' }),
+        bytes: hmac({ ...base, id: 'digest', type: { always: 'b' }, mediaTypes: [] }),
+        head: hmac({ ...base, verify: { head: true } }),
+        get: hmac({ ...base, verify: { get: true } }),
+        query: hmac({
+          ...base,
+          verify: { challenge: { query: 'challenge' }, token: { query: 'token', value: 'right' } },
+        }),
+        okta: hmac({
+          ...base,
+          verify: { challenge: { header: 'X-Okta-Verification-Challenge' }, reply: 'verification' },
+        }),
+        monday: hmac({ ...base, verify: { challenge: { body: 'challenge' } } }),
+        types: hmac({ ...base, drop: ['order.draft', 'log.*', '*.noise'] }),
+        promised: hmac({ ...base, drop: (async () => Promise.resolve(false)) as never }),
+        bodies: hmac({
+          ...base,
+          drop({ payload }) {
+            if (throwing) throw new Error('the predicate fails')
+            return (payload as { test?: boolean }).test === true
+          },
+        }),
+        routed: hmac({ ...base, route: { body: 'event.kind' } }),
+        near: hmac({ ...base, addresses: ['127.0.0.0/8', '::1'] }),
+        far: hmac({ ...base, addresses: ['192.0.2.0/24'] }),
+        calls: twilio({ secret }),
       },
-    }),
-  )
+    },
+  }))
   async function send(
     source: string,
     body: string | Uint8Array,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
-import { findRow, onEachEngine, started, startTestService, each, fields } from '../harness/index.ts'
+import { each, fields, findRow, onEachEngine, startedService } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
@@ -61,61 +61,59 @@ onEachEngine('a dry run', (engine) => {
     emit({ type: 'order.told', data: { id } })
   }
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,3600', HANDLER_TIMEOUT: '5' },
-      handlers: {
-        'order.paid': async (event, context) => {
-          seen.push(context.dryRun)
-          if (context.dryRun) await pay(context, event.id)
-        },
-        'order.broken': async (event, context) => {
-          await pay(context, event.id)
-          throw new Error(`no customer of ${event.id}`)
-        },
-        'order.nested': async (_event, { tx }) => {
-          const orders = tx
-            .withTables<Shop>()
-            .updateTable('orders')
-            .set({ state: sql`null` })
-          const inside = async (depth: number): Promise<void> => {
-            if (depth === 0) await orders.execute()
-            else await inside(depth - 1)
-          }
-          await inside(6)
-        },
-        'order.many': async (_event, { tx }) => {
-          const rows = Array.from({ length: 120 }, (_, item) => ({
-            order_id: 'many',
-            item: `item ${item}`,
-          }))
-          await tx.withTables<Shop>().insertInto('lines').values(rows).execute()
-        },
-        'order.savepoint': async (_event, { tx }) => {
-          await sql`savepoint mine`.execute(tx)
-          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'undone' }).execute()
-          await sql`rollback to savepoint mine`.execute(tx)
-          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'kept' }).execute()
-        },
-        'order.reads': async (_event, { tx }) => {
-          const shop = tx.withTables<Shop>().selectFrom('orders').selectAll().where('id', '=', 'o-1')
-          await (engine.name === 'postgres' ? shop.forUpdate() : shop).execute()
-        },
-        'order.keyless': async (_event, { tx }) => {
-          await tx.withTables<Shop>().insertInto('notes').values({ text: 'hello' }).execute()
-        },
-        'order.held': async (_event, { dryRun }) => {
-          if (!dryRun) return
-          onHeld?.()
-          await held?.promise
-        },
-        'order.endless': async (_event, { tx }) => {
-          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
-          await new Promise(() => undefined)
-        },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,3600', HANDLER_TIMEOUT: '5' },
+    handlers: {
+      'order.paid': async (event, context) => {
+        seen.push(context.dryRun)
+        if (context.dryRun) await pay(context, event.id)
       },
-    }),
-  )
+      'order.broken': async (event, context) => {
+        await pay(context, event.id)
+        throw new Error(`no customer of ${event.id}`)
+      },
+      'order.nested': async (_event, { tx }) => {
+        const orders = tx
+          .withTables<Shop>()
+          .updateTable('orders')
+          .set({ state: sql`null` })
+        const inside = async (depth: number): Promise<void> => {
+          if (depth === 0) await orders.execute()
+          else await inside(depth - 1)
+        }
+        await inside(6)
+      },
+      'order.many': async (_event, { tx }) => {
+        const rows = Array.from({ length: 120 }, (_, item) => ({
+          order_id: 'many',
+          item: `item ${item}`,
+        }))
+        await tx.withTables<Shop>().insertInto('lines').values(rows).execute()
+      },
+      'order.savepoint': async (_event, { tx }) => {
+        await sql`savepoint mine`.execute(tx)
+        await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'undone' }).execute()
+        await sql`rollback to savepoint mine`.execute(tx)
+        await tx.withTables<Shop>().insertInto('lines').values({ order_id: 's', item: 'kept' }).execute()
+      },
+      'order.reads': async (_event, { tx }) => {
+        const shop = tx.withTables<Shop>().selectFrom('orders').selectAll().where('id', '=', 'o-1')
+        await (engine.name === 'postgres' ? shop.forUpdate() : shop).execute()
+      },
+      'order.keyless': async (_event, { tx }) => {
+        await tx.withTables<Shop>().insertInto('notes').values({ text: 'hello' }).execute()
+      },
+      'order.held': async (_event, { dryRun }) => {
+        if (!dryRun) return
+        onHeld?.()
+        await held?.promise
+      },
+      'order.endless': async (_event, { tx }) => {
+        await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
+        await new Promise(() => undefined)
+      },
+    },
+  }))
   before(async () => {
     const statements = `
       create table orders (id varchar(50) primary key, state text not null, amount integer not null, api_key text);

@@ -7,7 +7,7 @@ import { Reprocessing, reprocessWorker } from '../../src/receiving/failed/reproc
 import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, rowIn, started, startTestService, each } from '../harness/index.ts'
+import { each, onEachEngine, rowIn, startedService, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { insertManyReceived } from './insert-received.ts'
 
@@ -29,21 +29,19 @@ onEachEngine('failed events', (engine) => {
   const broken = new Map<string, string>()
   let handled: string[] = []
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      receiving: {
-        sources: { other: hmac({ header: 'x-signature', secret: 'test-webhook-secret' }) },
-        handlers: {
-          '*': (event) => {
-            const fault = broken.get(event.type)
-            if (fault !== undefined) throw new Error(fault)
-            handled.push(event.id)
-          },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+    receiving: {
+      sources: { other: hmac({ header: 'x-signature', secret: 'test-webhook-secret' }) },
+      handlers: {
+        '*': (event) => {
+          const fault = broken.get(event.type)
+          if (fault !== undefined) throw new Error(fault)
+          handled.push(event.id)
         },
       },
-    }),
-  )
+    },
+  }))
 
   const failing = [
     { id: '1', type: 'order.paid' },

@@ -1,7 +1,7 @@
 // Failures are shown in groups with the same cause, and a group is handled as one.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { onEachEngine, started, startTestService, fields, each } from '../harness/index.ts'
+import { each, fields, onEachEngine, startedService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Group {
@@ -23,25 +23,23 @@ interface Detail extends Group {
 
 onEachEngine('failures in groups', (engine) => {
   let isMended = false
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      handlers: {
-        'order.*': async (event, { tx }) => {
-          if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
-          await writeEffect(tx, event.id)
-        },
-        'user.*': (event) => {
-          throw event.type === 'user.text' ? new TypeError('closed') : new Error('closed')
-        },
-        // Runs before the handler of all types, which fails.
-        'mixed.one': (event, { tx }) => writeEffect(tx, `${event.id} first`),
-        '*': (event) => {
-          if (event.type === 'mixed.one') throw new Error('the second one')
-        },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+    handlers: {
+      'order.*': async (event, { tx }) => {
+        if (!isMended) throw new RangeError(`order ${event.id} has no customer`)
+        await writeEffect(tx, event.id)
       },
-    }),
-  )
+      'user.*': (event) => {
+        throw event.type === 'user.text' ? new TypeError('closed') : new Error('closed')
+      },
+      // Runs before the handler of all types, which fails.
+      'mixed.one': (event, { tx }) => writeEffect(tx, `${event.id} first`),
+      '*': (event) => {
+        if (event.type === 'mixed.one') throw new Error('the second one')
+      },
+    },
+  }))
   before(async () => {
     await createEffects(service.database)
   })

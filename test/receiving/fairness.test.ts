@@ -5,11 +5,9 @@ import { hmac, type HandlerContext, type ReceivedEvent, type ReceivingConfig } f
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { ServiceParts } from '../../src/service.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { onEachEngine, rowsOf, startReceiver } from '../harness/index.ts'
 import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-import { rowsOf } from '../harness/rows.ts'
 
 onEachEngine('fairness between handlers', (engine) => {
   let service: TestService

@@ -9,12 +9,11 @@ import pg from 'pg'
 import { defineConfig } from '../../src/index.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
-import { onPostgres, onSqlite, postgres, sqlite } from '../harness/engines.ts'
-import { startOwnPostgres } from '../harness/postgres.ts'
+import { onPostgres, onSqlite, postgres, scoped, sqlite } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import { startOwnPostgres } from '../harness/postgres.ts'
 import { mountSmallDisk, type SmallDisk } from '../harness/small-disk.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 const config = defineConfig({
   receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },

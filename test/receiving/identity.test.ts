@@ -6,7 +6,7 @@ import * as presets from '../../src/receiving/schemes/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import type { Scheme } from '../../src/index.ts'
 import { secretPresets } from '../harness/presets.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { eventually } from './harness.ts'
 
 const form = 'application/x-www-form-urlencoded'
@@ -326,20 +326,18 @@ const mediaTypes = [
 
 onEachEngine('identity', (engine) => {
   const payloads = new Map<string, { type: string; payload: unknown; raw: string }[]>()
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: { ...sources, gitlab: presets.gitlab({ secret: [shared, 'plain-token'] }) },
-        handlers: {
-          '*': ({ source, type, payload, raw }) =>
-            void payloads.set(source, [
-              ...(payloads.get(source) ?? []),
-              { type, payload, raw: raw.toString() },
-            ]),
-        },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: { ...sources, gitlab: presets.gitlab({ secret: [shared, 'plain-token'] }) },
+      handlers: {
+        '*': ({ source, type, payload, raw }) =>
+          void payloads.set(source, [
+            ...(payloads.get(source) ?? []),
+            { type, payload, raw: raw.toString() },
+          ]),
       },
-    }),
-  )
+    },
+  }))
   const now = Date.now()
 
   async function send(

@@ -8,10 +8,8 @@ import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
+import { each, onPostgres, openLink, postgres, type TestDatabase } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { each } from '../harness/fields.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 
 const now = 1_800_000_000_000

@@ -13,8 +13,7 @@ import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { each } from '../harness/fields.ts'
+import { each, onEachEngine, type TestDatabase } from '../harness/index.ts'
 
 const kind = { source: 'provider', type: 'order.paid' }
 const beforeAll = { source: '', type: '' }

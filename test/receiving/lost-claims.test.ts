@@ -9,11 +9,9 @@ import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Chance } from '../harness/chance.ts'
-import { onPostgres, onSqlite, postgres, sqlite } from '../harness/engines.ts'
-import { openLink } from '../harness/link.ts'
+import { onPostgres, onSqlite, openLink, postgres, scoped, sqlite } from '../harness/index.ts'
 import { startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 /** Leases end ten minutes later than their handlers began. */
 const env = { HANDLER_TIMEOUT: '600', HANDLER_RETRY_SCHEDULE: '0,0,0,0,0' }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { bitbucket, github, gitlab, linear, shopify, twilio, woocommerce, zendesk } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { postWebhook } from './harness.ts'
 
 const secret = 'a-secret-of-the-sender-0123456789'
@@ -11,23 +11,21 @@ const address = 'https://hooks.example.com/webhooks/calls'
 const form = 'application/x-www-form-urlencoded'
 
 onEachEngine('one signature', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: {
-          calls: twilio({ secret, url: address }),
-          code: github({ secret }),
-          github: github({ secret, id: 'digest' }),
-          gitlab: gitlab({ secret, id: 'digest' }),
-          bitbucket: bitbucket({ secret, id: 'digest' }),
-          shopify: shopify({ secret, id: 'digest' }),
-          woocommerce: woocommerce({ secret, id: 'digest' }),
-          linear: linear({ secret, id: 'digest' }),
-          zendesk: zendesk({ secret, id: 'digest' }),
-        },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: {
+        calls: twilio({ secret, url: address }),
+        code: github({ secret }),
+        github: github({ secret, id: 'digest' }),
+        gitlab: gitlab({ secret, id: 'digest' }),
+        bitbucket: bitbucket({ secret, id: 'digest' }),
+        shopify: shopify({ secret, id: 'digest' }),
+        woocommerce: woocommerce({ secret, id: 'digest' }),
+        linear: linear({ secret, id: 'digest' }),
+        zendesk: zendesk({ secret, id: 'digest' }),
       },
-    }),
-  )
+    },
+  }))
 
   async function post(source: string, body: string, headers: Record<string, string>): Promise<void> {
     const response = await postWebhook(service, body, { 'x-signature': null, ...headers }, source)

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { apiKey, basic, bearer, eventGrid, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { secretPresets } from '../harness/presets.ts'
 
 const body = '{"id":"e1","type":"order.paid"}'
@@ -251,37 +251,35 @@ function token({
 }
 
 onEachEngine('proofs', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { ALLOW_PRIVATE_NETWORK: 'true' },
-      receiving: {
-        sources: {
-          plain: basic({ user: 'shop', password: 'a-long-password-of-the-shop' }),
-          push: jwt({ issuer: base, audience: 'https://a.example', claims: { email: 'push@a.example' } }),
-          kinde: jwt({
-            issuer: base,
-            audience: 'https://a.example',
-            jwks: `${base}/jwks`,
-            token: { body: true },
-            id: { body: 'event_id' },
-          }),
-          undeclared: jwt({
-            issuer: base,
-            jwks: `${base}/jwks`,
-            token: { body: true },
-            id: { body: 'event_id' },
-          }),
-          grid: eventGrid({
-            issuer: base,
-            audience: 'https://a.example',
-            claims: { email: 'push@a.example' },
-          }),
-          signed: publicKey({ algorithm: 'ed25519', url: `${base}/key.pem`, header: 'x-signature' }),
-          away: publicKey({ algorithm: 'ed25519', url: `${base}/nothing`, header: 'x-signature' }),
-        },
+  const service = startedService(engine, () => ({
+    env: { ALLOW_PRIVATE_NETWORK: 'true' },
+    receiving: {
+      sources: {
+        plain: basic({ user: 'shop', password: 'a-long-password-of-the-shop' }),
+        push: jwt({ issuer: base, audience: 'https://a.example', claims: { email: 'push@a.example' } }),
+        kinde: jwt({
+          issuer: base,
+          audience: 'https://a.example',
+          jwks: `${base}/jwks`,
+          token: { body: true },
+          id: { body: 'event_id' },
+        }),
+        undeclared: jwt({
+          issuer: base,
+          jwks: `${base}/jwks`,
+          token: { body: true },
+          id: { body: 'event_id' },
+        }),
+        grid: eventGrid({
+          issuer: base,
+          audience: 'https://a.example',
+          claims: { email: 'push@a.example' },
+        }),
+        signed: publicKey({ algorithm: 'ed25519', url: `${base}/key.pem`, header: 'x-signature' }),
+        away: publicKey({ algorithm: 'ed25519', url: `${base}/nothing`, header: 'x-signature' }),
       },
-    }),
-  )
+    },
+  }))
   async function send(source: string, headers: Headers, text = body): Promise<string> {
     const response = await service.fetch(`/webhooks/${source}`, {
       method: 'POST',

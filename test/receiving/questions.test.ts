@@ -16,7 +16,7 @@ import {
   twilio,
   type ReceivedEvent,
 } from '../../src/index.ts'
-import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, startedService } from '../harness/index.ts'
 import { eventually, settled } from './harness.ts'
 import { expectJson } from '../emitting/harness.ts'
 
@@ -25,31 +25,29 @@ const secret = 'sender-secret'
 onEachEngine('senders with challenges, signed addresses or other formats than JSON', (engine) => {
   const seen: ReceivedEvent[] = []
 
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: {
-          slack: slack({ secret }),
-          meta: meta({ secret, verifyToken: 'known' }),
-          dropbox: dropbox({ secret }),
-          intercom: intercom({ secret }),
-          graph: microsoftGraph({ secret }),
-          broker: cloudEvents({ secret, rateLimit: 2 }),
-          grid: eventGrid({ secret }),
-          square: square({ secret }),
-          twilio: twilio({ secret }),
-          feed: hmac({
-            header: 'x-sig',
-            secret,
-            id: 'digest',
-            type: { always: 'feed' },
-            mediaTypes: ['application/xml'],
-          }),
-        },
-        handlers: { '*': (event) => void seen.push(event) },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: {
+        slack: slack({ secret }),
+        meta: meta({ secret, verifyToken: 'known' }),
+        dropbox: dropbox({ secret }),
+        intercom: intercom({ secret }),
+        graph: microsoftGraph({ secret }),
+        broker: cloudEvents({ secret, rateLimit: 2 }),
+        grid: eventGrid({ secret }),
+        square: square({ secret }),
+        twilio: twilio({ secret }),
+        feed: hmac({
+          header: 'x-sig',
+          secret,
+          id: 'digest',
+          type: { always: 'feed' },
+          mediaTypes: ['application/xml'],
+        }),
       },
-    }),
-  )
+      handlers: { '*': (event) => void seen.push(event) },
+    },
+  }))
 
   const stored = async () =>
     (await service.database.reader.selectFrom('events').select('id').execute()).length

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { microsoftGraph, slack } from '../../src/index.ts'
-import { onEachEngine, rowIn, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, rowIn, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
@@ -12,16 +12,14 @@ const secret = 'slack-signing-secret-0123456789'
 
 onEachEngine('credentials of senders', (engine) => {
   const handled = new Map<string, { payload: unknown; headers: Readonly<Record<string, string>> }>()
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
-        handlers: {
-          '*': ({ source, payload, headers }) => void handled.set(source, { payload, headers }),
-        },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
+      handlers: {
+        '*': ({ source, payload, headers }) => void handled.set(source, { payload, headers }),
       },
-    }),
-  )
+    },
+  }))
 
   const textOf = async (source: string): Promise<string> => {
     const { id } = await rowIn(service, 'events', { source })

@@ -10,7 +10,7 @@ import { RejectedLog } from '../../src/receiving/rejections/log.ts'
 import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 interface Rejected {
@@ -30,19 +30,17 @@ const stripeSecret = 'whsec_stripe'
 const feedSecret = 'feed-secret'
 
 onEachEngine('rejected webhooks', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      env: { WEBHOOK_BODY_LIMIT: '20000' },
-      receiving: {
-        sources: {
-          stripe: stripe({ secret: stripeSecret }),
-          feed: hmac({ header: 'X-Feed', secret: feedSecret }),
-          graph: microsoftGraph({ secret: 'client-state-1234' }),
-          over: hmac({ header: 'x-signature', secret: [{ secret: 's', until: '2020-01-01T00:00:00Z' }] }),
-        },
+  const service = startedService(engine, () => ({
+    env: { WEBHOOK_BODY_LIMIT: '20000' },
+    receiving: {
+      sources: {
+        stripe: stripe({ secret: stripeSecret }),
+        feed: hmac({ header: 'X-Feed', secret: feedSecret }),
+        graph: microsoftGraph({ secret: 'client-state-1234' }),
+        over: hmac({ header: 'x-signature', secret: [{ secret: 's', until: '2020-01-01T00:00:00Z' }] }),
       },
-    }),
-  )
+    },
+  }))
 
   const post = (source: string, body: string, headers: Record<string, string>): Promise<Response> =>
     postWebhook(service, body, { 'x-signature': null, ...headers }, source)

@@ -2,12 +2,9 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { hmac } from '../../src/index.ts'
-import { onEachEngine } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
+import { findRow, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
-import { started } from '../harness/started.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
-import { findRow } from '../harness/rows.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 /** Far longer than any test: what runs earlier does so because somebody said so. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig, type StandardSchema } from '../../src/index.ts'
-import { onEachEngine, started, startTestService, each } from '../harness/index.ts'
+import { each, onEachEngine, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 interface Paid {
@@ -26,23 +26,21 @@ const paid: StandardSchema<unknown, Paid> = {
 onEachEngine('schemas of payloads', (engine) => {
   const amounts: number[] = []
   const others: unknown[] = []
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
-      config: defineConfig({
-        receiving: {
-          eventTypes: { 'order.paid': { schema: paid } },
-          handlers: {
-            'order.paid': (event) => {
-              assert.match(event.raw.toString(), new RegExp(`"id":"${event.id}"`))
-              amounts.push(event.payload.amount)
-            },
-            'order.*': ({ payload }) => void others.push(payload),
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
+    config: defineConfig({
+      receiving: {
+        eventTypes: { 'order.paid': { schema: paid } },
+        handlers: {
+          'order.paid': (event) => {
+            assert.match(event.raw.toString(), new RegExp(`"id":"${event.id}"`))
+            amounts.push(event.payload.amount)
           },
+          'order.*': ({ payload }) => void others.push(payload),
         },
-      }),
+      },
     }),
-  )
+  }))
 
   interface Detail {
     status: string

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { hmac, linear, stripe } from '../../src/index.ts'
-import { findRow, onEachEngine, started, startTestService, fields, each } from '../harness/index.ts'
+import { each, fields, findRow, onEachEngine, startedService } from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 interface Detail {
@@ -23,36 +23,34 @@ const own = hmac({ header: 'x-signature', secret: 'mine' })
 onEachEngine('the detail of an event', (engine) => {
   const seenHeaders: Record<string, string>[] = []
 
-  const service = started(() =>
-    startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: '0,0' },
-      receiving: {
-        sources: {
-          stripe: stripe({ secret: ['whsec_old', 'whsec_new'] }),
-          linear: linear({ secret: 'l' }),
-          feed: hmac({
-            header: 'x-feed',
-            secret: 'f',
-            mediaTypes: ['text/xml'],
-            id: 'digest',
-            type: { always: 'feed' },
-          }),
-          own: { ...own, verify: () => ({ id: 'own', type: 'unhandled' }) },
+  const service = startedService(engine, () => ({
+    env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+    receiving: {
+      sources: {
+        stripe: stripe({ secret: ['whsec_old', 'whsec_new'] }),
+        linear: linear({ secret: 'l' }),
+        feed: hmac({
+          header: 'x-feed',
+          secret: 'f',
+          mediaTypes: ['text/xml'],
+          id: 'digest',
+          type: { always: 'feed' },
+        }),
+        own: { ...own, verify: () => ({ id: 'own', type: 'unhandled' }) },
+      },
+      handlers: {
+        'charge.ok': (event, { emit }) => {
+          seenHeaders.push(event.headers)
+          emit({ type: 'order.paid', id: `${event.id}-paid`, data: 1 })
+          emit({ type: 'order.sent', id: `${event.id}-sent`, data: 2 })
         },
-        handlers: {
-          'charge.ok': (event, { emit }) => {
-            seenHeaders.push(event.headers)
-            emit({ type: 'order.paid', id: `${event.id}-paid`, data: 1 })
-            emit({ type: 'order.sent', id: `${event.id}-sent`, data: 2 })
-          },
-          'charge.late': (event, { emit }) => {
-            emit({ type: 'order.late', id: `late-${event.attempt}`, data: 1 })
-            if (event.attempt === 1) throw new Error('not yet')
-          },
+        'charge.late': (event, { emit }) => {
+          emit({ type: 'order.late', id: `late-${event.attempt}`, data: 1 })
+          if (event.attempt === 1) throw new Error('not yet')
         },
       },
-    }),
-  )
+    },
+  }))
 
   const post = (source: string, body: string, headers: Record<string, string>, type = 'application/json') =>
     postWebhook(service, body, { 'content-type': type, 'x-signature': null, ...headers }, source)

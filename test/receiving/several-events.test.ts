@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { adyen, type Scheme } from '../../src/index.ts'
-import { onEachEngine, onPostgres, openLink, postgres, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, onPostgres, openLink, postgres } from '../harness/index.ts'
+import { startedService, startTestService } from '../harness/service.ts'
 import { eventually } from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
 
@@ -127,30 +128,28 @@ test('adyen: webhooks of platforms are signed as a whole', () => {
 
 onEachEngine('several events of one request', (engine) => {
   const seen: string[] = []
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: {
-          adyen: adyen({ secret: key }),
-          filtered: adyen({ secret: key, drop: ['CAPTURE'] }),
-          routed: adyen({
-            secret: key,
-            route: { body: 'notificationItems.0.NotificationRequestItem.merchantReference' },
-          }),
-        },
-        handlers: {
-          '*': ({ id, source, type, payload }) => {
-            const { notificationItems: items } = payload as {
-              notificationItems: { NotificationRequestItem: { pspReference: string } }[]
-            }
-            seen.push(
-              `${source} ${type} ${id} ${items.map(({ NotificationRequestItem: item }) => item.pspReference).join()}`,
-            )
-          },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: {
+        adyen: adyen({ secret: key }),
+        filtered: adyen({ secret: key, drop: ['CAPTURE'] }),
+        routed: adyen({
+          secret: key,
+          route: { body: 'notificationItems.0.NotificationRequestItem.merchantReference' },
+        }),
+      },
+      handlers: {
+        '*': ({ id, source, type, payload }) => {
+          const { notificationItems: items } = payload as {
+            notificationItems: { NotificationRequestItem: { pspReference: string } }[]
+          }
+          seen.push(
+            `${source} ${type} ${id} ${items.map(({ NotificationRequestItem: item }) => item.pspReference).join()}`,
+          )
         },
       },
-    }),
-  )
+    },
+  }))
   async function send(source: string, ...items: object[]): Promise<string> {
     const response = await service.fetch(`/webhooks/${source}`, {
       method: 'POST',

@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { discord, github, hmac, stripe } from '../../src/index.ts'
 import { otherProofs, secretPresets } from '../harness/presets.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
-import { onEachEngine, started, startTestService, fields } from '../harness/index.ts'
+import { fields, onEachEngine, startedService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 interface Source {
@@ -50,28 +50,26 @@ test('each preset has steps, a link to documentation and the type of a typical e
 })
 
 onEachEngine('sources', (engine) => {
-  const service = started(() =>
-    startTestService(engine, {
-      receiving: {
-        sources: {
-          shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }),
-          code: github({ secret: 'secret-of-the-code-0123456789' }),
-          chat: discord({ secret: 'ab'.repeat(32) }),
-          other: hmac({ header: 'x-other', secret: 'secret-of-another-0123456789' }),
-          timed: hmac({
-            header: 'X-Sum',
-            secret: 'secret-of-a-timed-0123456789',
-            algorithm: 'sha512',
-            encoding: 'base64',
-            prefix: 'v=',
-            timestampHeader: 'X-Time',
-            signed: '{timestamp}.{body}',
-          }),
-        },
-        handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
+  const service = startedService(engine, () => ({
+    receiving: {
+      sources: {
+        shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }),
+        code: github({ secret: 'secret-of-the-code-0123456789' }),
+        chat: discord({ secret: 'ab'.repeat(32) }),
+        other: hmac({ header: 'x-other', secret: 'secret-of-another-0123456789' }),
+        timed: hmac({
+          header: 'X-Sum',
+          secret: 'secret-of-a-timed-0123456789',
+          algorithm: 'sha512',
+          encoding: 'base64',
+          prefix: 'v=',
+          timestampHeader: 'X-Time',
+          signed: '{timestamp}.{body}',
+        }),
       },
-    }),
-  )
+      handlers: { 'invoice.paid': (event, { tx }) => writeEffect(tx, event.id) },
+    },
+  }))
   before(async () => {
     await createEffects(service.database)
   })

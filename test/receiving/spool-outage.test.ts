@@ -11,12 +11,11 @@ import type { Spool } from '../../src/receiving/spool/spool.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { type Link, openLink, scoped } from '../harness/index.ts'
 import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
-import { openLink, type Link } from '../harness/link.ts'
 import { serviceEnvironment, startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
-import { scoped } from '../harness/scoped.ts'
 
 interface Scene {
   home: TestDatabase

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { defineConfig } from '../../src/index.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
-import { findRow, onSqlite, sqlite as engine, started, startTestService } from '../harness/index.ts'
+import { findRow, onSqlite, sqlite as engine, startedService, startTestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
 describe('the spool of SQLite', onSqlite, () => {
@@ -18,30 +18,28 @@ describe('the spool of SQLite', onSqlite, () => {
     held = new Promise((resolve) => (release = resolve))
   }
 
-  const service = started(() =>
-    startTestService(engine!, {
-      // However slow the machine is: the transactions are to be open while events come.
-      env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
-      handlers: {
-        holding: async (event, { tx }) => {
-          await writeEffect(tx, event.id)
-          begun += 1
-          holding = true
-          await held
-          holding = false
-        },
-        failing: async (event, { tx }) => {
-          await writeEffect(tx, event.id)
-          begun += 1
-          holding = true
-          await held
-          holding = false
-          throw new Error('rolled back')
-        },
-        quick: (event, { tx }) => writeEffect(tx, event.id),
+  const service = startedService(engine!, () => ({
+    // However slow the machine is: the transactions are to be open while events come.
+    env: { HANDLER_RETRY_SCHEDULE: '0', HANDLER_TRANSACTION_TIMEOUT: '60' },
+    handlers: {
+      holding: async (event, { tx }) => {
+        await writeEffect(tx, event.id)
+        begun += 1
+        holding = true
+        await held
+        holding = false
       },
-    }),
-  )
+      failing: async (event, { tx }) => {
+        await writeEffect(tx, event.id)
+        begun += 1
+        holding = true
+        await held
+        holding = false
+        throw new Error('rolled back')
+      },
+      quick: (event, { tx }) => writeEffect(tx, event.id),
+    },
+  }))
   before(async () => {
     await createEffects(service.database)
     // Once they have held up others, they get transactions of their own: those are the ones that are long.

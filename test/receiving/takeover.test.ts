@@ -11,10 +11,9 @@ import { openEventQueue } from '../../src/receiving/store-events.ts'
 import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { onPostgres, postgres as engine } from '../harness/engines.ts'
+import { onPostgres, postgres as engine, scoped } from '../harness/index.ts'
 import { serviceEnvironment, startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects } from './harness.ts'
-import { scoped } from '../harness/scoped.ts'
 
 interface Process {
   child: ChildProcess

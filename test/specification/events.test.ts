@@ -1,7 +1,7 @@
 // GET /events (cursor pagination), rule by rule, in the order of the specification.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { adminKey, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { adminKey, onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 interface Page {
@@ -12,7 +12,7 @@ interface Page {
 const total = 105
 
 onEachEngine('specification: GET /events', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   before(async () => {
     for (let index = 0; index < total; index += 1)
       await postWebhook(service, { id: `event-${index}`, type: 'seeded' })

@@ -1,11 +1,11 @@
 // The specification's rules for GET /products, in its order.
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startedService } from '../harness/index.ts'
 import { clear, insertProducts, product, readList } from '../listing/seed.ts'
 
 onEachEngine('specification: GET /products', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
   const ids = async (path: string): Promise<unknown[]> =>

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { beforeEach, describe, test } from 'node:test'
-import { adminKey, onEachEngine, started, startTestService, each } from '../harness/index.ts'
+import { adminKey, each, onEachEngine, startedService } from '../harness/index.ts'
 import { clear, insertPosts, insertUsers, post, readList, walk } from '../listing/seed.ts'
 
 onEachEngine('specification: lists', (engine) => {
-  const service = started(() => startTestService(engine))
+  const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
   const ids = async (path: string, key = 'id'): Promise<unknown[]> =>
@@ -256,11 +256,9 @@ onEachEngine('specification: lists', (engine) => {
   })
 
   describe('who may read lists', () => {
-    const production = started(() =>
-      startTestService(engine, {
-        env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
-      }),
-    )
+    const production = startedService(engine, () => ({
+      env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
+    }))
 
     // Its public address is another than the one it listens on.
     const call = (path: string, init?: RequestInit): Promise<Response> =>

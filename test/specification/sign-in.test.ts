@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { Browser } from '#test/harness/browser.ts'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
 import { clientSecret, startOAuthProvider, tokens } from '#test/harness/oauth-provider.ts'
-import { startTestService } from '#test/harness/service.ts'
-import { started } from '#test/harness/started.ts'
 import {
   appCode,
   appStart,

@@ -10,9 +10,8 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { type Migration, migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { each, scoped, startReceiver, startTestService, type TestService } from '../harness/index.ts'
 import { onEachEngine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
-import { startReceiver } from '../harness/receiver.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
 import { subscribe } from '../emitting/harness.ts'
 import {
   createEffects,
@@ -22,8 +21,6 @@ import {
   settled,
   writeEffect,
 } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
-import { each } from '../harness/fields.ts'
 
 const breaking: Migration = {
   number: 9_001,

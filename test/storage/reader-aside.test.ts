@@ -4,7 +4,7 @@ import { describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
-import { onSqlite, sqlite as engine, started, startTestService } from '../harness/index.ts'
+import { onSqlite, sqlite as engine, startedService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
 /** Takes seconds. */
@@ -31,7 +31,7 @@ const pages = [
 ]
 
 describe('reads aside', onSqlite, () => {
-  const service = started(() => startTestService(engine!))
+  const service = startedService(engine!)
 
   test('a slow read holds up no acknowledgement, and pages wait for it in its thread', async () => {
     const ended: string[] = []

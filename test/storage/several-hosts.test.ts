@@ -2,15 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import { openLink, type Link } from '../harness/link.ts'
-import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
+import { freePort, type Link, onPostgres, openLink, postgres, scoped, started } from '../harness/index.ts'
 import { startTestService } from '../harness/service.ts'
+import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { Connector } from '../../src/storage/postgres/pool/connector.ts'
-import { scoped } from '../harness/scoped.ts'
-import { started } from '../harness/started.ts'
 
 /** The URL with other hosts, each as `host:port`. */
 function withHosts(url: string, hosts: readonly string[], parameters = ''): string {

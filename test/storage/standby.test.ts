@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postern } from '../cli/command.ts'
-import { onPostgres, postgres } from '../harness/engines.ts'
-import { openLink, type Link } from '../harness/link.ts'
+import { type Link, onPostgres, openLink, postgres, startTestService } from '../harness/index.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
-import { startTestService } from '../harness/service.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 describe('on a standby', onPostgres, () => {
   let primary: OwnPostgres

@@ -9,8 +9,8 @@ import { migrate, pendingMigrations, UnreleasedDatabase } from '../../src/storag
 import { type Migration, migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { emit, subscribe, type SubscriberAnswer } from '../emitting/harness.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { startReceiver, type Receiver } from '../harness/receiver.ts'
+import { each, onEachEngine, type Receiver, startReceiver, type TestDatabase } from '../harness/index.ts'
+import { scoped } from '../harness/scoped.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import {
   createEffects,
@@ -20,8 +20,6 @@ import {
   settled,
   writeEffect,
 } from '../receiving/harness.ts'
-import { scoped } from '../harness/scoped.ts'
-import { each } from '../harness/fields.ts'
 
 /** Tables of which the service reads or returns all columns, and the queue. */
 const widened = ['event_queue', 'subscribers', 'products', 'sessions'] as const

@@ -9,8 +9,7 @@ import { mostPoints, Recorder, stepOf } from '../../src/telemetry/history/record
 import { HistoryStore, hour, minute, retention, steps, Tallies } from '../../src/telemetry/history/store.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
-import { fields, each } from '../harness/fields.ts'
+import { each, fields, onEachEngine, type TestDatabase } from '../harness/index.ts'
 
 const start = Date.UTC(2026, 4, 10, 9)
 const log = createLog('silent')

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { UnauthorizedError, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import { signIn } from '../../login/harness.ts'
 import { startDocumentHost } from '../document-host.ts'
 import { allow } from '../harness.ts'
@@ -50,17 +50,15 @@ onEachEngine('MCP clients', (engine) => {
   const provider = started(startOAuthProvider)
   const host = started(startDocumentHost)
   const server = started(() => startMcpServer(() => issuer))
-  const service = started(() =>
-    startTestService(engine, {
-      env: {
-        ...provider.env('ACME'),
-        CLIENT_REGISTRATION: 'open',
-        CLIENT_REGISTRATION_APIS: server.url,
-        CLIENT_REGISTRATION_SCOPES: 'mcp:tools',
-        ALLOW_PRIVATE_NETWORK: 'true',
-      },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: {
+      ...provider.env('ACME'),
+      CLIENT_REGISTRATION: 'open',
+      CLIENT_REGISTRATION_APIS: server.url,
+      CLIENT_REGISTRATION_SCOPES: 'mcp:tools',
+      ALLOW_PRIVATE_NETWORK: 'true',
+    },
+  }))
 
   /** A person signs in, and allows what the SDK asks for. Returns where the browser goes on to, and the user. */
   async function person(opened: URL): Promise<{ target: URL; userId: string }> {

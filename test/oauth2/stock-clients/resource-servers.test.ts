@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, generateKeyPair, jwtVerify, SignJWT } from 'jose'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { callback, tokensOf } from '../harness.ts'
 import { goProgram, javaProgram, pythonProgram, run, type Program } from './programs.ts'
@@ -57,13 +57,11 @@ function withProgram(command: readonly string[], args: string[], jwksUri: string
 onEachEngine('resource servers', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
-  const service = started(() =>
-    startTestService(engine, {
-      env: provider.env('ACME'),
-      config: { login: { clients: [{ id: 'api', redirectUris: [callback], audience: 'api' }] } },
-      parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
-    }),
-  )
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    config: { login: { clients: [{ id: 'api', redirectUris: [callback], audience: 'api' }] } },
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
+  }))
 
   for (const [name, program, args] of verifiers) {
     const skip = program && 'missing' in program ? program.missing : false
