@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, fields, onEachEngine, started, startedService, startReceiver } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { type AuditAction, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -224,9 +225,9 @@ onEachEngine('the audit log and all routes', (engine) => {
       redirect_uri: spa.redirectUris[0]!,
     })
     assert.equal(status, 200)
-    const answer = (await (await service.admin(`/clients/${spa.id}/sign-ins`)).json()) as {
-      data: { id: string }[]
-    }
+    const answer = (await (
+      await service.admin(`/clients/${spa.id}/sign-ins`)
+    ).json()) as AnswerTo<'GET /clients/{id}/sign-ins'>
     return `/clients/${spa.id}/sign-ins/${answer.data[0]!.id}`
   }
 
@@ -398,9 +399,9 @@ onEachEngine('the audit log and all routes', (engine) => {
       'session.revoked',
       async () => {
         const browser = await signedIn('one')
-        const answer = (await (await go(browser, 'GET', '/auth/sessions')).json()) as {
-          data: { id: string }[]
-        }
+        const answer = (await (
+          await go(browser, 'GET', '/auth/sessions')
+        ).json()) as AnswerTo<'GET /auth/sessions'>
         return go(browser, 'DELETE', `/auth/sessions/${answer.data[0]!.id}`)
       },
     ],
@@ -430,10 +431,9 @@ onEachEngine('the audit log and all routes', (engine) => {
       'session.revoked',
       async () => {
         const browser = await signedIn('ended-one')
-        const { user, session } = (await (await go(browser, 'GET', '/auth/session')).json()) as {
-          user: { id: string }
-          session: { id: string }
-        }
+        const { user, session } = (await (
+          await go(browser, 'GET', '/auth/session')
+        ).json()) as AnswerTo<'GET /auth/session'>
         return admin('DELETE', `/users/${user.id}/sessions/${session.id}`)
       },
     ],
@@ -483,11 +483,14 @@ onEachEngine('the audit log and all routes', (engine) => {
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
-    const { secret } = await expectJson<{
-      secret: string
-    }>(service, 200, `/subscribers/${id}/rotate-secret`, {
-      method: 'POST',
-    })
+    const { secret } = await expectJson<AnswerTo<'PATCH /subscribers/{id}'>>(
+      service,
+      200,
+      `/subscribers/${id}/rotate-secret`,
+      {
+        method: 'POST',
+      },
+    )
     await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
     const rows = await since(before)
     assert.deepEqual(
@@ -503,7 +506,7 @@ onEachEngine('the audit log and all routes', (engine) => {
       newOrigin: 'https://new.example.com',
     })
     assert.doesNotMatch(JSON.stringify(rows), /-secret/)
-    assert.ok(!JSON.stringify(rows).includes(secret))
+    assert.ok(!JSON.stringify(rows).includes(secret!))
   })
 
   test('a refused call is not recorded as done', async () => {

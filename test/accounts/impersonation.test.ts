@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose'
 import { assertProblem } from '../attacks/harness.ts'
 import { GuardedSite } from '../forward-auth/harness.ts'
 import { Browser, onEachEngine, rowsOf } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { accountsOf, signIn, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 import { codeOf, exchangeCode, isLive, lastAudit, signInApp } from '../oauth2/app-sessions.ts'
@@ -31,11 +32,7 @@ const allowed = [
   'POST /oauth2/end-session/confirm',
 ].toSorted()
 
-interface Answer {
-  user: { id: string; role: string }
-  session: { id: string }
-  impersonation?: { by: { id: string; name: string }; reason: string }
-}
+type Answer = AnswerTo<'GET /auth/session'>
 
 onEachEngine('acting for a user', (engine) => {
   const site = new Site(engine, {

@@ -3,20 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
 
-interface Key {
-  id: string
-  name: string
-  scopes: string[]
-  prefix: string
-  createdBy: string | null
-  createdByName: string | null
-  expiresAt: string | null
-  lastUsedAt: string | null
-  revokedAt: string | null
-}
+type Key = AnswerTo<'GET /keys'>['data'][number]
 
 onEachEngine('API keys by HTTP', (engine) => {
   /** Milliseconds by which the service's clock is ahead. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { onEachEngine } from '../harness/engines.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { spa, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 
@@ -59,9 +60,7 @@ onEachEngine('the deletion of an account', (engine) => {
     const refreshed = await fetch(`${site.service.baseUrl}/auth/token`, { method: 'POST', headers, body })
     assert.equal(refreshed.status, 400)
 
-    const audit = (await (await site.service.admin(`/audit?userId=${id}`)).json()) as {
-      data: { action: string }[]
-    }
+    const audit = (await (await site.service.admin(`/audit?userId=${id}`)).json()) as AnswerTo<'GET /audit'>
     assert.equal(audit.data[0]!.action, 'user.deleted')
     assert.ok(audit.data.some(({ action }) => action === 'user.signed_in'))
     assert.equal((await remove(id)).status, 404)

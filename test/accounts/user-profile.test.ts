@@ -5,12 +5,10 @@ import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { Browser, engines, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { forgedClient, startOpenIdForger } from '../harness/openid-forger.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { signIn } from '../login/harness.ts'
 
-interface Session {
-  sub: string
-  user: Record<string, unknown>
-}
+type Session = AnswerTo<'GET /auth/session'>
 
 onEachEngine('the profile of a user', (engine) => {
   const forger = started(startOpenIdForger)

@@ -2,14 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { appCode, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 
-interface Device {
-  id: string
-  kind: string
-  current: boolean
-}
+type Device = AnswerTo<'GET /users/{id}/sessions'>['data'][number]
 
 onEachEngine('the sessions of a user, for admins', (engine) => {
   const site = new Site(engine, {
@@ -92,9 +89,9 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
       assert.equal((await call(user, method, path)).status, 403, `${method} ${path}`)
     assert.ok(await whoAmI(site.service, victim))
     const unknown = '01a206a9-64d9-7000-a19f-fb470e738ca2'
-    const { data } = (await (await site.service.admin(`/users/${mine}/sessions`)).json()) as {
-      data: Device[]
-    }
+    const { data } = (await (
+      await site.service.admin(`/users/${mine}/sessions`)
+    ).json()) as AnswerTo<'GET /users/{id}/sessions'>
     for (const [method, path] of [
       ['GET', `/users/${unknown}/sessions`],
       ['DELETE', `/users/${unknown}/sessions`],
@@ -109,9 +106,9 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
   test('the least recently used session beyond the limit is revoked', async () => {
     const browsers = [await site.signedIn('many'), await site.signedIn('many'), await site.signedIn('many')]
     // The first one was used last of all.
-    const { session } = (await (await call(browsers[0]!, 'GET', '/auth/session')).json()) as {
-      session: { id: string }
-    }
+    const { session } = (await (
+      await call(browsers[0]!, 'GET', '/auth/session')
+    ).json()) as AnswerTo<'GET /auth/session'>
     await site.service.database.transaction((tx) =>
       tx
         .updateTable('sessions')

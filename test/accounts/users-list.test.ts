@@ -2,18 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { fields, onEachEngine, startedService, startTestService } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 
-interface Body {
-  data: {
-    id: string
-    name: string | null
-    role: string
-    blockedAt: string | null
-    lastSeenAt: string | null
-  }[]
-  pagination: { page: number; total: number; totalPages: number; hasNext: boolean; estimated?: true }
-}
+type Body = AnswerTo<'GET /users'>
 
 const idOf = (index: number): string => `01900000-0000-7000-8000-${String(index).padStart(12, '0')}`
 const day = 86_400_000

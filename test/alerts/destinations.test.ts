@@ -4,27 +4,12 @@ import { test } from 'node:test'
 import { evaluateEvery } from '../../src/alerts/index.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { onEachEngine, rowIn, started, startReceiver, startTestService, fields } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
 import { startSmtpServer } from './smtp-server.ts'
 
-interface Sending {
-  what: string
-  status: string
-  attempts: number
-  error: string | null
-}
-interface Destination {
-  id: string
-  kind: string
-  name: string
-  host: string | null
-  to: string[] | null
-  conditions: string[] | null
-  severity: string
-  repeatSeconds: number | null
-  enabled: boolean
-  lastSending: Sending | null
-}
+type Sending = AnswerTo<'GET /alerts/{id}/sendings'>['data'][number]
+type Destination = AnswerTo<'GET /alerts'>['data'][number]
 
 onEachEngine('destinations of alerts', (engine) => {
   const mail = started(startSmtpServer)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, onEachEngine, rowsOf as rowsIn, started, startedService } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { accountsOf, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
 import { startHonestProvider, type Person } from './honest-provider.ts'
@@ -200,9 +201,9 @@ onEachEngine('accounts of others', (engine) => {
   test('the state of a link cannot sign in, and the state of a sign-in cannot link', async () => {
     const browser = await signedIn('purposes')
     const identities = async (who: Browser): Promise<string[]> => {
-      const { data } = (await (await call(who, 'GET', '/auth/identities')).json()) as {
-        data: { provider: string; providerId: string }[]
-      }
+      const { data } = (await (
+        await call(who, 'GET', '/auth/identities')
+      ).json()) as AnswerTo<'GET /auth/identities'>
       return data.map(({ provider: at, providerId }) => `${at}:${providerId}`)
     }
     const link = provider.approve(await beginLink(service, browser), 'purposes-other')

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, onEachEngine, started, startTestService, fields } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
 import { signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'
@@ -9,12 +10,7 @@ import { startHonestProvider } from './honest-provider.ts'
 
 const accountSecret = 'a-secret-of-the-account-page'
 const redirectUri = 'https://app.example.com/callback'
-interface Device {
-  id: string
-  kind: string
-  app: string | null
-  current: boolean
-}
+type Device = AnswerTo<'GET /auth/sessions'>['data'][number]
 
 onEachEngine("an app's token and the sessions of its user", (engine) => {
   const provider = started(startHonestProvider)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, describe, test } from 'node:test'
 import { Browser, engines, rowIn, started, startTestService } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { accountsOf, assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs, withoutExchange } from './harness.ts'
@@ -75,9 +76,9 @@ describe('sessions of others', () => {
     [
       'being ended by its id',
       async (browser) => {
-        const { data } = (await (await call(browser, 'GET', '/auth/sessions')).json()) as {
-          data: { id: string; current: boolean }[]
-        }
+        const { data } = (await (
+          await call(browser, 'GET', '/auth/sessions')
+        ).json()) as AnswerTo<'GET /auth/sessions'>
         const { id } = data.find(({ current }) => current)!
         return call(browser, 'DELETE', `/auth/sessions/${id}`)
       },
@@ -127,9 +128,9 @@ describe('sessions of others', () => {
 
   test('users cannot revoke sessions of others', async () => {
     const [victim, attacker] = [await signedIn('sid-victim'), await signedIn('sid-attacker')]
-    const { session } = (await (await call(victim, 'GET', '/auth/session')).json()) as {
-      session: { id: string }
-    }
+    const { session } = (await (
+      await call(victim, 'GET', '/auth/session')
+    ).json()) as AnswerTo<'GET /auth/session'>
     const before = await accountsOf(service)
     for (const id of [session.id, session.id.toUpperCase(), `${session.id}%00`, '..%2flogout', '%'])
       assert.ok([400, 404].includes((await call(attacker, 'DELETE', `/auth/sessions/${id}`)).status), id)
@@ -139,9 +140,9 @@ describe('sessions of others', () => {
 
   test('the id of a session, its hash and the binding cookie are not accepted as a session', async () => {
     const browser = await signedIn('forms')
-    const { session } = (await (await call(browser, 'GET', '/auth/session')).json()) as {
-      session: { id: string }
-    }
+    const { session } = (await (
+      await call(browser, 'GET', '/auth/session')
+    ).json()) as AnswerTo<'GET /auth/session'>
     const row = await rowIn(service, 'sessions', { id: session.id })
     const token = tokenOf(browser)
     for (const value of [

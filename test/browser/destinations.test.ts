@@ -5,15 +5,11 @@ import { ja } from '../../dashboard/src/portal/language/ja.ts'
 import { expectJson, startEmitting } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
 import { engines, started } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, pictures, signIn } from './browser.ts'
 
-interface Shown {
-  id: string
-  destination: string
-  settings: Record<string, unknown>
-  secrets: Record<string, string>
-}
+type Shown = AnswerTo<'GET /subscribers/{id}'>
 
 describe('destinations in a browser', () => {
   const complaints: string[] = []

@@ -6,15 +6,13 @@ import type { AddressInfo } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { engines, freePort, startTestService, type TestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { authorizeUrl, secret, token } from '../oauth2/harness.ts'
 import { newPkce } from '../login/harness.ts'
 import { launchBrowser } from './browser.ts'
 import { password, person, realProviderKinds, type RealProvider } from './real-providers.ts'
 
-interface SignedIn {
-  sub: string
-  user: { email: string; email_verified: boolean; name: string }
-}
+type SignedIn = AnswerTo<'GET /auth/session'>
 
 for (const kind of realProviderKinds)
   describe(`sign-in through ${kind.name}`, { skip: kind.missing }, () => {

@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test'
 import { newId } from '../../src/crypto/ids.ts'
 import { answerDialog } from './browser.ts'
 import { PeopleSite } from './people.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 
 /** What administrators do with users and providers. */
 describe('users on the dashboard', () => {
@@ -44,9 +45,9 @@ describe('users on the dashboard', () => {
     await dialog.getByRole('button', { name: 'Block' }).click()
     await page().getByRole('button', { name: 'Unblock' }).waitFor()
     await page().locator('h1').getByText('blocked').waitFor()
-    const { data } = (await (await site.service.admin('/users?blocked=true&q=grace')).json()) as {
-      data: unknown[]
-    }
+    const { data } = (await (
+      await site.service.admin('/users?blocked=true&q=grace')
+    ).json()) as AnswerTo<'GET /users'>
     assert.equal(data.length, 1)
   })
 

@@ -2,13 +2,10 @@ import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
 import { test } from 'node:test'
 import { fields, onEachEngine, startedService, startTestService, type TestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
-interface Subscriber {
-  id: string
-  url: string
-  status: string
-}
+type Subscriber = AnswerTo<'GET /subscribers/{id}'>
 
 onEachEngine('sample subscriber', (engine) => {
   const lines = new EventEmitter()

@@ -3,21 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine, startReceiver, each } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
-interface Detail {
-  payload: string
-  payloadBytes: number
-  subscriberUrl: string
-  owner: string | null
-  attempts: {
-    url: string
-    signature: string | null
-    requestBody: string | null
-    transformed: boolean
-    requestHeaders: Record<string, string>
-  }[]
-}
+type Detail = AnswerTo<'GET /deliveries/{id}'>
 
 onEachEngine('the requests of a delivery', (engine) => {
   test('body, addresses and expired signatures', async () => {

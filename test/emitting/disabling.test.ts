@@ -3,16 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Answer, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
 const day = 86_400_000
 
-interface Shown {
-  status: string
-  disabledReason: string | null
-  failingSince: string | null
-  disablesAt: string | null
-}
+type Shown = AnswerTo<'GET /subscribers/{id}'>
 const show = async (service: TestService, id: string): Promise<Shown> =>
   await expectJson<Shown>(service, 200, `/subscribers/${id}`)
 

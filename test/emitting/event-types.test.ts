@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig, type PosternConfig } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { dataOf, expectJson, emit, startEmitting, subscribe, deliveries } from './harness.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
@@ -134,9 +135,7 @@ onEachEngine('event types', (engine) => {
     await using service = await startEmitting(engine, { config: defineConfig({ emitting }) })
     const response = await service.fetch('/event-types')
     assert.equal(response.status, 200)
-    const { data } = (await response.json()) as {
-      data: { type: string; schema: unknown; samples: unknown[] }[]
-    }
+    const { data } = (await response.json()) as AnswerTo<'GET /event-types'>
     const shown = data.find(({ type }) => type === 'order.paid')!
     const others = { builtIn: false, stored: false, deprecated: false, group: null }
     assert.deepEqual(shown, { type: 'order.paid', ...others, ...paid })

@@ -1,4 +1,5 @@
 import { type Engine, startTestService, type TestService, type TestServiceOptions } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
 
 /** A service that may deliver to loopback, with a retry schedule that a test can wait for. */
@@ -30,34 +31,7 @@ export async function emit(
   return expectJson(service, 202, '/events', { method: 'POST', json: event })
 }
 
-export interface DeliveryAnswer {
-  id: number
-  eventId: string
-  eventType: string
-  status: string
-  attemptCount: number
-  nextAttemptAt: string | null
-  lastError: string | null
-  attempts: {
-    number: number
-    at: string
-    status: number | null
-    durationMs: number
-    error: string | null
-    failure: string | null
-    advice: string | null
-    phases: {
-      reused: boolean
-      dns: number | null
-      connect: number | null
-      tls: number | null
-      firstByte: number | null
-      total: number
-    } | null
-    responseHeaders: Record<string, string> | null
-    responseBody: string | null
-  }[]
-}
+export type DeliveryAnswer = AnswerTo<'GET /deliveries/{id}'>
 
 export async function deliveries(
   service: TestService,

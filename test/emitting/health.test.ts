@@ -4,18 +4,10 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { Health } from '../../src/emitting/subscribers/health.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, scoped, startReceiver, type TestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
-interface HealthAnswer {
-  since: string
-  until: string
-  delivered: number
-  failed: number
-  successRate: number | null
-  p50: number | null
-  p99: number | null
-  hours: { hour: string; delivered: number; failed: number; p50: number }[]
-}
+type HealthAnswer = AnswerTo<'GET /subscribers/{id}/health'>
 
 const read = async (service: TestService, id: string, query = ''): Promise<HealthAnswer> =>
   await expectJson<HealthAnswer>(service, 200, `/subscribers/${id}/health${query}`)

@@ -4,11 +4,9 @@ import { before, test } from 'node:test'
 import { startJob } from '../../src/events/jobs.ts'
 import type { JobsTable } from '../../src/storage/tables.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 
-interface Page {
-  data: { id: string; kind: string; status: string; total: number; done: number }[]
-  pageInfo: { nextCursor: string | null }
-}
+type Page = AnswerTo<'GET /jobs'>
 
 onEachEngine('the list of jobs', (engine) => {
   const made: JobsTable[] = []

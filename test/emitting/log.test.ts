@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { replayStep } from '../../src/emitting/deliveries/replay.ts'
 import { each, fields, onEachEngine, rowIn, started, startReceiver } from '../harness/index.ts'
 import type { TestService } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import {
   deliveries,
   type DeliveryAnswer,
@@ -14,17 +15,9 @@ import {
   until,
 } from './harness.ts'
 
-interface Page {
-  data: DeliveryAnswer[]
-  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-}
+type Page = AnswerTo<'GET /subscribers/{id}/deliveries'>
 
-interface Job {
-  id: string
-  total: number
-  done: number
-  status: string
-}
+type Job = AnswerTo<'GET /jobs/{id}'>
 
 /** A subscriber with `count` dead deliveries, and a receiver that is well again. */
 async function withDeadLetters(service: TestService, count: number) {

@@ -2,15 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
-interface Job {
-  id: string
-  status: string
-  total: number
-  done: number
-}
+type Job = AnswerTo<'GET /jobs/{id}'>
 
 const since = '2020-01-01T00:00:00Z'
 

@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, started, fields } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { dataOf, expectJson, startEmitting } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
-interface Owners {
-  data: { owner: string; name: string | null; subscribers: number }[]
-  pageInfo: { nextCursor: string | null }
-}
+type Owners = AnswerTo<'GET /owners'>
 
 onEachEngine('display names of customers', (engine) => {
   const service = started(() => startEmitting(engine))

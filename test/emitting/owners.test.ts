@@ -1,24 +1,12 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine, started, startReceiver, each } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
 
-interface SubscriberRow {
-  id: string
-  url: string
-  state: string
-  lastDay: { delivered: number; failed: number; successRate: number | null; p99: number | null }
-}
-interface OwnerRow {
-  owner: string
-  subscribers: number
-  states: Record<string, number>
-  successRate: number | null
-  lastDelivery: { id: number; status: string } | null
-  linkExpiresAt: string | null
-  sessionExpiresAt: string | null
-}
+type SubscriberRow = AnswerTo<'GET /subscribers'>['data'][number]
+type OwnerRow = AnswerTo<'GET /owners'>['data'][number]
 
 onEachEngine('states of subscribers and their owners', (engine) => {
   const ids: Record<string, string> = {}

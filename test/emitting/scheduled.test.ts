@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, startReceiver, fields, each } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { dataOf, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
-interface Scheduled {
-  id: number
-  status: string
-  deliverAt?: string
-  canceledAt: string | null
-  deliveries: unknown[]
-}
+type Scheduled = AnswerTo<'GET /events/{id}'>
 
 onEachEngine('scheduled events', (engine) => {
   test('an event with a delay is sent at its time, to those who are subscribed then', async () => {

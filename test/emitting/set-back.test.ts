@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { onPostgres, postgres, type Receiver, startReceiver, type TestService } from '../harness/index.ts'
 import { copyDatabase, type EarlierState } from '../harness/set-back.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { deliveries, emit, startEmitting, subscribe, until } from './harness.ts'
 
 interface Sent {
@@ -53,10 +54,7 @@ describe('a restore of the database under running processes', onPostgres, () => 
     for (let more = true; more;) {
       const answer = await first.admin(`/events?cursor=${cursor}&limit=100`)
       assert.equal(answer.status, 200)
-      const page = (await answer.json()) as {
-        data: { id: number; eventId: string }[]
-        nextCursor: number | null
-      }
+      const page = (await answer.json()) as AnswerTo<'GET /events'>
       for (const { id, eventId } of page.data) followed.set(id, eventId)
       cursor = page.data.at(-1)?.id ?? cursor
       more = page.nextCursor !== null

@@ -7,21 +7,12 @@ import { createVerifier, httpbis } from 'http-message-signatures'
 import { Webhook as SvixWebhook } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine, type ReceivedCall, started, startReceiver } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
-interface PublishedKey {
-  kty: string
-  crv: string
-  x: string
-  kid: string
-}
+type PublishedKey = AnswerTo<'GET /.well-known/webhook-keys/{id}'>['keys'][number]
 
-interface Key {
-  id: string
-  scheme: string
-  expiresAt: string | null
-  publicKey: string | null
-}
+type Key = AnswerTo<'GET /subscribers/{id}'>['keys'][number]
 
 async function verifies(
   call: ReceivedCall,
@@ -163,9 +154,9 @@ onEachEngine('signing', (engine) => {
     const { id, secret } = await subscribe(service, { url, signing: 'both', httpSignature: true })
     await emit(service, { type: 'a', data: { text: 'é' } })
     const [call] = await receiver.waitFor(1)
-    const set = (await (await service.fetch(`/.well-known/webhook-keys/${id}`)).json()) as {
-      keys: PublishedKey[]
-    }
+    const set = (await (
+      await service.fetch(`/.well-known/webhook-keys/${id}`)
+    ).json()) as AnswerTo<'GET /.well-known/webhook-keys/{id}'>
     const keyOf = (keyId: string) => {
       const jwk = set.keys.find(({ kid }) => kid === keyId)
       return jwk

@@ -3,15 +3,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { dataOf, emit, expectJson, startEmitting } from './harness.ts'
 
 type Service = Awaited<ReturnType<typeof startEmitting>>
-interface Shown {
-  type: string
-  stored: boolean
-  schema: unknown
-  samples: unknown[]
-}
+type Shown = AnswerTo<'GET /event-types'>['data'][number]
 
 const put = (service: Service, status: number, type: string, json: object) =>
   expectJson<Record<string, unknown>>(service, status, `/event-types/${type}`, { method: 'PUT', json })

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { each, onEachEngine } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { enterPortal } from './portal-harness.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
 
@@ -220,13 +221,7 @@ onEachEngine('transformations', (engine) => {
 
   test('code is tested against events of the caller, and nothing is sent', async () => {
     await using service = await startEmitting(engine)
-    interface Result {
-      before: { body: string; headers: Record<string, string> }
-      after: { method: string; url: string; headers: Record<string, string>; body: string } | null
-      canceled: boolean
-      error: { message: string; line?: number } | null
-      durationMs: number
-    }
+    type Result = AnswerTo<'POST /transformations/test'>
     const run = (json: object): Promise<Result> =>
       expectJson(service, 200, '/transformations/test', { method: 'POST', json })
     const code = handler('webhook.payload = { n: webhook.payload.data.n }')

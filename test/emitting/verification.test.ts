@@ -7,13 +7,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { engines, freePort, scoped, started, startReceiver as startSubscriber } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 
-interface Language {
-  id: string
-  file: string
-  code: string
-}
+type Language = AnswerTo<'GET /subscribers/{id}/verification'>['languages'][number]
 
 /** How the file is run, and what must be there. Go and Java are compiled at each start. */
 const commands: Readonly<

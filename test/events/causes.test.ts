@@ -4,20 +4,12 @@ import { test } from 'node:test'
 import { standardWebhooks } from '../../src/index.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
 import { findRow, onEachEngine, started, startReceiver, fields } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
-interface Detail {
-  id: number
-  status: string
-  headers: Record<string, string> | null
-  causedBy: number | null
-  causes: { id: number; direction: string; type: string }[]
-  emitted: { id: number }[]
-  returned: { id: number; source: string; type: string; status: string }[]
-  processing: { attempts: number; failures: { error: string }[] } | null
-}
+type Detail = AnswerTo<'GET /events/{id}'>
 
 onEachEngine('causes of events', (engine) => {
   const service = started(() =>
@@ -91,9 +83,7 @@ onEachEngine('causes of events', (engine) => {
     assert.equal(end.causes.at(-1)!.id, id)
     assert.ok(end.causes.length >= 30 && end.causes.length < 32, String(end.causes.length))
     const attention = await eventually(async () => {
-      const { data } = (await (await service.admin('/attention')).json()) as {
-        data: { kind: string; text: string }[]
-      }
+      const { data } = (await (await service.admin('/attention')).json()) as AnswerTo<'GET /attention'>
       return data.find(({ kind }) => kind === 'event-loop')
     })
     assert.match(attention.text, /^Handler round was stopped in a loop: .* 1 event failed/)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { each, onEachEngine, rowIn, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 interface Detail {
@@ -15,16 +16,7 @@ interface Detail {
   payload: { data?: unknown }
 }
 
-interface Caused {
-  emitted: { id: number; type: string; status: string | null; createdAt: string | null }[]
-  emittedDeliveries: {
-    event: number
-    subscriberId: string
-    subscriberHost: string
-    subscriberDescription: string | null
-    attemptLog: { number: number; failure: string | null }[]
-  }[]
-}
+type Caused = AnswerTo<'GET /events/{id}'>
 
 onEachEngine('GET /events/{id}', (engine) => {
   const service = startedService(engine, () => ({

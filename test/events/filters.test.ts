@@ -2,13 +2,11 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { each, onEachEngine, startedService, startTestService, webhookSecret } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hmac } from '../../src/index.ts'
 
-interface Page {
-  data: { id: number; eventId: string; status: string; direction: string }[]
-  nextCursor: number | null
-}
+type Page = AnswerTo<'GET /events'>
 
 onEachEngine('the event log, filtered', (engine) => {
   const service = startedService(engine, () => ({

@@ -6,12 +6,10 @@ import { after, before, test } from 'node:test'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { insertEvent, onEachEngine, onPostgres, postgres } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-interface Page {
-  data: { id: number; eventId: string }[]
-  nextCursor: number | null
-}
+type Page = AnswerTo<'GET /events'>
 
 class Follower {
   readonly seen: string[] = []

@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
-interface Page {
-  data: { id: number; eventId: string }[]
-  nextCursor: number | null
-}
+type Page = AnswerTo<'GET /events'>
 
 onEachEngine('the event log, newest first', (engine) => {
   const service = startedService(engine)

@@ -11,6 +11,7 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { each, rowIn, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { type Engine, engines, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
 
 const day = 86_400_000
@@ -179,10 +180,7 @@ onEachEngine('retention', (engine) => {
       for (let number = 1; number <= 5; number += 1)
         await postWebhook(service, { id: `e${number}`, type: 'unhandled' })
       const page = async (query: string) =>
-        (await (await service.fetch(`/events?${query}`)).json()) as {
-          data: { eventId: string }[]
-          nextCursor: number | null
-        }
+        (await (await service.fetch(`/events?${query}`)).json()) as AnswerTo<'GET /events'>
       const { nextCursor } = await page('limit=2')
       await roundAfter(service, 31)
       await postWebhook(service, { id: 'new', type: 'unhandled' })

@@ -7,6 +7,7 @@ import { bodySigners } from '../../src/receiving/samples/index.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
 import { onEachEngine, started, startedService, startReceiver, webhookSecret } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
 const orders = (await loadConfigModule<PosternConfig>('examples/orders/postern.config.ts'))!
@@ -77,9 +78,7 @@ onEachEngine('examples/orders', (engine) => {
   }
 
   async function statusOf(eventId: string): Promise<string | undefined> {
-    const { data } = (await (await service.fetch('/events?limit=100')).json()) as {
-      data: { eventId: string; status: string }[]
-    }
+    const { data } = (await (await service.fetch('/events?limit=100')).json()) as AnswerTo<'GET /events'>
     return data.find((event) => event.eventId === eventId)?.status
   }
 })

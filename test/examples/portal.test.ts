@@ -12,6 +12,7 @@ import { bundleClient } from '../client/bundle.ts'
 import { startEmitting } from '../emitting/harness.ts'
 import { adminKey, freePort, onEachEngine, temporaryFolder, type TestService } from '../harness/index.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 
 // Static imports would be resolved before those of use-source.ts are.
 const { verifyWebhook } = await import('postern-client/webhooks')
@@ -26,10 +27,7 @@ interface Person {
   portal(method: string, path: string, json?: object): Promise<Response>
 }
 
-interface Subscriber {
-  id: string
-  secret: string
-}
+type Subscriber = AnswerTo<'POST /subscribers'>
 
 onEachEngine('examples/portal', (engine) => {
   let service: TestService
@@ -96,9 +94,9 @@ onEachEngine('examples/portal', (engine) => {
     return (await answer.json()) as Subscriber
   }
   const urls = async (person: Person): Promise<string[]> => {
-    const { data } = (await (await person.portal('GET', '/subscribers')).json()) as {
-      data: { url: string }[]
-    }
+    const { data } = (await (
+      await person.portal('GET', '/subscribers')
+    ).json()) as AnswerTo<'GET /subscribers'>
     return data.map(({ url }) => url)
   }
 
@@ -134,14 +132,14 @@ onEachEngine('examples/portal', (engine) => {
     const event = await verifyWebhook<object>(
       call!.body,
       new Headers(call!.headers as Record<string, string>),
-      [ours.secret],
+      [ours.secret!],
     )
     assert.equal(event.type, 'parcel.sent')
     assert.deepEqual(event.data, { parcel, carrier: 'DHL' })
 
-    const log = (await (await ann.portal('GET', `/subscribers/${ours.id}/deliveries`)).json()) as {
-      data: { id: number }[]
-    }
+    const log = (await (
+      await ann.portal('GET', `/subscribers/${ours.id}/deliveries`)
+    ).json()) as AnswerTo<'GET /deliveries'>
     assert.equal(log.data.length, 1)
     assert.equal((await bob.portal('GET', `/deliveries/${log.data[0]!.id}`)).status, 404)
     for (const [method, path] of [

@@ -17,6 +17,7 @@ import {
   writeEffect,
 } from '../receiving/harness.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 
 const folder = join(import.meta.dirname, '../../examples/spool-nats')
 const postgres = engines.find(({ name }) => name === 'postgres')
@@ -70,9 +71,7 @@ describe('examples/spool-nats', { skip }, () => {
         await services[1]!.stop(2_000)
         link.mend()
         await eventually(async () => {
-          const { spool } = (await (await services[0]!.fetch('/readyz')).json()) as {
-            spool?: { events?: number }
-          }
+          const { spool } = (await (await services[0]!.fetch('/readyz')).json()) as AnswerTo<'GET /readyz'>
           return spool?.events === 0
         }, 'the spool is empty')
         await settled(direct)

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { adminKey, onEachEngine } from '#test/harness/index.ts'
 import { nextMinute } from '#test/harness/minute.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { whoAmI } from '../login/harness.ts'
 import { callback, secret, token, tokensOf } from '../oauth2/harness.ts'
 import { asPage, GuardedSite, passedOf, type ProxiedBrowser } from './harness.ts'
@@ -126,9 +127,9 @@ onEachEngine('programs at guarded applications', (engine) => {
     assert.equal((await ask(adminKey)).status, 204)
     // An application's scope gives no rights at the service.
     assert.equal((await site.service.fetch('/keys', { headers: bearer(key) })).status, 403)
-    const { applicationScopes } = (await (await site.service.admin('/keys?limit=1')).json()) as {
-      applicationScopes: unknown
-    }
+    const { applicationScopes } = (await (
+      await site.service.admin('/keys?limit=1')
+    ).json()) as AnswerTo<'GET /keys'>
     assert.deepEqual(applicationScopes, [
       { scope: 'api:read', hosts: [site.ownHost, api] },
       { scope: 'api:write', hosts: [api] },

@@ -11,21 +11,12 @@ import { promisify } from 'node:util'
 import { Webhook } from 'svix'
 import { adminKey, engines, startTestService, temporaryFolder, type TestService } from '../harness/index.ts'
 import { type ReceivedCall, type Receiver, startReceiver } from '../harness/receiver.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 
 const root = join(import.meta.dirname, '../..')
 const key = 'a key of the other product'
 
-interface Subscriber {
-  id: string
-  url: string
-  owner: string
-  eventTypes: string[]
-  status: string
-  rateLimit: number | null
-  timeout: number | null
-  headers: Record<string, string>
-  signing: string
-}
+type Subscriber = AnswerTo<'GET /subscribers/{id}'>
 
 /** Answers GETs by path, of requests with the key. Without the query; a function gets it. */
 async function serve(answers: Record<string, unknown>): Promise<{ url: string; server: Server }> {

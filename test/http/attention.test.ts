@@ -14,21 +14,12 @@ import { createLog } from '../../src/telemetry/log.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { insertReceived } from '../receiving/insert-received.ts'
 
-interface Item {
-  kind: string
-  severity: string
-  text: string
-  since: string | null
-  about: { topic: string; id: string }
-}
-interface Step {
-  id: string
-  command: string
-  done: boolean
-}
+type Item = AnswerTo<'GET /attention'>['data'][number]
+type Step = AnswerTo<'GET /checklist'>['steps'][number]
 
 const day = 86_400_000
 

@@ -2,20 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-interface Series {
-  total: { ok: number; failed: number; duplicates: number; p50: number | null; p99: number | null }
-  ok: number[]
-  failed: number[]
-  p50: (number | null)[]
-}
-interface History {
-  from: string
-  until: string
-  step: number
-  series: Record<string, Series>
-}
+type History = AnswerTo<'GET /metrics/history'>
 
 onEachEngine('GET /metrics/history', (engine) => {
   const service = startedService(engine, () => ({

@@ -5,30 +5,11 @@ import { test } from 'node:test'
 import { settings } from '../../src/config/settings.ts'
 import { mostCounted } from '../../src/storage/sizes.ts'
 import { adminKey, each, onEachEngine, startedService, webhookSecret } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
-interface Count {
-  count: number
-  more: boolean
-}
-interface Queue extends Record<'waiting' | 'due' | 'retrying', Count> {
-  oldestDueSeconds: number
-  lastRoundSeconds: number | null
-}
-interface Queues {
-  receiving: Queue & { blocked: Count; failed: Count }
-  emitting: Queue & { dead: Count }
-  spool: object | null
-  retention: { setting: string; seconds: number | null; oldestAt: string | null }[]
-  database: { engine: string; bytes: number }
-  tables: { name: string; rows: number; isEstimate: boolean }[]
-}
-interface Diagnosis {
-  checks: string[]
-  faults: number
-  warnings: number
-  findings: { check: string; state: string; about: string; text: string; advice: string | null }[]
-}
+type Queues = AnswerTo<'GET /queues'>
+type Diagnosis = AnswerTo<'GET /diagnostics'>
 
 onEachEngine('calls of the operator', (engine) => {
   const service = startedService(engine, () => ({
@@ -125,15 +106,7 @@ onEachEngine('calls of the operator', (engine) => {
   })
 
   test('GET /version names what runs', async () => {
-    const shown = await read<{
-      version: string
-      node: string
-      engine: string
-      engineVersion: string
-      startedAt: string
-      processes: number
-      schema: { migrations: number; pending: string[]; migratedAt: string }
-    }>('/version')
+    const shown = await read<AnswerTo<'GET /version'>>('/version')
     const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
     assert.deepEqual(
       [shown.version, shown.node, shown.engine, shown.processes],
@@ -141,15 +114,13 @@ onEachEngine('calls of the operator', (engine) => {
     )
     assert.match(shown.engineVersion, engine.name === 'sqlite' ? /^3\./ : /^\d\d/)
     assert.ok(shown.schema.migrations > 0 && shown.schema.pending.length === 0)
-    assert.ok(Date.parse(shown.schema.migratedAt) <= Date.now() && Date.parse(shown.startedAt) <= Date.now())
+    assert.ok(Date.parse(shown.schema.migratedAt!) <= Date.now() && Date.parse(shown.startedAt) <= Date.now())
   })
 
   test('GET /settings shows every setting with its origin, and no secret', async () => {
     const answer = await service.admin('/settings')
     const text = await answer.clone().text()
-    const { data } = (await answer.json()) as {
-      data: { name: string; value: string | null; isSet: boolean; secret: boolean; origin: string }[]
-    }
+    const { data } = (await answer.json()) as AnswerTo<'GET /settings'>
     const named = new Map(data.map((one) => [one.name, one]))
     for (const { env } of Object.values(settings)) assert.ok(named.has(env), env)
     const shown = (name: string): unknown[] => {

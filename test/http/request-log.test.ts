@@ -7,6 +7,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { adminKey, Browser, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { signIn } from '../login/harness.ts'
 import { eventually } from '../receiving/harness.ts'
 
@@ -71,9 +72,9 @@ onEachEngine('log lines of refused calls', (engine) => {
     await signIn(service, browser)
     const cookies = [...browser.cookies(service.baseUrl)]
     const cookie = cookies.map(([name, value]) => `${name}=${value}`).join('; ')
-    const session = (await (await service.fetch('/auth/session', { headers: { cookie } })).json()) as {
-      user: { id: string }
-    }
+    const session = (await (
+      await service.fetch('/auth/session', { headers: { cookie } })
+    ).json()) as AnswerTo<'GET /auth/session'>
     assert.equal((await service.fetch('/users', { headers: { ...from, cookie } })).status, 403)
     const ofUser = await lineOf('/users', 403)
     assert.deepEqual(

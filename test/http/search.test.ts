@@ -5,13 +5,10 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { each, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-interface Found {
-  kind: string
-  id: string
-  title: string
-}
+type Found = AnswerTo<'GET /search'>['data'][number]
 
 onEachEngine('GET /search', (engine) => {
   let keys: ApiKeys

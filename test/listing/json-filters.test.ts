@@ -6,6 +6,7 @@ import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { onEachEngine } from '../harness/engines.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { readList } from './seed.ts'
 import { listService } from './service.ts'
 
@@ -83,10 +84,7 @@ onEachEngine('filters by JSON', (engine) => {
   })
 
   test('GET /lists describes a member as text, as it is compared', async () => {
-    interface Described {
-      path: string
-      filters: { parameter: string; type: string }[]
-    }
+    type Described = AnswerTo<'GET /lists'>['data'][number]
     const { data } = (await (await opened.service.admin('/lists')).json()) as { data: Described[] }
     const { filters } = data.find(({ path }) => path === '/documents')!
     const typeOf = (name: string) => filters.find(({ parameter }) => parameter === name)!.type

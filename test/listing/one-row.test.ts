@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createTables, insertMeasurements, measurements } from './declared.ts'
 import { readList } from './seed.ts'
 
@@ -98,9 +99,7 @@ onEachEngine('one row of a list', (engine) => {
   test('the catalogue and the OpenAPI document have it', async () => {
     const { paths } = (await (await service.fetch('/openapi.json')).json()) as { paths: object }
     assert.ok('/rows/{key}' in paths && !('/without/{key}' in paths))
-    const { data } = (await (await service.admin('/lists')).json()) as {
-      data: { path: string; one: boolean }[]
-    }
+    const { data } = (await (await service.admin('/lists')).json()) as AnswerTo<'GET /lists'>
     assert.equal(data.find(({ path }) => path === '/rows')!.one, true)
   })
 

@@ -7,6 +7,7 @@ import { type Link, onPostgres, openLink, postgres } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
 
 /** Seconds. */
@@ -84,10 +85,7 @@ describe('lists on a standby', onPostgres, () => {
     assert.equal(response.status, 200)
     const age = response.headers.get('postern-data-age')
     assert.match(age ?? '', /^\d+\.\d\d$/)
-    const { data, pageInfo } = (await response.json()) as {
-      data: { name: string }[]
-      pageInfo: { nextCursor: string | null }
-    }
+    const { data, pageInfo } = (await response.json()) as AnswerTo<'GET /products'>
     return { names: data.map(({ name }) => name), age: Number(age), sentAt, next: pageInfo.nextCursor }
   }
   async function create(name: string): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { sql } from 'kysely'
 import { Browser, each, onEachEngine, rowsOf, tokens } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { Audit, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -10,29 +11,8 @@ import { createLog, type Log } from '../../src/telemetry/log.ts'
 import { upToCallback, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
-interface Entry {
-  id: string
-  at: string
-  action: string
-  userId: string | null
-  actor: string | null
-  provider: string | null
-  providerId: string | null
-  userName?: string | null
-  actorName?: string | null
-  targetName?: string | null
-  target: string | null
-  code: string | null
-  supportId: string | null
-  address: string | null
-  userAgent: string | null
-  detail: Record<string, unknown> | null
-  byMe?: boolean
-}
-interface Page {
-  data: Entry[]
-  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-}
+type Entry = AnswerTo<'GET /audit'>['data'][number]
+type Page = AnswerTo<'GET /audit'>
 
 onEachEngine('the audit log', (engine) => {
   const site = new Site(engine)
@@ -61,9 +41,9 @@ onEachEngine('the audit log', (engine) => {
     assert.equal(await signIns('other'), before, 'a link is not a sign-in')
     await call(browser, 'DELETE', '/auth/identities/other')
     const second = await site.signedIn('life')
-    const sessions = (await (await call(browser, 'GET', '/auth/sessions')).json()) as {
-      data: { id: string; current: boolean }[]
-    }
+    const sessions = (await (
+      await call(browser, 'GET', '/auth/sessions')
+    ).json()) as AnswerTo<'GET /auth/sessions'>
     const other = sessions.data.find(({ current }) => !current)!
     await call(browser, 'DELETE', `/auth/sessions/${other.id}`)
     assert.equal(await whoAmI(site.service, second), undefined)
@@ -241,11 +221,11 @@ onEachEngine('the audit log', (engine) => {
     assert.equal((await call(browser, 'GET', '/audit')).status, 403)
     const me = (await whoAmI(site.service, browser))!
     const them = (await whoAmI(site.service, stranger))!
-    const own = async (query = ''): Promise<Page> =>
-      (await (await call(browser, 'GET', `/auth/audit${query}`)).json()) as Page
+    const own = async (query = '') =>
+      (await (await call(browser, 'GET', `/auth/audit${query}`)).json()) as AnswerTo<'GET /auth/audit'>
     const { data } = await own(`?userId=${them.id}`)
     assert.deepEqual(each(data, 'action').toReversed(), ['user.created', 'user.signed_in', 'call.forbidden'])
-    assert.ok(data.every((entry) => entry.byMe === true && !('userId' in entry) && !('actor' in entry)))
+    assert.ok(data.every((entry) => entry.byMe && !('userId' in entry) && !('actor' in entry)))
     // What an admin does to the account is shown; where the admin sits is not.
     await site.service.database.transaction((tx) =>
       createRecordAudit(systemClock)(tx, {

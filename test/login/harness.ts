@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { Browser } from '#test/harness/browser.ts'
 import type { TestService } from '#test/harness/service.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 
 /** Starts a sign-in and gives the callback that the provider redirects to, without calling it. */
 export async function upToCallback(
@@ -22,12 +23,7 @@ export async function signIn(service: TestService, browser: Browser, path = '/au
   return answer.headers.get('location')!
 }
 
-export interface Me {
-  id: string
-  email: string | null
-  name: string | null
-  role: string
-}
+export type Me = AnswerTo<'GET /auth/session'>['user']
 
 /** The signed-in user; `undefined` without one. */
 export async function whoAmI(service: TestService, browser: Browser): Promise<Me | undefined> {

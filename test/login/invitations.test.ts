@@ -3,22 +3,13 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { resolveLoginConfig, type LoginConfig } from '../../src/login/config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { appStart, assertFails, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
-interface Invitation {
-  id: string
-  email: string | null
-  role: string
-  groups: string[]
-  status: string
-  createdBy: string
-  createdByName: string | null
-  usedBy: string | null
-  usedByName: string | null
-}
+type Invitation = AnswerTo<'GET /invitations'>['data'][number]
 
 onEachEngine('admission and invitations', (engine) => {
   /** Set by each test; the setting itself is a hook, which decides like the setting of this value. */
@@ -110,10 +101,7 @@ onEachEngine('admission and invitations', (engine) => {
     assert.equal(await signIn(service, browser, accept), '/dashboard')
     const me = (await whoAmI(service, browser))!
     assert.equal(me.role, 'admin')
-    const user = (await (await service.admin(`/users/${me.id}`)).json()) as {
-      groups: string[]
-      adminBy: string
-    }
+    const user = (await (await service.admin(`/users/${me.id}`)).json()) as AnswerTo<'GET /users/{id}'>
     assert.deepEqual([user.groups, user.adminBy], [['ops', 'staff'], 'role'])
     const { status, usedBy, usedByName, createdByName } = await listed(made.id)
     assert.deepEqual([status, usedBy, usedByName, createdByName], ['used', me.id, 'The ada', 'ADMIN_API_KEY'])

@@ -5,24 +5,10 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { Browser, freePort, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
 import { startTestService } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { signIn, upToCallback } from './harness.ts'
 
-interface Provider {
-  name: string
-  kind: string
-  issuer: string | null
-  clientId: string
-  callbackUrl: string
-  builtIn: boolean
-  rules: Record<string, unknown>
-  signIns: { day: Counts; week: Counts }
-  users: number
-  lastCheck: { state: string; text: string; at: string } | null
-}
-interface Counts {
-  ok: number
-  failed: number
-}
+type Provider = AnswerTo<'GET /providers'>['data'][number]
 
 onEachEngine('the list of providers', (engine) => {
   let shift = 0

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { each, onEachEngine, rowsOf } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { importFile, targetOf } from '../../src/listing/importing/import-file.ts'
 import { counts, whoAmI } from './harness.ts'
@@ -71,9 +72,9 @@ onEachEngine('roles and imported users', (engine) => {
       assert.equal(me.id, row.id)
       assert.equal(me.email, 'old@example.com', 'the record is used as it is')
       assert.deepEqual(await counts(site.service), { ...before, sessions: before.sessions + 1 })
-      const { data } = (await (await site.service.admin(`/audit?userId=${me.id}`)).json()) as {
-        data: { action: string }[]
-      }
+      const { data } = (await (
+        await site.service.admin(`/audit?userId=${me.id}`)
+      ).json()) as AnswerTo<'GET /audit'>
       assert.deepEqual(each(data, 'action'), ['user.signed_in'], 'no sign-up: the account was there')
       // The same provider id at another provider is somebody else.
       assert.notEqual(

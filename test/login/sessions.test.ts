@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
+import type { AnswerTo } from '#test/harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
 import { appCode, exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-interface Device {
-  id: string
-  kind: string
-  current: boolean
-  device: string
-  app: string | null
-  address: string | null
-  lastSeenAt: string
-}
+type Device = AnswerTo<'GET /auth/sessions'>['data'][number]
 
 onEachEngine('sessions', (engine) => {
   const site = new Site(engine, {

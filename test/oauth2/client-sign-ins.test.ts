@@ -7,16 +7,14 @@ import { forgetClient, addSecret, deleteEndedSecrets } from '../../src/oauth2/cl
 import { Browser, each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { until } from '../emitting/harness.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { lastAudit, sessionOf, signInApp } from './app-sessions.ts'
 import { callback, token } from './harness.ts'
 
 type Json = Record<string, unknown>
-interface Page {
-  data: { id: string; userId: string; name: string; scopes: string[] }[]
-  pageInfo: { nextCursor: string | null }
-}
+type Page = AnswerTo<'GET /clients/{id}/sign-ins'>
 
 onEachEngine('the sign-ins of an app', (engine) => {
   const provider = started(startOAuthProvider)

@@ -7,6 +7,7 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { appCode, exchange, newPkce, spa } from '../login/harness.ts'
 
 const redirectUri = 'https://app.example.com/callback'
@@ -146,10 +147,7 @@ onEachEngine('apps of the database', (engine) => {
     const seen: string[] = []
     let cursor = ''
     do {
-      const page = (await call(200, 'GET', `/clients?limit=2${cursor}`)) as {
-        data: { id: string; declared: boolean }[]
-        pageInfo: { nextCursor: string | null }
-      }
+      const page = (await call(200, 'GET', `/clients?limit=2${cursor}`)) as AnswerTo<'GET /clients'>
       seen.push(...page.data.map(({ id, declared }) => (declared ? `${id} declared` : id)))
       cursor =
         page.pageInfo.nextCursor === null ? '' : `&cursor=${encodeURIComponent(page.pageInfo.nextCursor)}`

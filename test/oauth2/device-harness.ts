@@ -1,15 +1,9 @@
 import assert from 'node:assert/strict'
 import type { TestService } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { token } from './harness.ts'
 
-export interface StartedDevice {
-  device_code: string
-  user_code: string
-  verification_uri: string
-  verification_uri_complete: string
-  expires_in: number
-  interval: number
-}
+export type StartedDevice = AnswerTo<'POST /oauth2/device_authorization'>
 
 /** A device asks for a sign-in. */
 export async function startDevice(

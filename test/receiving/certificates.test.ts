@@ -7,6 +7,7 @@ import { paypal, type Scheme, sns } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { issued, type Issued } from '../harness/certificate.ts'
 import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import published from './published-messages.json' with { type: 'json' }
 
 const now = Date.now()
@@ -429,9 +430,7 @@ onEachEngine('certificates', (engine) => {
     assert.equal(await send('sns', fromSns(subscription)), '200 ')
     assert.equal(await send('sns', changed(fromSns(), { Message: 'x' })), '401 invalid signature')
     assert.equal(await send('paypal', { ...fromPaypal(), body: '{}' }), '401 invalid signature')
-    const { data } = (await (await service.admin('/events')).json()) as {
-      data: { id: number; type: string }[]
-    }
+    const { data } = (await (await service.admin('/events')).json()) as AnswerTo<'GET /events'>
     assert.deepEqual(data.map(({ type }) => type).toSorted(), ['Notification', 'PAYMENT.CAPTURE.COMPLETED'])
     const { id } = data.find(({ type }) => type === 'Notification')!
     const shown = (await (await service.admin(`/events/${id}`)).json()) as { payload: Record<string, string> }

@@ -6,6 +6,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 import { hmac, twilio } from '../../src/index.ts'
 import { readSources } from '../../src/receiving/sources.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually } from './harness.ts'
 
 const secret = 'a-secret-of-a-declared-source'
@@ -109,9 +110,9 @@ onEachEngine('declared', (engine) => {
       assert.equal(await send('packed', bytes, headers), accepted)
       assert.equal(await send('packed', bytes, { ...headers, 'x-signature': sign(body) }), rejected)
     }
-    const { data } = (await (await service.admin('/events?source=plain&eventId=c0')).json()) as {
-      data: { id: number }[]
-    }
+    const { data } = (await (
+      await service.admin('/events?source=plain&eventId=c0')
+    ).json()) as AnswerTo<'GET /events'>
     const event = (await (await service.admin(`/events/${data[0]!.id}`)).json()) as {
       payload: { text: string }
       headers: Record<string, string>

@@ -4,32 +4,12 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
 import { each, fields, findRow, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
-interface Row {
-  operation: string
-  key: Record<string, unknown>
-  before: Record<string, unknown> | null
-  after: Record<string, unknown> | null
-}
-interface DryRun {
-  outcome: string
-  handlers: string[]
-  error: string | null
-  tables: {
-    table: string
-    inserted: number
-    updated: number
-    deleted: number
-    rows: Row[]
-    note: string | null
-  }[]
-  emitted: { type: string; data: unknown }[]
-  log: { level: string; message: string; fields: string | null }[]
-  notes: string[]
-  durationMs: number
-}
+type Row = AnswerTo<'POST /events/{id}/dry-run'>['tables'][number]['rows'][number]
+type DryRun = AnswerTo<'POST /events/{id}/dry-run'>
 
 /** An alias and no interface, as Kysely wants. */
 type Shop = {

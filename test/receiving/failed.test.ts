@@ -8,21 +8,13 @@ import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { each, onEachEngine, rowIn, startedService, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { insertManyReceived } from './insert-received.ts'
 
-interface Job {
-  id: string
-  kind: string
-  status: string
-  total: number
-  done: number
-}
+type Job = AnswerTo<'GET /jobs/{id}'>
 
-interface Page {
-  data: { id: number; eventId: string; type: string; source: string; attempts: number; error: string }[]
-  pageInfo: { hasNextPage: boolean; nextCursor: string | null }
-}
+type Page = AnswerTo<'GET /events/failed'>
 
 onEachEngine('failed events', (engine) => {
   /** The types whose handler throws, with what it says. */

@@ -2,19 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { each, fields, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
-interface Group {
-  id: string
-  handler: string
-  name: string
-  message: string
-  frame: string | null
-  count: number
-  failed: number
-  retrying: number
-  hours: { count: number }[]
-}
+type Group = AnswerTo<'GET /failures'>['data'][number]
 interface Detail extends Group {
   error: string
   errorEvent: number

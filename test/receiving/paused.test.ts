@@ -4,21 +4,11 @@ import { after, before, test } from 'node:test'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine, startTestService, type TestService, each } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
-interface Handler {
-  id: string
-  pattern: string
-  slots: number
-  slotsOf: string
-  paused: { at: string; by: string; byName: string | null } | null
-  waiting: number
-  retrying: number
-  failed: number
-  lagSeconds: number
-  recent: { handled: number; failures: number; errorRate: number | null; durationMs: number | null }
-}
+type Handler = AnswerTo<'GET /handlers'>['data'][number]
 
 onEachEngine('a paused handler', (engine) => {
   let service: TestService
@@ -85,7 +75,7 @@ onEachEngine('a paused handler', (engine) => {
     const paused = await call('/handlers/order.*/pause', 'POST')
     assert.equal(paused.slots, 2)
     assert.equal(paused.slotsOf, 'all processes')
-    assert.match(paused.paused!.by, /^key:/)
+    assert.match(paused.paused!.by!, /^key:/)
     assert.ok(Math.abs(Date.parse(paused.paused!.at) - Date.now()) < 60_000)
     await allKnow()
     for (const id of ['o1', 'o2']) await postWebhook(service, { id, type: 'order.paid' })

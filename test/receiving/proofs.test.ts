@@ -8,6 +8,7 @@ import { apiKey, basic, bearer, eventGrid, gitlab, jwt, publicKey, type Scheme }
 import { weakSources } from '../../src/receiving/sources.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
 import { secretPresets } from '../harness/presets.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 
 const body = '{"id":"e1","type":"order.paid"}'
 const now = Date.now()
@@ -378,9 +379,9 @@ onEachEngine('proofs', (engine) => {
   test('jwt: a token that is the body becomes the payload of the event', async () => {
     const claims = { event_id: 'event_1', type: 'user.created', data: { user: 'u' }, exp: undefined }
     assert.equal(await send('kinde', { 'content-type': 'application/jwt' }, token({ claims })), accepted)
-    const { data } = (await (await service.admin('/events?eventId=event_1')).json()) as {
-      data: { id: number; type: string }[]
-    }
+    const { data } = (await (
+      await service.admin('/events?eventId=event_1')
+    ).json()) as AnswerTo<'GET /events'>
     assert.equal(data[0]?.type, 'user.created')
     const event = (await (await service.admin(`/events/${data[0].id}`)).json()) as {
       payload: { data: object }

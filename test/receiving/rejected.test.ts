@@ -11,20 +11,10 @@ import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
-interface Rejected {
-  source: string
-  reason: Reason
-  meaning: string
-  advice: string
-  detail: string
-  address: string
-  headers: Record<string, string>
-  size: number | null
-  body?: string
-  bodyBase64?: string
-}
+type Rejected = AnswerTo<'GET /rejected-webhooks/{id}'>
 
 const stripeSecret = 'whsec_stripe'
 const feedSecret = 'feed-secret'
@@ -167,18 +157,7 @@ onEachEngine('rejected webhooks', (engine) => {
   })
 
   test('counts are stored with the meaning of each reason; one rejection can be read by id', async () => {
-    interface Counts {
-      since: string
-      total: number
-      data: {
-        source: string
-        reason: Reason
-        meaning: string
-        advice: string
-        count: number
-        lastAt: string
-      }[]
-    }
+    type Counts = AnswerTo<'GET /rejected-webhooks/counts'>
     const read = async (): Promise<Counts> =>
       (await (await service.admin('/rejected-webhooks/counts')).json()) as Counts
     const wanted = await counted('stripe', 'signature-missing')
@@ -197,7 +176,7 @@ onEachEngine('rejected webhooks', (engine) => {
       data.reduce((sum, { count }) => sum + count, 0),
     )
     assert.equal(data[0]?.reason, 'signature-missing', 'the most frequent first')
-    assert.equal(Date.parse(since) % 86_400_000, 0)
+    assert.equal(Date.parse(since!) % 86_400_000, 0)
     assert.equal((await service.fetch('/rejected-webhooks/counts')).status, 401)
 
     const [newest] = (await list('source=stripe')) as unknown as { id: number }[]

@@ -4,17 +4,14 @@ import { before, test } from 'node:test'
 import { hmac } from '../../src/index.ts'
 import { findRow, onEachEngine, started, startReceiver } from '../harness/index.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 /** Far longer than any test: what runs earlier does so because somebody said so. */
 const hour = 3600
 
-interface Detail {
-  status: string
-  processing: { attempts: number; nextAttemptAt: string | null; failures: { number: number }[] }
-  emitted: unknown[]
-}
+type Detail = AnswerTo<'GET /events/{id}'>
 
 interface DryRun {
   outcome: string
@@ -86,7 +83,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     const event = await failed('now', 'order.now')
     const waiting = await detailOf(event)
     assert.equal(waiting.status, 'retrying')
-    assert.ok(Date.parse(waiting.processing.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
+    assert.ok(Date.parse(waiting.processing!.nextAttemptAt!) > Date.now() + (hour / 2) * 1000)
     // More often than the schedule has attempts.
     for (const failures of [2, 3, 4, 5]) {
       const still = await reprocess(event)
@@ -94,14 +91,14 @@ onEachEngine('an event whose handler failed', (engine) => {
       assert.equal(((await still.json()) as { status: string }).status, 'retrying')
       const again = await eventually(async () => {
         const detail = await detailOf(event)
-        const { processing } = detail
+        const processing = detail.processing!
         return processing.failures.length === failures && processing.nextAttemptAt !== null
           ? detail
           : undefined
       })
       assert.equal(again.status, 'retrying')
-      assert.equal(again.processing.attempts, failures)
-      assert.equal(again.processing.nextAttemptAt, waiting.processing.nextAttemptAt)
+      assert.equal(again.processing!.attempts, failures)
+      assert.equal(again.processing!.nextAttemptAt, waiting.processing!.nextAttemptAt)
     }
     // The attempts of the schedule: two are left.
     const atItsTime = async (failures: number) => {
@@ -111,7 +108,7 @@ onEachEngine('an event whose handler failed', (engine) => {
       service.database.signal('event_queue')
       // The failure is shown before the event is released, and the release decides the status.
       await eventually(async () => {
-        const { processing } = await detailOf(event)
+        const processing = (await detailOf(event)).processing!
         return processing.failures.length === failures && (await rowOf('now'))?.claim === null
       })
       return detailOf(event)

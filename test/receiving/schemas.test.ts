@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineConfig, type StandardSchema } from '../../src/index.ts'
 import { each, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from './harness.ts'
 
 interface Paid {
@@ -42,10 +43,7 @@ onEachEngine('schemas of payloads', (engine) => {
     }),
   }))
 
-  interface Detail {
-    status: string
-    processing: { failures: { error: string }[] }
-  }
+  type Detail = AnswerTo<'GET /events/{id}'>
   async function ended(eventId: string): Promise<Detail> {
     return eventually(async () => {
       const list = await service.fetch('/events?order=desc&limit=100')
@@ -70,7 +68,7 @@ onEachEngine('schemas of payloads', (engine) => {
     assert.equal((await postWebhook(service, bad)).status, 200)
     const { status, processing } = await ended('bad')
     assert.equal(status, 'failed')
-    assert.deepEqual(each(processing.failures, 'error'), [
+    assert.deepEqual(each(processing!.failures, 'error'), [
       '[InvalidPayload: the payload is not what receiving.eventTypes["order.paid"] declares: /data/amount is no amount]',
     ])
     assert.equal(amounts.length, before)

@@ -4,19 +4,10 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { hmac, linear, stripe } from '../../src/index.ts'
 import { each, fields, findRow, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
-interface Detail {
-  id: number
-  status: string
-  headers: Record<string, string>
-  verification: { scheme: string; secret: number | null; signedAt: string | null } | null
-  causedBy: number | null
-  emitted: { id: number; eventId: string; type: string | null }[]
-  processing: { failures: { number: number; durationMs: number; error: string }[] }
-  payload?: unknown
-  payloadBase64?: string
-}
+type Detail = AnswerTo<'GET /events/{id}'>
 
 const own = hmac({ header: 'x-signature', secret: 'mine' })
 
@@ -74,7 +65,7 @@ onEachEngine('the detail of an event', (engine) => {
     const detail = await processed('evt_1')
     const signedAt = new Date(t * 1000).toISOString()
     assert.deepEqual(detail.verification, { scheme: 'stripe', secret: 2, signedAt })
-    assert.deepEqual(Object.keys(detail.headers).toSorted(), [
+    assert.deepEqual(Object.keys(detail.headers!).toSorted(), [
       'accept-language',
       'content-type',
       'sec-fetch-mode',
@@ -114,8 +105,8 @@ onEachEngine('the detail of an event', (engine) => {
     })
     const detail = await processed('evt_2')
     assert.equal(detail.verification!.secret, 1)
-    assert.equal(detail.processing.failures.length, 1)
-    assert.match(detail.processing.failures[0]!.error, /^Error: not yet\n {4}at .*seen\.test\.ts/)
+    assert.equal(detail.processing!.failures.length, 1)
+    assert.match(detail.processing!.failures[0]!.error, /^Error: not yet\n {4}at .*seen\.test\.ts/)
     assert.deepEqual(each(detail.emitted, 'eventId'), ['late-2'])
   })
 
@@ -126,7 +117,7 @@ onEachEngine('the detail of an event', (engine) => {
     const row = await eventually(() => findRow(service, 'events', { source: 'feed' }))
     const feed = await detailOf(row.event_id)
     assert.deepEqual(feed.verification, { scheme: 'hmac', secret: 1, signedAt: null })
-    assert.equal(feed.headers['x-feed'], undefined)
+    assert.equal(feed.headers!['x-feed'], undefined)
     assert.equal(Buffer.from(feed.payloadBase64!, 'base64').toString(), xml)
 
     const now = Date.now()

@@ -5,22 +5,10 @@ import { discord, github, hmac, stripe } from '../../src/index.ts'
 import { otherProofs, secretPresets } from '../harness/presets.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import { fields, onEachEngine, startedService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
-interface Source {
-  name: string
-  url: string
-  scheme: string
-  label: string
-  steps: string[]
-  docs: string | null
-  exampleType: string
-  hasSecret: boolean
-  canSign: boolean
-  lastEventAt: string | null
-  lastRefusedAt: string | null
-  day: { accepted: number; duplicates: number; refused: number }
-}
+type Source = AnswerTo<'GET /sources/{name}'>
 interface Detail extends Source {
   refusals: { reason: string; meaning: string; advice: string; count: number; lastAt: string }[]
   slots: { at: string; accepted: number; duplicates: number; refused: number }[]

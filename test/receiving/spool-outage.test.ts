@@ -14,6 +14,7 @@ import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { type Link, openLink, scoped } from '../harness/index.ts'
 import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
 import { serviceEnvironment, startTestService, type TestService } from '../harness/service.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
 
@@ -29,11 +30,7 @@ interface Scene {
   close: () => Promise<void>
 }
 
-interface Ready {
-  status: string
-  database: string
-  spool?: { status: string; events?: number; oldestSeconds?: number }
-}
+type Ready = AnswerTo<'GET /readyz'>
 
 /** A service that reaches its PostgreSQL by a link, with a spool in a folder of its own. */
 async function stage(parameters = ''): Promise<Scene> {

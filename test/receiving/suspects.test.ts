@@ -6,16 +6,10 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { adminKey, onEachEngine, serviceEnvironment, type TestDatabase } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from './harness.ts'
 
-interface Shown {
-  status: string
-  processing: {
-    attempts: number
-    nextAttemptAt: string | null
-    failures: { number: number; at: string; error: string }[]
-  }
-}
+type Shown = AnswerTo<'GET /events/{id}'>
 
 /** Processes on one database, each started again when a handler has ended it. */
 class Supervised {
@@ -93,9 +87,9 @@ class Supervised {
   }
 
   async show(eventId: string): Promise<Shown> {
-    const { data } = (await (await this.fetch('/events?direction=received&limit=100')).json()) as {
-      data: { id: number; eventId: string }[]
-    }
+    const { data } = (await (
+      await this.fetch('/events?direction=received&limit=100')
+    ).json()) as AnswerTo<'GET /events'>
     const { id } = data.find((one) => one.eventId === eventId)!
     return (await (await this.fetch(`/events/${id}`)).json()) as Shown
   }
@@ -135,7 +129,7 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
       await eventually(async () => (await made.show(id)).status === 'processed', `${id} is processed`)
     assert.equal(made.begun.filter((id) => id === 'ex1').length, 4, 'once beside others, three times alone')
     assert.equal(made.ends, 4, 'no process is ended by another event')
-    const { processing } = await made.show('ex1')
+    const processing = (await made.show('ex1')).processing!
     assert.equal(processing.attempts, 3)
     const errors = processing.failures.map(({ error }) => error)
     for (const [index, error] of errors.entries())
@@ -144,10 +138,10 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
         new RegExp(`the process ended while handler poison.exit was running .*${index + 1} of 3`),
       )
     assert.match(errors.at(-1)!, /not tried again/)
-    const times = processing.failures.map(({ at }) => Date.parse(at))
+    const times = processing.failures.map(({ at }) => Date.parse(at!))
     for (const [index, at] of times.entries())
       if (index > 0) assert.ok(at - times[index - 1]! >= 1_600, 'each run waits as the schedule says')
-    for (const id of ['sl1', 'sl2']) assert.equal((await made.show(id)).processing.attempts, 1)
+    for (const id of ['sl1', 'sl2']) assert.equal((await made.show(id)).processing!.attempts, 1)
     assert.ok(
       made.lines.some((line) =>
         /"level":50.*"handlers":\["poison.exit"\].*the process ended each time it ran/.test(line),
@@ -164,7 +158,7 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
       const type = `throws.${kind}`
       await made.post(kind, type)
       await eventually(async () => (await made.show(kind)).status === 'failed', `${kind} has failed`)
-      const { failures } = (await made.show(kind)).processing
+      const { failures } = (await made.show(kind)).processing!
       assert.equal(failures.length, 2, 'it is retried as the schedule says')
       for (const { error } of failures) assert.match(error, new RegExp(`^Error: ${kind}\\n`))
       await made.logged('its attempt has failed', `"handler":"${type}"`, `"message":"${kind}"`, '"event":')
@@ -190,11 +184,11 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
     const made = await run(undefined)
     await made.post('ex2', 'poison.exit')
     const waiting = async (number: number): Promise<number | undefined> => {
-      const { processing } = await made.show('ex2')
+      const processing = (await made.show('ex2')).processing!
       const { nextAttemptAt } = processing
       const last = processing.failures.at(-1)
       return processing.failures.length === number && nextAttemptAt !== null && last
-        ? Date.parse(nextAttemptAt) - Date.parse(last.at)
+        ? Date.parse(nextAttemptAt) - Date.parse(last.at!)
         : undefined
     }
     const first = await eventually(() => waiting(1), 'it ran alone once')

@@ -6,6 +6,7 @@ import type { Database } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac } from '../../src/index.ts'
 import { onEachEngine, startReceiver, startTestService, webhookSecret } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
 import { insertReceived } from './insert-received.ts'
 
@@ -90,11 +91,7 @@ onEachEngine('an event that no handler takes', (engine) => {
     await settled(service.database)
     const read = async <Answer>(path: string): Promise<Answer> =>
       (await (await service.admin(path)).json()) as Answer
-    interface Item {
-      id: number
-      eventId: string
-      status: string
-    }
+    type Item = AnswerTo<'GET /events'>['data'][number]
     const { data } = await read<{ data: Item[] }>('/events')
     assert.deepEqual(Object.fromEntries(data.map(({ eventId, status }) => [eventId, status])), {
       mistyped: 'unhandled',

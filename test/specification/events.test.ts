@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { adminKey, onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { postWebhook } from '../receiving/harness.ts'
 
-interface Page {
-  data: { id: number; eventId: string }[]
-  nextCursor: number | null
-}
+type Page = AnswerTo<'GET /events'>
 
 const total = 105
 

@@ -4,13 +4,10 @@ import { test } from 'node:test'
 import pg from 'pg'
 import { emit, subscribe } from '../emitting/harness.ts'
 import { onPostgres, postgres, scoped, startReceiver, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 
-interface Readiness {
-  status: string
-  database: string
-  lastRoundSeconds: Record<string, number>
-}
+type Readiness = AnswerTo<'GET /readyz'>
 
 test(
   'stalled workers: not ready within 15 s; long queues and long handlers do not count',
@@ -44,7 +41,7 @@ test(
       // All places of the handler are taken, and others wait.
       const ready = await readiness()
       assert.equal(ready.code, 200, JSON.stringify(ready))
-      assert.ok(ready.lastRoundSeconds['handlers']! < 10 && ready.lastRoundSeconds['deliveries']! < 10)
+      assert.ok(ready.lastRoundSeconds!['handlers']! < 10 && ready.lastRoundSeconds!['deliveries']! < 10)
 
       // What is read is answered, but no lane can be taken.
       await subscribe(service, { url: receiver.url })
@@ -56,7 +53,7 @@ test(
       }, 'it is not ready')
       assert.equal(stalled.status, 'stalled')
       assert.equal(stalled.database, 'ok')
-      const { deliveries } = stalled.lastRoundSeconds
+      const { deliveries } = stalled.lastRoundSeconds!
       assert.ok(deliveries! > 10 && deliveries! < 60, `${deliveries} s`)
       await other.query('rollback')
       await eventually(async () => (await readiness()).code === 200, 'it is ready again')
