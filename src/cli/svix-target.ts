@@ -20,6 +20,7 @@ import { NewSubscriberBody, readSettings } from '../emitting/subscribers/subscri
 import { checkedUrl } from '../emitting/subscribers/subscriber-rules.ts'
 import { Subscribers } from '../emitting/subscribers/subscribers.ts'
 import { retrySchedule } from '../emitting/svix/endpoints.ts'
+import { replacement } from '../emitting/svix/event-types.ts'
 import { Sandbox } from '../emitting/transformations/sandbox.ts'
 import { createCheck, InvalidRecord } from '../listing/importing/target.ts'
 import { Cursors } from '../paging/cursor.ts'
@@ -88,14 +89,11 @@ export class SvixTarget {
   }
 
   async eventType(given: SvixEventType): Promise<readonly [Outcome, true]> {
-    const { name: type, description, schemas = null, groupName: group = null } = given
+    const type = given.name
     if (!isEventType.test(type)) throw new InvalidRecord(`the name must match ${eventTypePattern}`)
     const before = await this.#types.get(type)
     if (before && before.updatedAt >= Date.parse(given.updatedAt)) return ['unchanged', true]
-    const featureFlags = given.featureFlags ?? (given.featureFlag ? [given.featureFlag] : null)
-    const { archived = false, deprecated = false } = given
-    const fields = { type, description, schemas, group, featureFlags, archived, deprecated }
-    if (!this.#isDryRun) await this.#types.change([type], origin, () => [fields])
+    if (!this.#isDryRun) await this.#types.change([type], origin, () => [replacement(type, given)])
     return [before ? 'updated' : 'created', true]
   }
 

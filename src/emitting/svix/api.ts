@@ -52,8 +52,8 @@ const handlers: SvixOperations = {
   ...eventTypeOperations,
   ...environmentOperations,
   'v1.health.ping': async () => undefined,
-  async 'v1.health.get'(_call, { database }) {
-    await database.reader.selectFrom('owners').select('owner').limit(1).execute()
+  async 'v1.health.get'({ parts }) {
+    await parts.database.reader.selectFrom('owners').select('owner').limit(1).execute()
     return { database: ok, queue: ok, cache: ok }
   },
 }
@@ -129,11 +129,11 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
     const body = readBody(request.body)
     if (isMessage && owner === '')
       owner = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
-    const call = new SvixCall({ owner, params, query, body, request, isPortal, status })
+    const call = new SvixCall({ owner, params, query, body, request, parts, isPortal, status })
     const work = async (): Promise<Answer> => {
       if (hasMessage) call.message = await findMessage(parts.database.readerAside, owner, params['msg_id']!)
-      if (hasEndpoint) call.endpoint = await endpointOf(parts, owner, params['endpoint_id']!)
-      const answer = await handler(call, parts)
+      if (hasEndpoint) call.endpoint = await endpointOf(call, params['endpoint_id']!)
+      const answer = await handler(call)
       return write({ status: call.status, body: answer })
     }
     // A message's id is derived from its key, so messages need no stored response.

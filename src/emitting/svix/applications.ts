@@ -1,6 +1,5 @@
 import type { AuditOrigin } from '../../accounts/audit/audit.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
-import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
@@ -26,13 +25,14 @@ const longestName = 1_000
 /** v1.application.*: create, read, change and remove customers. */
 export const applicationOperations: SvixOperations = {
   'v1.application.create': create,
-  async 'v1.application.get'({ owner }, { owners }) {
-    const found = await owners.directory.get(owner)
+  async 'v1.application.get'({ owner, parts }) {
+    const found = await parts.owners.directory.get(owner)
     if (!found) throw notFound()
     return view(found)
   },
-  async 'v1.application.upsert'(call, { owners: { directory } }) {
+  async 'v1.application.upsert'(call) {
     const { owner, body, origin } = call
+    const { directory } = call.parts.owners
     const change = readApplication(body)
     const { uid = null, rateLimit = null, metadata = null } = change
     if (owner !== '')
@@ -40,35 +40,37 @@ export const applicationOperations: SvixOperations = {
     call.status = 201
     return view(await directory.create(change, origin))
   },
-  'v1.application.patch': async ({ owner, body, origin }, { owners }) =>
-    view(await owners.directory.change(owner, readApplication(body), origin)),
-  'v1.application.delete': ({ owner, origin }, { owners }) => owners.remove(owner, origin),
-  async 'v1.application.list'({ query }, { owners }) {
+  'v1.application.patch': async ({ owner, body, origin, parts }) =>
+    view(await parts.owners.directory.change(owner, readApplication(body), origin)),
+  'v1.application.delete': ({ owner, origin, parts }) => parts.owners.remove(owner, origin),
+  async 'v1.application.list'({ query, parts }) {
     const asked = readPage(query, 'ascending')
     const order = asked.ascending ? 'ascending' : 'descending'
     const walk: Walk<OwnerRecord, Position> = {
       find: readPosition,
       idOf: writePosition,
-      read: async (behind, count) => ({ rows: await owners.directory.list({ count, order, behind }) }),
+      read: async (behind, count) => ({ rows: await parts.owners.directory.list({ count, order, behind }) }),
     }
     return pageOf(asked, walk, (rows) => rows.map(view))
   },
 }
 
-async function create(call: SvixCall, { owners }: Parts): Promise<object> {
+async function create(call: SvixCall): Promise<object> {
+  const { directory } = call.parts.owners
   const change = readApplication(call.body)
-  const isGet = call.query['get_if_exists'] === true
-  const found = isGet && change.uid ? await owners.directory.find(change.uid) : undefined
+  const find = async () =>
+    call.query['get_if_exists'] === true && change.uid ? directory.find(change.uid) : undefined
+  const found = await find()
   if (found) return view(found)
   try {
-    const record = await owners.directory.create(change, call.origin)
+    const record = await directory.create(change, call.origin)
     call.status = 201
     return view(record)
   } catch (error) {
-    const isTaken = error instanceof Problem && error.code === 'conflict'
-    const existing = isGet && isTaken && change.uid ? await owners.directory.find(change.uid) : undefined
-    if (existing) return view(existing)
-    throw error
+    // A concurrent request may have created it.
+    const other = await find()
+    if (!other) throw error
+    return view(other)
   }
 }
 
@@ -182,17 +184,17 @@ const capabilities = [
 export const authenticationOperations: SvixOperations = {
   'v1.authentication.app-portal-access': openPortal,
   'v1.authentication.dashboard-access': openPortal,
-  async 'v1.authentication.expire-all'({ owner, body, origin }, { portal }) {
+  async 'v1.authentication.expire-all'({ owner, body, origin, parts }) {
     const { expiry, sessionIds } = body
     if (sessionIds?.length)
       throw unsupported('Tokens cannot be expired by session. Omit `sessionIds` to expire all tokens.')
-    await portal.revoke(owner, origin, (expiry ?? 0) * 1000)
+    await parts.portal.revoke(owner, origin, (expiry ?? 0) * 1000)
   },
-  async 'v1.authentication.logout'({ isPortal, request, origin }, { portal }) {
+  async 'v1.authentication.logout'({ isPortal, request, origin, parts }) {
     const { owner, sessionId } = request.principal!
     if (!isPortal)
       throw new SvixError(403, 'insufficient access', 'Only a token from app-portal-access can log out.')
-    await portal.end({ id: sessionId!, owner: owner! }, origin)
+    await parts.portal.end({ id: sessionId!, owner: owner! }, origin)
   },
   async 'v1.authentication.whoami'({ isPortal, request }) {
     if (!isPortal) return { permissionSource: 'GlobalAuthToken' }
@@ -202,9 +204,9 @@ export const authenticationOperations: SvixOperations = {
 }
 
 /** Creates a token for the API and a link to the portal. */
-async function openPortal(call: SvixCall, parts: EmittingRouteParts): Promise<object> {
+async function openPortal(call: SvixCall): Promise<object> {
+  const { params, body, origin, parts } = call
   const { portal, baseUrl } = parts
-  const { params, body, origin } = call
   const { application, expiry, readOnly, capabilities: asked, featureFlags = [] } = body
   // A token with more rights than requested would be a security hole.
   if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))

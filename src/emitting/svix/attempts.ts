@@ -5,7 +5,6 @@ import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import { addressKey } from '../attempt/attempt.ts'
-import type { EmittingRouteParts } from '../routes/area.ts'
 import { responseBody, responseHeaders } from '../routes/deliveries.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import { notFound, type SvixCall, type SvixOperations, SvixError } from './call.ts'
@@ -86,8 +85,7 @@ const ids = { find: readAttemptId, idOf: ({ delivery, number }: Place) => attemp
 
 /** The attempts of an endpoint, by delivery. */
 async function byEndpoint(
-  { owner, query, endpoint }: Pick<SvixCall, 'owner' | 'query' | 'endpoint'>,
-  { database }: EmittingRouteParts,
+  { owner, query, endpoint, parts: { database } }: Pick<SvixCall, 'owner' | 'query' | 'endpoint' | 'parts'>,
   asked: AskedPage,
 ): Promise<Walk<Attempt, Place>> {
   const { ascending, limit } = asked
@@ -106,14 +104,11 @@ async function byEndpoint(
 }
 
 /** The attempts of a message at the endpoints of the application. */
-async function byMessage(
-  { owner, message, query }: SvixCall,
-  parts: EmittingRouteParts,
-  asked: AskedPage,
-): Promise<Walk<Attempt, Place>> {
-  const { database } = parts
+async function byMessage(call: SvixCall, asked: AskedPage): Promise<Walk<Attempt, Place>> {
+  const { owner, message, query } = call
+  const { database } = call.parts
   const endpoint = query['endpoint_id'] as string | undefined
-  const only = endpoint === undefined ? undefined : await endpointOf(parts, owner, endpoint)
+  const only = endpoint === undefined ? undefined : await endpointOf(call, endpoint)
   const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
   const numbers = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
   return {
@@ -139,36 +134,38 @@ function deliveriesOf({ readerAside: db }: Database, owner: string, event: numbe
 const mostCounted = 1_000
 
 export const attemptOperations: SvixOperations = {
-  async 'v1.message-attempt.list-by-endpoint'(call, parts) {
+  async 'v1.message-attempt.list-by-endpoint'(call) {
     const asked = readPage(call.query)
-    return pageOf(asked, await byEndpoint(call, parts, asked), async (rows) => {
-      const messages = call.query['with_msg'] ? await messagesIn(parts, rows) : new Map<string, object>()
-      return rows.map((row) => Object.assign(view(row, call, parts), { msg: messages.get(row.event_id) }))
+    return pageOf(asked, await byEndpoint(call, asked), async (rows) => {
+      const messages = call.query['with_msg']
+        ? await messagesIn(call.parts.database, rows)
+        : new Map<string, object>()
+      return rows.map((row) => Object.assign(view(row, call), { msg: messages.get(row.event_id) }))
     })
   },
-  async 'v1.message-attempt.count-by-endpoint'({ owner, endpoint, query: given }, parts) {
+  async 'v1.message-attempt.count-by-endpoint'({ owner, endpoint, query: given, parts }) {
     const query = { ...given, with_content: false }
     const asked = { ...readPage(query), limit: mostCounted }
-    const walk = await byEndpoint({ owner, endpoint, query }, parts, asked)
+    const walk = await byEndpoint({ owner, endpoint, query, parts }, asked)
     const { done, data } = await pageOf(asked, walk, (rows) => rows)
     return { count: data.length, approximated: !done }
   },
-  async 'v1.message-attempt.list-by-msg'(call, parts) {
+  async 'v1.message-attempt.list-by-msg'(call) {
     const asked = readPage(call.query)
-    const walk = await byMessage(call, parts, asked)
-    return pageOf(asked, walk, (rows) => rows.map((row) => view(row, call, parts)))
+    const walk = await byMessage(call, asked)
+    return pageOf(asked, walk, (rows) => rows.map((row) => view(row, call)))
   },
   'v1.message-attempt.list-attempted-messages': attemptedMessages,
   'v1.message-attempt.list-attempted-destinations': attemptedEndpoints,
-  'v1.message-attempt.get': async (call, parts) => view(await find(call, parts), call, parts),
-  'v1.message-attempt.get-headers': async (call, parts) => viewHeaders(call, await find(call, parts)),
-  async 'v1.message-attempt.expunge-content'(call, parts) {
-    const { delivery, number } = await find(call, parts)
-    await parts.payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
+  'v1.message-attempt.get': async (call) => view(await find(call), call),
+  'v1.message-attempt.get-headers': async (call) => viewHeaders(call, await find(call)),
+  async 'v1.message-attempt.expunge-content'(call) {
+    const { delivery, number } = await find(call)
+    await call.parts.payloadRemoval.removeResponse(delivery, number, 'EXPUNGED', call.origin)
   },
-  async 'v1.message-attempt.resend'({ message, endpoint, reach, origin }, { replay }) {
+  async 'v1.message-attempt.resend'({ message, endpoint, reach, origin, parts }) {
     if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
-    await replay.resend(message.event, endpoint, reach, origin)
+    await parts.replay.resend(message.event, endpoint, reach, origin)
     return {}
   },
 }
@@ -176,20 +173,15 @@ export const attemptOperations: SvixOperations = {
 const missing = 'Unable to resend message. Payload is missing (probably expired).'
 
 /** The messages of attempts by their ids, without their content. */
-async function messagesIn(
-  { database }: EmittingRouteParts,
-  rows: readonly Attempt[],
-): Promise<Map<string, object>> {
+async function messagesIn(database: Database, rows: readonly Attempt[]): Promise<Map<string, object>> {
   const found = await messagesOf(database, [...new Set(rows.map(({ event }) => event))])
   const shown = await viewMessages(database, found, false)
   return new Map(found.map(({ id }, index) => [id, shown[index]!]))
 }
 
 /** The messages that were sent to an endpoint, by delivery. */
-async function attemptedMessages(
-  { owner, query, endpoint }: SvixCall,
-  { database }: EmittingRouteParts,
-): Promise<object> {
+async function attemptedMessages({ owner, query, endpoint, parts }: SvixCall): Promise<object> {
+  const { database } = parts
   const asked = readPage(query)
   const statuses = Object.keys(ofDelivery) as (keyof typeof ofDelivery)[]
   const status = statuses.find((one) => ofDelivery[one].status === query['status'])
@@ -223,11 +215,8 @@ async function attemptedMessages(
 }
 
 /** The endpoints to which a message was sent, with the outcome of the newest attempt. */
-async function attemptedEndpoints(
-  { owner, message, query }: SvixCall,
-  { database }: EmittingRouteParts,
-): Promise<object> {
-  const found = await database.readerAside
+async function attemptedEndpoints({ owner, message, query, parts }: SvixCall): Promise<object> {
+  const found = await parts.database.readerAside
     .selectFrom('deliveries as d')
     .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
     .innerJoin('attempts as a', (join) =>
@@ -252,7 +241,7 @@ async function attemptedEndpoints(
 }
 
 /** @throws SvixError 404 */
-async function find({ owner, message, params }: SvixCall, parts: EmittingRouteParts): Promise<Attempt> {
+async function find({ owner, message, params, parts }: SvixCall): Promise<Attempt> {
   const { delivery, number } = readAttemptId(params['attempt_id']!) ?? { delivery: 0, number: 0 }
   const row = await attempts(parts.database.readerAside)
     .where('a.delivery', '=', delivery)
@@ -265,10 +254,10 @@ async function find({ owner, message, params }: SvixCall, parts: EmittingRoutePa
 }
 
 /** An attempt for the caller. As in the portal, owners see only the beginning of a response, and no errors of destinations that only admins can register. */
-function view(row: Attempt, { isPortal, query }: SvixCall, { destinations }: EmittingRouteParts): object {
+function view(row: Attempt, { isPortal, query, parts }: SvixCall): object {
   const sent = JSON.parse(row.request_headers) as Record<string, string>
   const url = sent[addressKey] ?? row.url ?? ''
-  const isHidden = isPortal && !isOpenToOwners(destinations, { url })
+  const isHidden = isPortal && !isOpenToOwners(parts.destinations, { url })
   const bytes = responseBody(row, isPortal)
   // Text, or base64 if the bytes are not UTF-8.
   const body = bytes?.toString(isUtf8(row.response_body!) ? 'utf8' : 'base64') ?? row.error ?? ''

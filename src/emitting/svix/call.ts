@@ -8,7 +8,7 @@ import type { EmittingRouteParts } from '../routes/area.ts'
 import type { MessageRow } from './rows.ts'
 
 /**
- * A validated call of one operation. A class, because V8 creates a hidden class for each object literal with a getter, which retains the
+ * A validated call of one operation, with the services for its handler. A class, because V8 creates a hidden class for each object literal with a getter, which retains the
  * request until a full garbage collection.
  */
 export class SvixCall {
@@ -28,6 +28,7 @@ export class SvixCall {
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly body!: any
   readonly request!: FastifyRequest
+  readonly parts!: EmittingRouteParts
   /** Whether the caller is the owner, with a token of app-portal-access. */
   readonly isPortal!: boolean
   /** The status of a response with a body: the first that the document declares, unless the handler sets another one. */
@@ -49,7 +50,7 @@ export class SvixCall {
 }
 
 /** Returns the response's body, or `undefined` for 204. */
-type SvixHandler = (call: SvixCall, parts: EmittingRouteParts) => Promise<unknown>
+type SvixHandler = (call: SvixCall) => Promise<unknown>
 
 /** Handlers by operation id. */
 export type SvixOperations = Readonly<Record<string, SvixHandler>>

@@ -8,6 +8,7 @@ import { readMetadata } from '../subscribers/metadata.ts'
 import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscriber-body.ts'
 import { notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { allEventTypes } from './event-types.ts'
 import { pageOf, readPage } from './pages.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
@@ -21,35 +22,35 @@ export const endpointOperations: SvixOperations = {
   'v1.endpoint.list': list,
   'v1.endpoint.create': create,
   'v1.endpoint.get': async ({ endpoint }) => viewEndpoint(endpoint),
-  async 'v1.endpoint.upsert'(call, parts) {
-    const before = await parts.subscribers.find(call.owner, call.params['endpoint_id']!)
-    if (before) return change(Object.assign(call, { endpoint: before }), parts, 'all')
+  async 'v1.endpoint.upsert'(call) {
+    const before = await call.parts.subscribers.find(call.owner, call.params['endpoint_id']!)
+    if (before) return change(Object.assign(call, { endpoint: before }), 'all')
     call.status = 201
-    return create(call, parts)
+    return create(call)
   },
-  'v1.endpoint.patch': (call, parts) => change(call, parts, 'given'),
-  'v1.endpoint.delete': ({ endpoint, reach, origin }, { subscribers }) =>
-    subscribers.remove(endpoint.id, reach, origin),
-  'v1.endpoint.get-secret': async ({ endpoint, origin }, { subscribers }) => ({
-    key: await subscribers.revealSecret(endpoint.id, origin),
+  'v1.endpoint.patch': (call) => change(call, 'given'),
+  'v1.endpoint.delete': ({ endpoint, reach, origin, parts }) =>
+    parts.subscribers.remove(endpoint.id, reach, origin),
+  'v1.endpoint.get-secret': async ({ endpoint, origin, parts }) => ({
+    key: await parts.subscribers.revealSecret(endpoint.id, origin),
   }),
   'v1.endpoint.rotate-secret': rotate,
-  async 'v1.endpoint.get-headers'({ endpoint }, { keyring }) {
-    const headers = Object.entries(openHeaders(keyring, endpoint))
+  async 'v1.endpoint.get-headers'({ endpoint, parts }) {
+    const headers = Object.entries(openHeaders(parts.keyring, endpoint))
     const sensitive = headers.map(([name]) => name).filter(isSensitiveHeader)
     return { headers: Object.fromEntries(headers.filter(([name]) => !isSensitiveHeader(name))), sensitive }
   },
-  async 'v1.endpoint.set-headers'(call, parts) {
-    await set(call, parts, { headers: checkHeaders(call.body.headers, 'value_error.jsondecode') })
+  async 'v1.endpoint.set-headers'(call) {
+    await set(call, { headers: checkHeaders(call.body.headers, 'value_error.jsondecode') })
   },
-  async 'v1.endpoint.patch-headers'(call, parts) {
+  async 'v1.endpoint.patch-headers'(call) {
     const { headers: given, deleteHeaders = [] } = call.body
     checkHeaders(given)
-    const headers: Record<string, string | null> = { ...openHeaders(parts.keyring, call.endpoint) }
+    const headers: Record<string, string | null> = { ...openHeaders(call.parts.keyring, call.endpoint) }
     for (const name of deleteHeaders) headers[name.toLowerCase()] = null
     for (const [name, value] of Object.entries<string | null>(given)) headers[name.toLowerCase()] = value
     const left = Object.entries(headers).filter((one): one is [string, string] => one[1] !== null)
-    await set(call, parts, { headers: Object.fromEntries(left) })
+    await set(call, { headers: Object.fromEntries(left) })
   },
   'v1.endpoint.transformation.get': async ({ endpoint: { transformation: code, updated_at } }) => ({
     code,
@@ -63,12 +64,8 @@ export const endpointOperations: SvixOperations = {
 }
 
 /** An endpoint by its id or uid. @throws SvixError 404, also for an endpoint of another application */
-export async function endpointOf(
-  { subscribers }: Pick<EmittingRouteParts, 'subscribers'>,
-  owner: string,
-  text: string,
-): Promise<SubscribersTable> {
-  const row = await subscribers.find(owner, text)
+export async function endpointOf({ owner, parts }: SvixCall, text: string): Promise<SubscribersTable> {
+  const row = await parts.subscribers.find(owner, text)
   if (!row) throw notFound()
   return row
 }
@@ -100,10 +97,10 @@ export function viewEndpoint(row: SubscribersTable): object {
   }
 }
 
-function list({ owner, query }: SvixCall, { database }: EmittingRouteParts) {
+function list({ owner, query, parts }: SvixCall) {
   const asked = readPage(query)
   const read = async (behind: Pick<SubscribersTable, 'id'> | undefined, count: number) => {
-    const rows = await database.readerAside
+    const rows = await parts.database.readerAside
       .selectFrom('subscribers')
       .selectAll()
       .where('owner', '=', owner)
@@ -120,8 +117,8 @@ function list({ owner, query }: SvixCall, { database }: EmittingRouteParts) {
   return pageOf(asked, { find, idOf: ({ id }) => endpointId(id), read }, (rows) => rows.map(viewEndpoint))
 }
 
-async function create(call: SvixCall, parts: EmittingRouteParts): Promise<object> {
-  const { body, owner, reach, origin } = call
+async function create(call: SvixCall): Promise<object> {
+  const { body, owner, reach, origin, parts } = call
   const secret = readSecret(body.secret, 'secret')
   const settings = await readSettings(parts, body, 'all')
   const scheme = secret && schemeOf(secret)
@@ -143,24 +140,23 @@ async function create(call: SvixCall, parts: EmittingRouteParts): Promise<object
   return viewEndpoint(row)
 }
 
-async function change(call: SvixCall, parts: EmittingRouteParts, which: Which): Promise<object> {
+async function change(call: SvixCall, which: Which): Promise<object> {
   const { body, endpoint } = call
-  const settings = await readSettings(parts, body, which)
+  const settings = await readSettings(call.parts, body, which)
   if (!settings.uid && hasFormerId(endpoint)) delete settings.uid
   const disabled = (body.disabled as boolean | undefined) ?? (which === 'all' ? false : undefined)
   const wasDisabled = endpoint.status === 'disabled'
   // A paused endpoint is not disabled, and stays paused.
   if (disabled !== undefined && disabled !== wasDisabled) settings.status = disabled ? 'disabled' : 'active'
-  return viewEndpoint(await set(call, parts, settings))
+  return viewEndpoint(await set(call, settings))
 }
 
 /** Changes these settings of the call's endpoint. */
 async function set(
-  { endpoint, reach, origin }: SvixCall,
-  { subscribers }: EmittingRouteParts,
+  { endpoint, reach, origin, parts }: SvixCall,
   settings: SubscriberChange,
 ): Promise<SubscribersTable> {
-  return (await subscribers.change(endpoint.id, settings, reach, origin)).row
+  return (await parts.subscribers.change(endpoint.id, settings, reach, origin)).row
 }
 
 /** `all`: absent settings get their defaults. `given`: they do not change. */
@@ -207,15 +203,11 @@ async function readSettings(
 }
 
 /** Archived types are rejected. */
-async function checkEventTypes(
-  { catalogue, storedEventTypes }: EmittingRouteParts,
-  types: readonly string[],
-): Promise<void> {
+async function checkEventTypes(parts: EmittingRouteParts, types: readonly string[]): Promise<void> {
   if (types.length === 0)
     throw invalidField(['event_types'], 'There must be at least one event type, or null.')
-  const declared = catalogue.entries.filter(({ builtIn }) => !builtIn)
-  const stored = (await storedEventTypes.list(types)).filter(({ archived }) => !archived)
-  const known = new Set([...declared, ...stored].map(({ type }) => type))
+  const shown = (await allEventTypes(parts, types)).filter(({ archived }) => !archived)
+  const known = new Set(shown.map(({ type }) => type))
   const missing = types.filter((type) => !known.has(type))
   if (missing.length > 0)
     throw invalidField(['eventTypes'], `The following event types don't exist: ${missing.join(', ')}`)
@@ -240,8 +232,8 @@ function readSecret(text: string | null | undefined, field: string): string | un
 /** Seconds for which the old secret also signs. */
 const defaultGracePeriod = 86_400
 
-async function rotate(call: SvixCall, parts: EmittingRouteParts): Promise<object | undefined> {
-  const { database, secrets, subscribers, clock } = parts
+async function rotate(call: SvixCall): Promise<object | undefined> {
+  const { database, secrets, subscribers, clock } = call.parts
   const { key, gracePeriodSeconds } = call.body
   const secret = readSecret(key, 'key')
   const { id } = call.endpoint
@@ -274,7 +266,7 @@ function checkHeaders(headers: Record<string, string>, type?: string): Record<st
   return headers
 }
 
-async function transform(call: SvixCall, parts: EmittingRouteParts): Promise<void> {
+async function transform(call: SvixCall): Promise<void> {
   const { code, enabled, variables } = call.body
   if (Object.keys(variables ?? {}).length > 0)
     throw invalidField(['variables'], 'Transformations have no variables. Write the values into the code.')
@@ -284,17 +276,15 @@ async function transform(call: SvixCall, parts: EmittingRouteParts): Promise<voi
       ['enabled'],
       'A transformation with code is always enabled. To disable it, set `code` to null.',
     )
-  await set(call, parts, { transformation })
+  await set(call, { transformation })
 }
 
 const day = 24 * hour
 /** Milliseconds by which clocks may differ. */
 const tolerance = 5 * 60_000
 
-async function countDeliveries(
-  { endpoint, query }: SvixCall,
-  { clock, health }: EmittingRouteParts,
-): Promise<object> {
+async function countDeliveries({ endpoint, query, parts }: SvixCall): Promise<object> {
+  const { clock, health } = parts
   const { until = clock.now(), since = until - 28 * day } = query
   if (until > clock.now()) throw badRange("'until' cannot be in the future")
   if (until - since > 28 * day + tolerance)
@@ -305,7 +295,7 @@ async function countDeliveries(
   return { success: delivered, pending: 0, sending: 0, fail: failed, canceled: 0 }
 }
 
-async function sendExample({ body, endpoint, origin }: SvixCall, parts: EmittingRouteParts): Promise<object> {
+async function sendExample({ body, endpoint, origin, parts }: SvixCall): Promise<object> {
   const { eventType: type, exampleIndex = 0 } = body
   const data = type === 'svix.ping' ? { success: true } : await exampleOf(parts, type, exampleIndex)
   const now = parts.clock.now()

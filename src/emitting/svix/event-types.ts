@@ -26,7 +26,7 @@ export interface EventTypeBody {
 
 /** v1.event-type.*. Types that the configuration declares are read-only. */
 export const eventTypeOperations: SvixOperations = {
-  async 'v1.event-type.create'({ body, origin }, parts) {
+  async 'v1.event-type.create'({ body, origin, parts }) {
     const { name: type } = body
     const [stored] = await parts.storedEventTypes.change([type], origin, (before) => {
       if (before.get(type)?.archived === false || isDeclared(parts, type))
@@ -35,22 +35,22 @@ export const eventTypeOperations: SvixOperations = {
     })
     return viewEventType(stored!)
   },
-  async 'v1.event-type.upsert'(call, { storedEventTypes }) {
+  async 'v1.event-type.upsert'(call) {
     const type = nameOf(call)
-    const [stored] = await storedEventTypes.change([type], call.origin, (before) => {
+    const [stored] = await call.parts.storedEventTypes.change([type], call.origin, (before) => {
       if (!before.has(type)) call.status = 201
       return [replacement(type, call.body)]
     })
     return viewEventType(stored!)
   },
-  'v1.event-type.patch': (call, parts) => change(call, parts, readFields(call.body)),
-  async 'v1.event-type.delete'(call, parts) {
-    if (call.query['expunge'] !== true) await change(call, parts, { archived: true })
-    else if (!(await parts.storedEventTypes.remove(nameOf(call), call.origin))) await change(call, parts, {})
+  'v1.event-type.patch': (call) => change(call, readFields(call.body)),
+  async 'v1.event-type.delete'(call) {
+    if (call.query['expunge'] !== true) await change(call, { archived: true })
+    else if (!(await call.parts.storedEventTypes.remove(nameOf(call), call.origin))) await change(call, {})
   },
-  async 'v1.event-type.list'(call, parts) {
+  async 'v1.event-type.list'(call) {
     const { include_archived: archived = false, with_content: content = false } = call.query
-    const all = (await visible(call, parts)).filter((one) => archived || !one.archived)
+    const all = (await visible(call)).filter((one) => archived || !one.archived)
     return pageOfSorted(
       all,
       readPage(call.query, 'ascending'),
@@ -58,15 +58,15 @@ export const eventTypeOperations: SvixOperations = {
       (one) => viewEventType(content ? one : { ...one, schemas: null }),
     )
   },
-  'v1.event-type.get': async (call, parts) => viewEventType(await find(call, parts)),
+  'v1.event-type.get': async (call) => viewEventType(await find(call)),
   'v1.event-type.import-openapi': importSpec,
-  'v1.event-type.export-openapi': async (_call, parts) => viewExport(parts),
-  async 'v1.event-type.get-retry-schedule'(call, parts) {
-    await find(call, parts)
+  'v1.event-type.export-openapi': async ({ parts }) => viewExport(parts),
+  async 'v1.event-type.get-retry-schedule'(call) {
+    await find(call)
     return { retrySchedule: null }
   },
-  async 'v1.event-type.set-retry-schedule'(call, parts) {
-    await find(call, parts)
+  async 'v1.event-type.set-retry-schedule'(call) {
+    await find(call)
     if (call.body.retrySchedule)
       throw unsupported(
         'The retry schedule is a setting of an endpoint. Set `retrySchedule` through PATCH /subscribers/{id}.',
@@ -78,20 +78,16 @@ export const eventTypeOperations: SvixOperations = {
 const nameOf = ({ params }: SvixCall): string => params['event_type_name']!
 
 /** @throws SvixError 404 */
-async function find(call: SvixCall, parts: EmittingRouteParts): Promise<StoredEventType> {
-  const found = (await visible(call, parts)).find(({ type }) => type === nameOf(call))
+async function find(call: SvixCall): Promise<StoredEventType> {
+  const found = (await visible(call)).find(({ type }) => type === nameOf(call))
   if (!found) throw notFound()
   return found
 }
 
 /** Changes a type that must exist. */
-async function change(
-  call: SvixCall,
-  parts: EmittingRouteParts,
-  fields: Partial<EventTypeFields>,
-): Promise<object> {
-  const { type } = await find(call, parts)
-  const [stored] = await parts.storedEventTypes.change([type], call.origin, () => [{ ...fields, type }])
+async function change(call: SvixCall, fields: Partial<EventTypeFields>): Promise<object> {
+  const { type } = await find(call)
+  const [stored] = await call.parts.storedEventTypes.change([type], call.origin, () => [{ ...fields, type }])
   return viewEventType(stored!)
 }
 
@@ -106,10 +102,8 @@ export async function readExport(parts: EmittingRouteParts): Promise<object> {
   return { ...viewExport(parts), data: { spec: writeSpec(shown) } }
 }
 
-async function importSpec(
-  call: SvixCall,
-  { storedEventTypes: types, catalogue }: EmittingRouteParts,
-): Promise<object> {
+async function importSpec(call: SvixCall): Promise<object> {
+  const { storedEventTypes: types, catalogue } = call.parts
   const { dryRun = false, replaceAll = false, ...given } = call.body
   const declared = new Set(catalogue.entries.map(({ type }) => type))
   const found = (await readEventTypes(given)).filter(({ type }) => !declared.has(type))
@@ -130,26 +124,23 @@ async function importSpec(
   return { data: { modified: [...names], to_modify: null } }
 }
 
-/** Stored and declared types whose names Svix's API allows, by name. */
-async function allEventTypes({
-  catalogue,
-  storedEventTypes,
-}: EmittingRouteParts): Promise<StoredEventType[]> {
+/** Stored and declared types whose names Svix's API allows, by name. @param types the only stored ones */
+export async function allEventTypes(
+  { catalogue, storedEventTypes }: EmittingRouteParts,
+  types?: readonly string[],
+): Promise<StoredEventType[]> {
   const declared = new Map(
     catalogue.entries
       .filter(({ builtIn, type }) => !builtIn && validName.test(type))
       .map((entry) => [entry.type, ofDeclared(entry)]),
   )
-  const stored = await storedEventTypes.list()
+  const stored = await storedEventTypes.list(types)
   const named = stored.filter(({ type }) => validName.test(type) && !declared.has(type))
   return [...named, ...declared.values()].toSorted((a, b) => (a.type < b.type ? -1 : 1))
 }
 
 /** The types that the caller may see. A token from app-portal-access sees a type with feature flags only if it has one of them. */
-async function visible(
-  { isPortal, request }: SvixCall,
-  parts: EmittingRouteParts,
-): Promise<StoredEventType[]> {
+async function visible({ isPortal, request, parts }: SvixCall): Promise<StoredEventType[]> {
   const all = await allEventTypes(parts)
   if (!isPortal) return all
   const flags = await parts.portal.featureFlags(request.principal!.sessionId!)
@@ -177,7 +168,7 @@ function readFields(body: EventTypeBody): Partial<EventTypeFields> {
 }
 
 /** A change that sets all fields. */
-function replacement(type: string, body: Omit<EventTypeBody, 'name'>): EventTypeChange {
+export function replacement(type: string, body: Omit<EventTypeBody, 'name'>): EventTypeChange {
   return { ...noFields, ...readFields({ name: type, ...body }), type }
 }
 
@@ -214,19 +205,19 @@ const fixedSettings = {
 
 /** v1.environment.*: export and import of event types, and read-only settings. */
 export const environmentOperations: SvixOperations = {
-  'v1.environment.get-settings': async (_call, { configuration }) => ({
+  'v1.environment.get-settings': async ({ parts: { configuration } }) => ({
     displayName: configuration.brandName ?? null,
     customColor: configuration.brandColor ?? null,
     ...fixedSettings,
   }),
-  'v1.environment.export': async (_call, parts) => ({
+  'v1.environment.export': async ({ parts }) => ({
     version: 1,
     createdAt: isoTime(parts.clock.now()),
     eventTypes: (await allEventTypes(parts)).map(viewEventType),
     settings: null,
     connectors: [],
   }),
-  async 'v1.environment.import'({ body, origin }, parts) {
+  async 'v1.environment.import'({ body, origin, parts }) {
     const { eventTypes, settings, connectors } = body
     if (connectors?.length || Object.keys(settings ?? {}).length > 0)
       throw unsupported(

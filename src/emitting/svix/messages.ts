@@ -2,7 +2,6 @@ import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database } from '../../storage/database.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
-import type { EmittingRouteParts } from '../routes/area.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
 import { readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
@@ -35,23 +34,23 @@ const mostExpunged = 250
 
 export const messageOperations: SvixOperations = {
   'v1.message.create': create,
-  'v1.message.list': ({ owner, query }, { database }) => list(database, owner, query),
-  'v1.message.search': ({ owner, body }, { database }) =>
-    list(database, owner, {
+  'v1.message.list': ({ owner, query, parts }) => list(parts.database, owner, query),
+  'v1.message.search': ({ owner, body, parts }) =>
+    list(parts.database, owner, {
       with_content: false,
       ...body,
       before: undefined,
       after: undefined,
       ...readTimes(body, 'before', 'after'),
     }),
-  'v1.message.get': async ({ message, query }, { database }) =>
-    (await viewMessages(database, [message], query['with_content'] !== false))[0],
-  'v1.message.get-raw-payload': async ({ message }, { database }) => ({
-    payload: (await contentsOf(database, [message])).get(message.event) ?? expired,
+  'v1.message.get': async ({ message, query, parts }) =>
+    (await viewMessages(parts.database, [message], query['with_content'] !== false))[0],
+  'v1.message.get-raw-payload': async ({ message, parts }) => ({
+    payload: (await contentsOf(parts.database, [message])).get(message.event) ?? expired,
   }),
-  'v1.message.expunge-content': ({ message, origin }, { payloadRemoval }) =>
-    payloadRemoval.remove(message.event, origin),
-  async 'v1.message.bulk-expunge-content'({ owner, body: { ids = [] }, origin }, parts) {
+  'v1.message.expunge-content': ({ message, origin, parts }) =>
+    parts.payloadRemoval.remove(message.event, origin),
+  async 'v1.message.bulk-expunge-content'({ owner, body: { ids = [] }, origin, parts }) {
     if (ids.length > mostExpunged)
       throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
     const results: Record<string, string> = {}
@@ -62,7 +61,7 @@ export const messageOperations: SvixOperations = {
     }
     return { results }
   },
-  'v1.message.precheck': async (call, { database }) => ({ active: await isAwaited(database, call) }),
+  'v1.message.precheck': async (call) => ({ active: await isAwaited(call) }),
 }
 
 async function list(database: Database, owner: string, query: SvixCall['query']) {
@@ -75,9 +74,9 @@ async function list(database: Database, owner: string, query: SvixCall['query'])
 }
 
 /** Whether an endpoint of the application subscribes to such messages. */
-async function isAwaited({ readerAside: db }: Database, { owner, body }: SvixCall): Promise<boolean> {
+async function isAwaited({ owner, body, parts }: SvixCall): Promise<boolean> {
   const { eventType, channels } = body as Pick<MessageIn, 'eventType' | 'channels'>
-  const endpoints = await db
+  const endpoints = await parts.database.readerAside
     .selectFrom('subscribers')
     .select(['event_types', 'channels'])
     .where('owner', '=', owner)
@@ -95,7 +94,8 @@ async function isAwaited({ readerAside: db }: Database, { owner, body }: SvixCal
 /** The most endpoints of an application that are checked. */
 const mostEndpoints = 1_000
 
-async function create(call: SvixCall, { database, clock, groupedEmits }: EmittingRouteParts) {
+async function create(call: SvixCall) {
+  const { database, clock, groupedEmits } = call.parts
   const body = call.body as MessageIn
   const withContent = call.query['with_content'] !== false
   const { owner } = call

@@ -20,7 +20,7 @@ const statuses = { running: 'running', done: 'finished', cancelled: 'finished', 
 
 /** v1.background-task.* and v1.statistics.*: tasks are jobs. A statistic is computed immediately, so its task is finished from the start. */
 export const taskOperations: SvixOperations = {
-  async 'v1.background-task.get'({ params }, parts) {
+  async 'v1.background-task.get'({ params, parts }) {
     if (params['task_id'] === exportTaskId) return readExport(parts)
     const id = readTaskId(params['task_id']!)
     const row = id === undefined ? undefined : await shown(parts).where('id', '=', id).executeTakeFirst()
@@ -28,11 +28,11 @@ export const taskOperations: SvixOperations = {
     return viewTask(row)
   },
   'v1.background-task.list': list,
-  async 'v1.statistics.aggregate-app-stats'(call, parts) {
-    const { data, unresolvedAppIds } = await countAttempts(call, parts)
-    return { ...(await finish(parts, 'application.stats', data)), unresolvedAppIds }
+  async 'v1.statistics.aggregate-app-stats'(call) {
+    const { data, unresolvedAppIds } = await countAttempts(call)
+    return { ...(await finish(call.parts, 'application.stats', data)), unresolvedAppIds }
   },
-  'v1.statistics.aggregate-event-types': async (_call, parts) =>
+  'v1.statistics.aggregate-event-types': async ({ parts }) =>
     finish(parts, 'event-type.aggregate', await readEventTypes(parts)),
 }
 
@@ -40,7 +40,7 @@ function shown({ database }: EmittingRouteParts) {
   return database.reader.selectFrom('jobs').selectAll().where('kind', 'in', ['replay', 'statistics'])
 }
 
-function list({ query }: SvixCall, parts: EmittingRouteParts) {
+function list({ query, parts }: SvixCall) {
   const asked = readPage(query)
   const { status, task } = query as { status?: string; task?: string }
   const read = async (behind: { id: string } | undefined, count: number) => {
@@ -89,7 +89,7 @@ function taskOf({
 }
 
 /** The number of attempts to each application's endpoints, in whole hours. @throws SvixError 422 */
-async function countAttempts({ body }: SvixCall, { database, owners }: EmittingRouteParts) {
+async function countAttempts({ body, parts: { database, owners } }: SvixCall) {
   const { appIds } = body as { appIds?: string[] | null }
   const { since, until } = readTimes(body, 'since', 'until')
   if (appIds && appIds.length > mostCounted)
@@ -150,13 +150,13 @@ const classes = { 0: 'none', 200: '2xx', 300: '3xx', 400: '4xx', 500: '5xx' } as
 
 /** Operations that start jobs, which send messages again. */
 export const recoveryOperations: SvixOperations = {
-  async 'v1.endpoint.recover'(call, parts) {
+  async 'v1.endpoint.recover'(call) {
     const times = readTimes(call.body, 'since', 'until')
-    if (times.since! < (times.until ?? parts.clock.now()) - longestRecovery)
+    if (times.since! < (times.until ?? call.parts.clock.now()) - longestRecovery)
       throw invalidField(['since'], 'Cannot recover more than 14 days of messages')
-    return start(call, parts, { status: 'failed', ...times }, 'endpoint.recover')
+    return start(call, { status: 'failed', ...times }, 'endpoint.recover')
   },
-  async 'v1.endpoint.bulk-replay'(call, parts) {
+  async 'v1.endpoint.bulk-replay'(call) {
     const { eventTypes, channel, tag, status, statusCodeClass } = call.body
     if (eventTypes?.length > mostTypes)
       throw invalidField(['event_types'], `At most ${mostTypes} event types can be replayed at a time.`)
@@ -172,15 +172,14 @@ export const recoveryOperations: SvixOperations = {
       ...(tag && { tag }),
       ...(responseClass && { responseClass }),
     }
-    return start(call, parts, filter, 'endpoint.bulk-replay')
+    return start(call, filter, 'endpoint.bulk-replay')
   },
-  'v1.endpoint.replay-missing': async (call, parts) =>
-    start(call, parts, { status: 'missing', ...readTimes(call.body, 'since', 'until') }, 'endpoint.replay'),
+  'v1.endpoint.replay-missing': async (call) =>
+    start(call, { status: 'missing', ...readTimes(call.body, 'since', 'until') }, 'endpoint.replay'),
 }
 
 async function start(
-  { endpoint, reach, origin }: SvixCall,
-  { clock, replay }: EmittingRouteParts,
+  { endpoint, reach, origin, parts: { clock, replay } }: SvixCall,
   filter: ReplayFilter,
   task: string,
 ): Promise<object> {
