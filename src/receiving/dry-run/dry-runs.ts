@@ -14,7 +14,7 @@ import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { dryRunLimit, rehearse, type RehearseParts } from './rehearse.ts'
-import { mostShown } from './writes.ts'
+import { WrittenTable } from './writes.ts'
 import { inspect } from 'node:util'
 import type { LogOfHandlers } from '../worker/attempt.ts'
 import { type Static, Type } from 'typebox'
@@ -228,29 +228,8 @@ function cut(text: string): string {
   return text.length <= longest ? text : `${text.slice(0, longest)}…`
 }
 
-const Row = Type.Record(Type.String(), Type.Unknown())
-
-const Table = Type.Object({
-  table: Type.String(),
-  inserted: Type.Integer(),
-  updated: Type.Integer(),
-  deleted: Type.Integer(),
-  rows: Type.Array(
-    Type.Object({
-      operation: Type.Enum(['insert', 'update', 'delete']),
-      key: Row,
-      before: nullable(Row, 'Of an update: the changed columns'),
-      after: nullable(Row),
-    }),
-    {
-      description: `The first ${mostShown.rows}; long values are cut, and those of columns with names of credentials are redacted`,
-    },
-  ),
-  note: nullable(Type.String(), 'Why rows are missing'),
-})
-
 const Line = Type.Object({
-  level: Type.Enum(['debug', 'info', 'warn', 'error']),
+  level: Type.Enum(levels),
   message: Type.String(),
   fields: nullable(Type.String()),
 })
@@ -282,7 +261,9 @@ export const DryRun = Type.Object({
 const Detailed = Type.Object({
   ...DryRun.properties,
   handlers: Type.Array(Type.String(), { description: 'The ids of the handlers that match the event' }),
-  tables: Type.Array(Table, { description: 'The rows that the handlers wrote and that were rolled back' }),
+  tables: Type.Array(WrittenTable, {
+    description: 'The rows that the handlers wrote and that were rolled back',
+  }),
   log: Type.Array(Line, { description: 'What the handlers wrote to `context.log`; not to `console`' }),
   notes: Type.Array(Type.String(), { description: 'What could not be seen' }),
 })

@@ -157,25 +157,20 @@ function sqliteRecorder(database: SqliteDatabase): WriteRecorder {
 }
 
 function writtenRow({ operation, isKey, before, after }: ChangedRow, columns: readonly string[]): WrittenRow {
-  const show = (values: ChangedRow['before'], withKey: boolean): Row => {
+  const show = (values: ChangedRow['before'], isShown: (place: number) => boolean | undefined): Row => {
     const row: Row = {}
     for (const [place, value] of values?.entries() ?? []) {
       const name = columns[place] ?? `column ${place + 1}`
-      if (value !== undefined && (withKey || !isKey[place])) row[name] = showValue(name, value)
+      if (value !== undefined && isShown(place)) row[name] = showValue(name, value)
     }
     return row
   }
-  const whole = operation !== 'update'
-  const key: Row = {}
-  for (const [place, value] of (before ?? after ?? []).entries()) {
-    const name = columns[place] ?? `column ${place + 1}`
-    if (isKey[place]) key[name] = showValue(name, value)
-  }
+  const isChange = (place: number): boolean => operation !== 'update' || !isKey[place]
   return {
     operation,
-    key,
-    before: before ? show(before, whole) : null,
-    after: after ? show(after, whole) : null,
+    key: show(before ?? after, (place) => isKey[place]),
+    before: before ? show(before, isChange) : null,
+    after: after ? show(after, isChange) : null,
   }
 }
 

@@ -1,27 +1,37 @@
+import { type Static, Type } from 'typebox'
+import { nullable } from '../../http/schemas/schemas.ts'
 import { isCredentialName } from '../rejections/log.ts'
 import type { SqlValue } from '../../storage/sqlite/connection.ts'
 
-export type Row = Record<string, unknown>
+/** Rows of a table, tables, and characters of a value that are shown. */
+export const mostShown = { rows: 50, tables: 30, value: 2_000 }
 
-export interface WrittenRow {
-  readonly operation: Operation
-  /** The primary key; empty if the table has none. */
-  readonly key: Row
-  /** Of an update: the changed columns only. */
-  readonly before: Row | null
-  readonly after: Row | null
-}
+const RowView = Type.Record(Type.String(), Type.Unknown())
 
-export interface WrittenTable {
-  readonly table: string
-  inserted: number
-  updated: number
-  deleted: number
-  /** The first rows. */
-  readonly rows: WrittenRow[]
-  /** Why rows are missing, if some are. */
-  note: string | null
-}
+/** What was written to a table. */
+export const WrittenTable = Type.Object({
+  table: Type.String(),
+  inserted: Type.Integer(),
+  updated: Type.Integer(),
+  deleted: Type.Integer(),
+  rows: Type.Array(
+    Type.Object({
+      operation: Type.Enum(['insert', 'update', 'delete']),
+      key: RowView,
+      before: nullable(RowView, 'Of an update: the changed columns'),
+      after: nullable(RowView),
+    }),
+    {
+      description: `The first ${mostShown.rows}; long values are cut, and those of columns with names of credentials are redacted`,
+    },
+  ),
+  note: nullable(Type.String(), 'Why rows are missing'),
+})
+
+export type WrittenTable = Static<typeof WrittenTable>
+/** Its key is empty if the table has no primary key. */
+export type WrittenRow = WrittenTable['rows'][number]
+export type Row = Static<typeof RowView>
 
 /** What a dry run wrote, before it was rolled back. */
 export interface Writes {
@@ -39,8 +49,6 @@ export interface WriteRecorder {
   close(): void
 }
 
-/** Rows of a table, tables, and characters of a value that are shown. */
-export const mostShown = { rows: 50, tables: 30, value: 2_000 }
 /** Characters of all values. */
 const mostText = 256 * 1024
 
@@ -101,7 +109,7 @@ export function changedColumns(before: Row, after: Row): { before: Row; after: R
   return { before: of(before), after: of(after) }
 }
 
-type Operation = 'insert' | 'update' | 'delete'
+type Operation = WrittenRow['operation']
 
 /** A row of a changeset; the values are in the order of the table's columns. `undefined` in an update: not changed. */
 export interface ChangedRow {
