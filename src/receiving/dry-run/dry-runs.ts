@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { auditOrigin, type AuditOrigin, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { parseExactly, stringifyExactly } from '../../json/exact.ts'
-import type { Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { EmittedEvent, HandlerLog } from '../config.ts'
 import { findReceived } from '../failed/store.ts'
@@ -12,7 +11,7 @@ import type { ReceivingRouteParts } from '../routes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
-import type { ClaimedEvent } from '../queue/store.ts'
+import { type ClaimedEvent, readClaimed } from '../queue/store.ts'
 import { dryRunLimit, rehearse, type RehearseParts } from './rehearse.ts'
 import { WrittenTable } from './writes.ts'
 import { inspect } from 'node:util'
@@ -117,7 +116,8 @@ export class DryRuns {
     return database.transaction(async (tx) => {
       const now = clock.now()
       const found = await findReceived(database.engine, tx, event, { processed })
-      const { claimed, plan } = await readEvent(tx, event, claim, planOf)
+      const claimed = await readClaimed(tx, event, claim)
+      const plan = planOf(claimed.source, claimed.type)
       await record(tx, { action: 'event.dry_run', target: `event:${event}`, ...origin })
       const forwardTo = sources.get(claimed.source)?.forwardTo
       if (forwardTo !== undefined) return { claimed, plan, isHeld: false, forwardTo: urlOf(forwardTo) }
@@ -151,19 +151,6 @@ export class DryRuns {
       log.warn({ err: error, event }, 'the claim of a dry run could not be released')
     }
   }
-}
-
-async function readEvent(tx: Tx, event: number, claim: string, planOf: PlanOf) {
-  const row = await tx
-    .selectFrom('event_queue as q')
-    .innerJoin('events as e', 'e.id', 'q.event')
-    .select(['q.event', 'q.source', 'q.event_id as eventId', 'q.type', 'q.order_key as orderKey'])
-    .select(['q.attempts', 'q.attempts_before as attemptsBefore'])
-    .select(['e.payload', 'e.headers', 'e.created_at as receivedAt'])
-    .where('q.event', '=', event)
-    .executeTakeFirstOrThrow()
-  const claimed: ClaimedEvent = { ...row, claim, attempts: row.attempts + 1 }
-  return { claimed, plan: planOf(row.source, row.type) }
 }
 
 function result(told: Pick<DryRunResult, 'outcome' | 'handlers'> & Partial<DryRunResult>): DryRunResult {

@@ -138,8 +138,7 @@ export function postgresEventQueue(parts: {
       rows<PendingKind>('event_queue_kinds', pendingKindsStatement, [source, type, limit, now]),
     kindsAtWork: (kinds, now) =>
       rows<Kind>('event_queue_kinds_at_work', kindsAtWorkStatement, [
-        kinds.map(({ source }) => source),
-        kinds.map(({ type }) => type),
+        ...arraysOf(kinds, 'source', 'type'),
         now,
       ]),
     newClaim: () => `${claimer.id}:${randomUUID()}`,
@@ -147,23 +146,24 @@ export function postgresEventQueue(parts: {
       rows<ClaimedEvent>('event_queue_claim', claimStatement, [
         now,
         claim,
-        wanted.map(({ source }) => source),
-        wanted.map(({ type }) => type),
-        wanted.map(({ count }) => count),
-        wanted.map(({ until }) => until),
+        ...arraysOf(wanted, 'source', 'type', 'count', 'until'),
       ]),
     markProcessed,
     async releaseAllBut(held) {
       await rows('event_queue_release_all_but', releaseAllButStatement, [
         String(claimer.id),
-        held.map(({ event }) => event),
-        held.map(({ claim }) => claim),
+        ...arraysOf(held, 'event', 'claim'),
       ])
     },
     acquireSession: (listener) => claimer.start(listener),
     releaseSession: (clean) => claimer.close(clean),
     close: () => Promise.resolve(),
   }
+}
+
+/** The values of each of these fields, for the arrays of a statement. */
+function arraysOf<Row>(rows: readonly Row[], ...fields: (keyof Row)[]): unknown[][] {
+  return fields.map((field) => rows.map((row) => row[field]))
 }
 
 const markStatement = `
@@ -207,15 +207,7 @@ const shareStatement = `
 export function postgresSlots(pool: Pool, claimer: { readonly id: number }): SlotStore {
   return {
     async share(asked: readonly SlotRequest[], now: number) {
-      const values = [
-        claimer.id,
-        asked.map(({ key }) => key),
-        asked.map(({ limit }) => limit),
-        asked.map(({ keeps }) => keeps),
-        asked.map(({ wants }) => wants),
-        asked.map(({ until }) => until),
-        now,
-      ]
+      const values = [claimer.id, ...arraysOf(asked, 'key', 'limit', 'keeps', 'wants', 'until'), now]
       return poolRows<SlotsShared>(pool, { name: 'event_queue_slots', text: shareStatement, values })
     },
   }

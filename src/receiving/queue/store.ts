@@ -57,6 +57,19 @@ export interface ClaimedEvent {
   readonly orderKey: string | null
 }
 
+/** An event under a claim that was made by a statement of its own. The attempt is the next one. */
+export async function readClaimed(tx: Tx, event: number, claim: string): Promise<ClaimedEvent> {
+  const row = await tx
+    .selectFrom('event_queue as q')
+    .innerJoin('events as e', 'e.id', 'q.event')
+    .select(['q.event', 'q.source', 'q.event_id as eventId', 'q.type', 'q.order_key as orderKey'])
+    .select(['q.attempts', 'q.attempts_before as attemptsBefore'])
+    .select(['e.payload', 'e.headers', 'e.created_at as receivedAt'])
+    .where('q.event', '=', event)
+    .executeTakeFirstOrThrow()
+  return { ...row, claim, attempts: row.attempts + 1 }
+}
+
 /** A source and an event type. Their events have the same handlers. */
 export interface Kind {
   readonly source: string

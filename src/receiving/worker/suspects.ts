@@ -1,7 +1,7 @@
 import type { Tx } from '../../storage/database.ts'
 import type { Pauses } from '../handlers/paused.ts'
 import type { Plan, PlanOf } from '../handlers/plan.ts'
-import type { ClaimedEvent, EventQueue } from '../queue/store.ts'
+import { type ClaimedEvent, type EventQueue, readClaimed } from '../queue/store.ts'
 import type { Claims } from './claims.ts'
 import type { ConcurrencyGroups } from './concurrency-groups.ts'
 import type { EventRunner } from './event-runner.ts'
@@ -283,7 +283,7 @@ async function claimSuspect(
   { event, claim: before, aloneAt: aloneBefore }: Suspect,
   { claim, until, aloneAt }: { claim: string; until: number; aloneAt: number },
 ): Promise<ClaimedEvent | undefined> {
-  const row = await tx
+  const { numUpdatedRows } = await tx
     .updateTable('event_queue')
     .set({ claim, leased_until: until, alone_at: aloneAt })
     .where('event', '=', event)
@@ -291,14 +291,6 @@ async function claimSuspect(
     .where('crashes', 'is not', null)
     .where('claim', before === null ? 'is' : '=', before)
     .where('alone_at', aloneBefore === null ? 'is' : '=', aloneBefore)
-    .returning(['event', 'source', 'event_id as eventId', 'type', 'order_key as orderKey'])
-    .returning((eb) => [eb('attempts', '+', 1).as('attempts'), 'attempts_before as attemptsBefore'])
     .executeTakeFirst()
-  if (!row) return undefined
-  const logged = await tx
-    .selectFrom('events')
-    .select(['payload', 'headers', 'created_at as receivedAt'])
-    .where('id', '=', event)
-    .executeTakeFirstOrThrow()
-  return { ...row, claim, ...logged }
+  return numUpdatedRows === 0n ? undefined : readClaimed(tx, event, claim)
 }
