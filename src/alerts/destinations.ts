@@ -75,15 +75,8 @@ export class Destinations {
   /** A page of destinations, newest first. @throws Problem `invalid-cursor` */
   async page(request: PageRequest): Promise<PageOfRows<Destination>> {
     const { database, cursors } = this.#parts
-    const { rows, nextCursor } = await cursors.readById(listScope, request, (before, count) =>
-      database.reader
-        .selectFrom('alert_destinations')
-        .selectAll()
-        .$if(before !== undefined, (query) => query.where('id', '<', before!))
-        .orderBy('id', 'desc')
-        .limit(count)
-        .execute(),
-    )
+    const all = database.reader.selectFrom('alert_destinations').selectAll()
+    const { rows, nextCursor } = await cursors.newest(listScope, request, all)
     return { rows: await Promise.all(rows.map((row) => this.#withTarget(row))), nextCursor }
   }
 
@@ -185,16 +178,8 @@ export class Destinations {
   async sendings(id: string, request: PageRequest): Promise<PageOfRows<SendingRow>> {
     const { database, cursors } = this.#parts
     await this.get(id)
-    return cursors.readById(idScope('alert-sendings', id), request, (before, count) =>
-      database.reader
-        .selectFrom('alert_sendings')
-        .selectAll()
-        .where('destination_id', '=', id)
-        .$if(before !== undefined, (query) => query.where('id', '<', before!))
-        .orderBy('id', 'desc')
-        .limit(count)
-        .execute(),
-    )
+    const all = database.reader.selectFrom('alert_sendings').selectAll().where('destination_id', '=', id)
+    return cursors.newest(idScope('alert-sendings', id), request, all)
   }
 
   #record(

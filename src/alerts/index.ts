@@ -210,13 +210,9 @@ async function lockRound(tx: Tx): Promise<void> {
 }
 
 /** What needs attention, as alerts name it. */
-export interface Condition {
-  kind: Attention['kind']
-  severity: Attention['severity']
+export interface Condition extends Pick<Attention, 'kind' | 'severity' | 'since'> {
   /** The subject, as `topic:id`: with the kind, it identifies the condition. */
   about: string
-  /** Milliseconds since 1970; null if unknown. */
-  since: number | null
   /** A sentence without its full stop, in one line. */
   text: string
   /** The path of the page that shows it, below BASE_URL. */

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { type SelectQueryBuilder, sql, type SqlBool } from 'kysely'
 import type { Keyring } from '../crypto/keyring.ts'
 import { Problem } from '../errors.ts'
 import { BoundedCache, oncePer } from '../runtime/bounded-cache.ts'
@@ -127,6 +128,24 @@ export class Cursors {
     read: (behind: string | undefined, count: number) => Promise<Row[]>,
   ): Promise<PageOfRows<Row>> {
     return this.read(scope, request, read, ({ id }) => id)
+  }
+
+  /** A page of a query's rows, those with the highest ids first. @throws Problem `invalid-cursor` */
+  newest<DB, TB extends keyof DB, Row extends { id: string }>(
+    scope: CursorScope,
+    request: PageRequest,
+    query: SelectQueryBuilder<DB, TB, Row>,
+    column = 'id',
+  ): Promise<PageOfRows<Row>> {
+    const id = sql.ref(column)
+    const isBefore = (before: string) => sql<SqlBool>`${id} < ${before}`
+    return this.readById(scope, request, (before, count) =>
+      query
+        .$if(before !== undefined, (rest) => rest.where(isBefore(before!)))
+        .orderBy(id, 'desc')
+        .limit(count)
+        .execute(),
+    )
   }
 
   /**

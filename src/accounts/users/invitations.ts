@@ -87,15 +87,8 @@ export class Invitations {
     request: PageRequest,
   ): Promise<PageOfRows<InvitationRow> & { formerCreators: ReadonlySet<string> }> {
     const { reader } = this.#parts.database
-    const page = await cursors.readById(cursorScope, request, (before, count) =>
-      reader
-        .selectFrom('invitations')
-        .select([...columns, ...ends])
-        .$if(before !== undefined, (query) => query.where('id', '<', before!))
-        .orderBy('id', 'desc')
-        .limit(count)
-        .execute(),
-    )
+    const all = reader.selectFrom('invitations').select([...columns, ...ends])
+    const page = await cursors.newest(cursorScope, request, all)
     const formerCreators = new Set<string>()
     for (const creator of new Set(page.rows.map((row) => row.created_by)))
       if (!(await this.#mayInvite(reader, creator))) formerCreators.add(creator)

@@ -18,7 +18,7 @@ import { Egress, type EgressRules } from '../../network/egress.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import type { TlsOptions } from '../../network/guarded-connector.ts'
 import type { ResponseClass } from '../dispatch/subscriber-pace.ts'
-import { deliverTo, compress, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
+import { compress, deliverTo, OutOfTime, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
 const responseLimit = 64 * 1024
@@ -75,10 +75,6 @@ export const addressKey = ':url'
 export const methodKey = ':method'
 /** The same, with the value `data`, for a body that is only the event's data. */
 export const bodyKey = ':body'
-
-/** The reason of an exchange that was aborted at its time-out. */
-class OutOfTime extends Error {}
-const outOfTime = (): Error => new OutOfTime()
 
 /** Redacts the values of custom headers in what is shown: they may be credentials. */
 export function targetOf(
@@ -144,7 +140,7 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
     const request = { origin, path, method, headers, body, responseLimit, maySend }
     let outcome: Outcome
     if (special?.tokens) {
-      const sent = await sendWithToken(special.tokens, agent, request, { clock, timeout, outOfTime }, cut)
+      const sent = await sendWithToken(special.tokens, agent, request, { clock, timeout }, cut)
       if ('failure' in sent) return notMade(at, '{}', sent.failure)
       outcome = sent
     } else {

@@ -75,13 +75,7 @@ test('an attempt does not wait for a token longer than its own time, and ends wh
     responseLimit: 1,
   }
   const send = (timeout: number, cut: AbortBroadcast) =>
-    sendWithToken(
-      tokens,
-      agent,
-      request,
-      { clock: systemClock, timeout, outOfTime: () => new Error('late') },
-      cut,
-    )
+    sendWithToken(tokens, agent, request, { clock: systemClock, timeout }, cut)
   const late = await send(50, new AbortBroadcast())
   assert.deepEqual(late, { failure: { kind: 'token-failed', message: 'no access token within 0.05 s' } })
   const cut = new AbortBroadcast()

@@ -32,13 +32,8 @@ export interface SpecialEndpoint {
 
 export const compress = promisify(gzip)
 
-interface Sending {
-  clock: Clock
-  /** Milliseconds for all exchanges together. */
-  timeout: number
-  /** The reason of an exchange at its time-out. */
-  outOfTime: () => Error
-}
+/** The reason of an exchange that was aborted at its time-out. */
+export class OutOfTime extends Error {}
 
 /**
  * Sends a request with an access token. If the endpoint answers 401 to a token that was used before, sends it once more with a new one.
@@ -48,7 +43,7 @@ export async function sendWithToken(
   tokens: OAuthTokens,
   agent: OutboundAgent,
   request: ExchangeRequest,
-  { clock, timeout, outOfTime }: Sending,
+  { clock, timeout }: Pick<Delivery, 'clock' | 'timeout'>,
   cut: AbortBroadcast,
 ): Promise<Outcome | { failure: Failure }> {
   const end = clock.now() + timeout
@@ -61,7 +56,7 @@ export async function sendWithToken(
     const headers = { ...request.headers, authorization: `Bearer ${got.token}` }
     const exchange = agent.exchange({ ...request, headers })
     const unlisten = cut.onAbort((reason) => exchange.cut(reason))
-    const cancel = clock.after(Math.max(0, end - clock.now()), () => exchange.cut(outOfTime()))
+    const cancel = clock.after(Math.max(0, end - clock.now()), () => exchange.cut(new OutOfTime()))
     const outcome = await exchange.ended
     cancel()
     unlisten()

@@ -38,15 +38,10 @@ export class Jobs extends AuditedStore {
     { kinds, status }: { kinds: readonly ShownKind[]; status?: ShownJob['status'] | undefined },
     request: PageRequest,
   ): Promise<PageOfRows<ShownJob>> {
-    return cursors.readById(idScope('jobs', [kinds, status ?? null]), request, (before, count) =>
-      this.#shown()
-        .where('kind', 'in', [...kinds])
-        .$if(status !== undefined, (all) => all.where('status', '=', status!))
-        .$if(before !== undefined, (all) => all.where('id', '<', before!))
-        .orderBy('id', 'desc')
-        .limit(count)
-        .execute(),
-    )
+    const all = this.#shown()
+      .where('kind', 'in', [...kinds])
+      .$if(status !== undefined, (some) => some.where('status', '=', status!))
+    return cursors.newest(idScope('jobs', [kinds, status ?? null]), request, all)
   }
 
   /** The names of the subscribers that jobs are about, by their ids; of those that still exist. */

@@ -154,7 +154,6 @@ export class Subscribers {
       .selectFrom('subscribers')
       .selectAll()
       .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))
-      .orderBy('id', 'desc')
     if (state !== undefined)
       query = query.where(
         isInState(state, { since: lastDayBegins(clock.now()), unwritten: health.unwritten }),
@@ -163,12 +162,7 @@ export class Subscribers {
       query = query.where(
         sql<boolean>`lower(url) like ${`%${url.toLowerCase().replace(/[!%_]/g, '!$&')}%`} escape '!'`,
       )
-    return cursors.readById(scope, request, (before, count) =>
-      query
-        .$if(before !== undefined, (all) => all.where('id', '<', before!))
-        .limit(count)
-        .execute(),
-    )
+    return cursors.newest(scope, request, query)
   }
 
   /**

@@ -96,13 +96,7 @@ async function signInsOf(
     .where('family.expires_at', '>', now)
     .where('family.last_seen_at', '>', now - configuration.sessionIdle)
   const scope = idScope('client sign-ins', [clientId])
-  return cursors.readById(scope, request, (before, count) =>
-    query
-      .$if(before !== undefined, (all) => all.where('family.id', '<', before!))
-      .orderBy('family.id', 'desc')
-      .limit(count)
-      .execute(),
-  )
+  return cursors.newest(scope, request, query, 'family.id')
 }
 
 /** Revokes one sign-in with its tokens. False when the app has no such sign-in. */
