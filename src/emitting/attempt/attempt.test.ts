@@ -79,6 +79,8 @@ test('an owner cannot tell an unknown name from one of the private network', asy
     silent: (await startProxy('')).proxy,
     absent: 'http://127.0.0.1:1',
   }
+  // The first request loads a library, which can take longer than the timeout.
+  await attemptTo('http://private.test:8080/', undefined, true)
   for (const [name, proxy] of Object.entries(proxies)) {
     const known = await attemptTo('http://private.test:8080/', proxy, true)
     const unknown = await attemptTo('http://unknown.test:8080/', proxy, true)

@@ -29,16 +29,20 @@ const removedAtOnce = 100
 /**
  * Counts one call against an allowance, in the caller's transaction. All processes share it through the database: `until` is
  * the time at which it is full again (the generic cell rate algorithm, ITU-T I.371).
- * @param use `holder`: see `holderOf`
+ * @param of all subscribers of an owner share an allowance; a subscriber without an owner has its own
  * @throws Problem `too-many-requests`, with the seconds until one more is allowed
  */
 export async function takeAllowance(
   engine: Database['engine'],
   tx: Tx,
-  { kind, holder, now }: { kind: AllowanceKind; holder: string; now: number },
+  {
+    kind,
+    of: { id, owner },
+    now,
+  }: { kind: AllowanceKind; of: { id: string; owner: string | null }; now: number },
 ): Promise<void> {
-  const { burst, every, of } = allowances[kind]
-  const key = `${kind} ${holder}`
+  const { burst, every, of: what } = allowances[kind]
+  const key = owner === null ? `${kind} subscriber ${id}` : `${kind} owner ${owner}`
   const later = engine === 'postgres' ? sql`greatest` : sql`max`
   const latest = now + (burst - 1) * every
   const taken = await sql`
@@ -46,7 +50,7 @@ export async function takeAllowance(
     on conflict (key) do update set until = ${later}(allowances.until, ${now}) + ${every}
     where allowances.until <= ${latest}
     returning until`.execute(tx)
-  if (taken.rows.length === 0) throw await refusal(tx, key, latest, `At most ${burst} ${of} at once.`)
+  if (taken.rows.length === 0) throw await refusal(tx, key, latest, `At most ${burst} ${what} at once.`)
   // Skips locked rows: waiting for other transactions could deadlock.
   const locking = engine === 'postgres' ? sql`for update skip locked` : sql``
   await sql`
@@ -59,9 +63,4 @@ async function refusal(tx: Tx, key: string, latest: number, detail: string): Pro
   const row = await tx.selectFrom('allowances').select('until').where('key', '=', key).executeTakeFirst()
   const wait = Math.max(0, (row?.until ?? latest) - latest)
   return new Problem('too-many-requests', { retryAfter: Math.max(1, Math.ceil(wait / 1000)), detail })
-}
-
-/** All subscribers of an owner share an allowance; a subscriber without an owner has its own. */
-export function holderOf({ id, owner }: { id: string; owner: string | null }): string {
-  return owner === null ? `subscriber ${id}` : `owner ${owner}`
 }

@@ -3,7 +3,7 @@ import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { type ShownJob, startJob, type JobStep } from '../../events/jobs.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import { type AllowanceKind, holderOf, takeAllowance } from './allowances.ts'
+import { type AllowanceKind, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/event.ts'
 import { type DeliveryFilter, type ResponseClass, sharedConditions, typeOfEvent } from './delivery-log.ts'
 import { type IdRange, idsIn } from '../../storage/id-order.ts'
@@ -74,7 +74,7 @@ export class Replay extends AuditedStore {
         throw new Problem('conflict', { detail: 'The event is not for the owner of this subscriber.' })
       if (row.status === 'disabled') throw subscriberDisabled()
       if (row.expunged_at !== null) throw payloadGone()
-      if (reach !== 'all') await this.#take(tx, 'replay', row.subscriberId, reach)
+      await this.#take(tx, 'replay', row.subscriberId, reach)
       await makeDue(tx, [id], now)
       await this.record(tx, {
         action: 'delivery.replayed',
@@ -106,7 +106,7 @@ export class Replay extends AuditedStore {
     if (found) return this.one(found.id, reach, origin)
     if (status === 'disabled') throw subscriberDisabled()
     await this.database.transaction(async (tx) => {
-      if (reach !== 'all') await this.#take(tx, 'replay', id, reach)
+      await this.#take(tx, 'replay', id, reach)
       const { nonce } = await tx
         .selectFrom('events')
         .select('nonce')
@@ -146,7 +146,7 @@ export class Replay extends AuditedStore {
     // Counting takes long, so it comes between two transactions. The first one keeps calls that would be refused from it.
     const running = await this.database.transaction(async (tx) => {
       const same = await this.#findSame(tx, subscriberId, asked)
-      if (!same && typeof caller === 'object') await this.#take(tx, 'replay-count', subscriberId, caller)
+      if (!same) await this.#take(tx, 'replay-count', subscriberId, caller)
       return same
     })
     if (running) return running
@@ -160,7 +160,7 @@ export class Replay extends AuditedStore {
     const job = await this.database.transaction(async (tx) => {
       const same = await this.#findSame(tx, subscriberId, asked)
       if (same) return same
-      if (typeof caller === 'object') await this.#take(tx, 'bulk-replay', subscriberId, caller)
+      await this.#take(tx, 'bulk-replay', subscriberId, caller)
       const highest = isMissing ? before : ((await highestId(tx, this.database.engine, subscriberId)) ?? 0)
       const stored: StoredFilter = { ...filter, upTo: Math.min(highest, before - 1) }
       const begun = await startJob(
@@ -197,9 +197,10 @@ export class Replay extends AuditedStore {
     return same
   }
 
-  #take(tx: Tx, kind: AllowanceKind, id: string, caller: { owner: string }): Promise<void> {
-    const holder = holderOf({ id, ...caller })
-    return takeAllowance(this.database.engine, tx, { kind, holder, now: this.clock.now() })
+  /** Only the calls of owners are limited. */
+  async #take(tx: Tx, kind: AllowanceKind, id: string, caller: BulkReplay['caller']): Promise<void> {
+    if (typeof caller !== 'object') return
+    await takeAllowance(this.database.engine, tx, { kind, of: { id, ...caller }, now: this.clock.now() })
   }
 
   /** Returns the running jobs of the subscriber and of the others of its owner. Locks, so that two calls cannot both start a job. */

@@ -327,7 +327,7 @@ export class Prefetcher {
     for (const queue of this.#queues.values())
       if (this.#isIdle(queue) && queue.pace.healthy) return this.scan()
     for (const queue of this.#queues.values())
-      if (hadTurn(queue, now)) {
+      if (now - queue.createdAt >= turnLength) {
         queue.draining = true
         this.#reader.discard(queue)
       }
@@ -382,9 +382,4 @@ function isUnneeded(queue: SubscriberQueue, now: number, crowded: boolean): bool
   if (!crowded && queue.pace.mustWaitForRate(now)) return false
   const isInactive = !queue.endpoint && !queue.stale
   return isInactive || (queue.pace.healthy && (crowded || now - queue.lastUsedAt >= idleTimeout))
-}
-
-/** Whether the queue had its turn, and must make room if other subscribers wait. */
-function hadTurn({ createdAt }: SubscriberQueue, now: number): boolean {
-  return now - createdAt >= turnLength
 }

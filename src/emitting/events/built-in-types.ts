@@ -2,7 +2,7 @@ import type { EventTypeDeclaration } from '../config.ts'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
-import { holderOf, takeAllowance } from '../deliveries/allowances.ts'
+import { takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach, NewEvent } from './event.ts'
 import type { Announce, Emitted, Emitter } from './emitter.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
@@ -122,8 +122,8 @@ export class TestEvents {
    */
   async reserve(tx: Tx, owner: string): Promise<void> {
     const { database, clock } = this.#parts
-    const use = { kind: 'test-event', holder: holderOf({ id: '', owner }), now: clock.now() } as const
-    await takeAllowance(database.engine, tx, use)
+    const of = { id: '', owner }
+    await takeAllowance(database.engine, tx, { kind: 'test-event', of, now: clock.now() })
   }
 
   /**
@@ -142,8 +142,8 @@ export class TestEvents {
       const { status, owner } = await subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled') throw subscriberDisabled()
       if (!reserved) {
-        const holder = holderOf({ id: subscriberId, owner })
-        await takeAllowance(database.engine, tx, { kind: 'test-event', holder, now: clock.now() })
+        const of = { id: subscriberId, owner }
+        await takeAllowance(database.engine, tx, { kind: 'test-event', of, now: clock.now() })
       }
       const sample = event ?? { type: testEventType, data: { message: testMessage, subscriberId } }
       const addressed = { event: { ...sample, audience: owner ?? undefined }, subscriberIds: [subscriberId] }
