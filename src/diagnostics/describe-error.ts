@@ -4,7 +4,13 @@ import { ProductMigrationError } from '../storage/product-migrations.ts'
 import { UnsuitablePooler } from '../storage/postgres/pool/pooler-check.ts'
 import { FileInUse } from '../storage/sqlite/owner.ts'
 import { adviceWithoutRoom } from '../storage/postgres/pool/connection-shares.ts'
-import { isTlsFailure, isWithoutRoom, StorageUnavailable, translateError } from '../storage/unavailable.ts'
+import {
+  causeOf,
+  isTlsFailure,
+  isWithoutRoom,
+  StorageUnavailable,
+  translateError,
+} from '../storage/unavailable.ts'
 import { causeInWords } from '../runtime/cause-in-words.ts'
 import { fileFault } from './finding.ts'
 
@@ -57,11 +63,11 @@ const unusable = new Set([11, 26])
 function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefined {
   const { severity, errcode = 0 } = error as { severity?: string; errcode?: number }
   const absent = translateError(error)
-  const { code = '' } = (absent instanceof StorageUnavailable ? absent.cause : error) as { code?: string }
+  const cause = causeOf(absent)
+  const { code = '' } = cause as { code?: string }
   const refused = severity !== undefined && refusals.has(code.slice(0, 2))
   if (!(absent instanceof StorageUnavailable) && !refused && !unusable.has(errcode & 0xff)) return undefined
-  const why = causeInWords(absent instanceof StorageUnavailable ? absent.cause : error)
-  const isTls = isTlsFailure(absent instanceof StorageUnavailable ? absent.cause : error)
+  const why = causeInWords(cause)
   const { databaseUrl = '' } = inspectEnvironment(env).configuration
   const advice = databaseUrl.startsWith('sqlite:')
     ? 'Check that the file is a database, its permissions and those of its folder, and the free space.'
@@ -69,7 +75,7 @@ function describeDatabase(error: Error, env: NodeJS.ProcessEnv): string | undefi
       ? 'Name the primary; or all servers, with `?target_session_attrs=read-write`. For a standby for lists, set DATABASE_REPLICA_URL.'
       : isWithoutRoom(absent)
         ? adviceWithoutRoom
-        : isTls
+        : isTlsFailure(cause)
           ? 'With sslmode=verify-full the server needs TLS, and a certificate for the host of the URL; sslrootcert=FILE names its authority. On your own network, sslmode=disable turns TLS off.'
           : 'Check the address, the user, the name of the database, and that the server is running.'
   return `The database of DATABASE_URL (${redactedDatabaseUrl(databaseUrl)}) cannot be used: ${why}. ${advice}`

@@ -8,7 +8,8 @@ import type { Spool } from '../receiving/spool/spool.ts'
 import { mostBytes } from '../receiving/sqlite/spool-file.ts'
 import { SqliteConnection } from '../storage/sqlite/connection.ts'
 import { describeExposed, exposedFiles, sqliteFileOf } from '../storage/sqlite/files.ts'
-import { StorageUnavailable, withinTime } from '../storage/unavailable.ts'
+import { causeInWords } from '../runtime/cause-in-words.ts'
+import { causeOf, withinTime } from '../storage/unavailable.ts'
 import { describeError } from './describe-error.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 
@@ -37,14 +38,8 @@ function checkBeside(database: string | undefined): Finding[] {
   try {
     return [describe(inspectFile(file), mostBytes)]
   } catch (error) {
-    const cause = error instanceof StorageUnavailable ? error.cause : error
-    return [
-      fault(
-        about,
-        `cannot be read, and webhooks get HTTP 503: ${cause instanceof Error ? cause.message : String(cause)}`,
-        'repair it: see "The spool beside SQLite is damaged" in the runbooks',
-      ),
-    ]
+    const text = `cannot be read, and webhooks get HTTP 503: ${causeInWords(causeOf(error))}`
+    return [fault(about, text, 'repair it: see "The spool beside SQLite is damaged" in the runbooks')]
   }
 }
 
@@ -56,8 +51,7 @@ async function checkCustom(spool: Spool): Promise<Finding> {
     if (full) return warning(about, `full: ${entries} webhooks waiting`)
     return describeWaiting(about, entries, oldest?.getTime())
   } catch (error) {
-    const cause = error instanceof StorageUnavailable ? error.cause : error
-    return fault(about, `does not respond: ${cause instanceof Error ? cause.message : String(cause)}`)
+    return fault(about, `does not respond: ${causeInWords(causeOf(error))}`)
   }
 }
 

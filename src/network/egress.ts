@@ -132,26 +132,16 @@ export const reservedIpv6 = [
 /** Prefixes whose last 32 bits are the IPv4 address of the destination: mapped (RFC 4291) and NAT64 (RFC 6052). */
 const embedding = ['::ffff:', '64:ff9b::'] as const
 
-const reserved = new BlockList()
-const globalUnicast = new BlockList()
-const embedded = new BlockList()
-
-globalUnicast.addSubnet('2000::', 3, 'ipv6')
-for (const prefix of embedding) embedded.addSubnet(`${prefix}0.0.0.0`, 96, 'ipv6')
-for (const range of reservedIpv6) {
-  const [network, bits] = split(range)
-  reserved.addSubnet(network, bits, 'ipv6')
-}
-for (const range of reservedIpv4) {
-  const [network, bits] = split(range)
-  reserved.addSubnet(network, bits, 'ipv4')
-  for (const prefix of embedding) reserved.addSubnet(`${prefix}${network}`, 96 + bits, 'ipv6')
-}
-
-function split(range: string): [network: string, bits: number] {
-  const [network = '', bits] = range.split('/')
-  return [network, Number(bits)]
-}
+const globalUnicast = new AddressRanges(['2000::/3'])
+const embedded = new AddressRanges(embedding.map((prefix) => `${prefix}0.0.0.0/96`))
+const reserved = new AddressRanges([
+  ...reservedIpv6,
+  ...reservedIpv4,
+  ...reservedIpv4.flatMap((range) => {
+    const [network, bits] = range.split('/')
+    return embedding.map((prefix) => `${prefix}${network}/${96 + Number(bits)}`)
+  }),
+])
 
 /**
  * Whether an IP address (with or without brackets or a zone) is loopback, private, link-local, multicast, documentation
@@ -159,14 +149,8 @@ function split(range: string): [network: string, bits: number] {
  */
 export function isReservedAddress(address: string): boolean {
   const bare = withoutBrackets(address).split('%', 1)[0]!
-  const version = isIP(bare)
-  if (version === 4) return reserved.check(bare, 'ipv4')
-  if (version === 6) {
-    return (
-      reserved.check(bare, 'ipv6') || !(globalUnicast.check(bare, 'ipv6') || embedded.check(bare, 'ipv6'))
-    )
-  }
-  return true
+  if (isIP(bare) === 0 || reserved.has(bare)) return true
+  return isIP(bare) === 6 && !globalUnicast.has(bare) && !embedded.has(bare)
 }
 
 /** The host of a URL in the form that net.isIP and net.connect expect. */

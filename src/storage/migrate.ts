@@ -104,13 +104,9 @@ function rethrow(error: Error, database: Database): never {
   throw name === undefined ? error : new OccupiedDatabase(name, { cause: error })
 }
 
-/** The numbers of the breaking migrations. */
-export function breakingOf(migrations: readonly Migration[]): number[] {
-  return migrations.filter(({ breaking }) => breaking).map(({ number }) => number)
-}
-
-/** A statement, for both engines, that selects the first breaking migration of the database whose number is not in the list. */
-export function selectUnknownBreaking(known: readonly number[]): string {
+/** A statement, for both engines, that selects the first breaking migration of the database that is not among these. */
+export function selectUnknownBreaking(migrations: readonly Migration[]): string {
+  const known = migrations.filter(({ breaking }) => breaking).map(({ number }) => number)
   return `select number, name from migrations where breaking = 1 and number not in (${known.join(', ')}) order by number limit 1`
 }
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import { type PeriodicWorker, periodicWorker } from '../runtime/worker.ts'
 import type { Database } from './database.ts'
-import { breakingOf, selectUnknownBreaking, NewerDatabase } from './migrate.ts'
+import { selectUnknownBreaking, NewerDatabase } from './migrate.ts'
 import { migrations as all, type Migration } from './migrations/index.ts'
 import { bounded } from './postgres/driver/statement.ts'
 import { StorageUnavailable } from './unavailable.ts'
@@ -25,7 +25,7 @@ interface SchemaWatchParts {
  */
 export class SchemaWatch {
   readonly #parts: SchemaWatchParts
-  readonly #known: readonly number[]
+  readonly #unknown: ReturnType<typeof bounded>
   #found: NewerDatabase | undefined
   #unlisten: (() => void) | undefined
   readonly #rounds: PeriodicWorker
@@ -35,7 +35,7 @@ export class SchemaWatch {
     this.#parts = parts
     const every = interval[parts.database.engine]
     this.#rounds = periodicWorker('schema', parts.clock, every, () => this.#tryQuery())
-    this.#known = breakingOf(parts.migrations ?? all)
+    this.#unknown = bounded(answerWithin, selectUnknownBreaking(parts.migrations ?? all))
   }
 
   /** @throws NewerDatabase if the database is newer already; StorageUnavailable */
@@ -77,7 +77,7 @@ export class SchemaWatch {
 
   async #check(ask: (query: ReturnType<typeof bounded>) => Promise<Foreign | undefined>): Promise<void> {
     if (this.#found || this.#stopped) return
-    const foreign = await ask(bounded(answerWithin, selectUnknownBreaking(this.#known)))
+    const foreign = await ask(this.#unknown)
     if (!foreign || this.#found) return
     this.#found = new NewerDatabase(foreign)
     this.stop()
@@ -86,7 +86,7 @@ export class SchemaWatch {
 }
 
 /** Selects the first breaking migration that this program does not know; for a condition of statements that claim work. */
-export const anyForeignMigration = selectUnknownBreaking(breakingOf(all))
+export const anyForeignMigration = selectUnknownBreaking(all)
 
 interface Foreign {
   number: number

@@ -78,10 +78,14 @@ export function isTlsFailure(error: unknown): boolean {
 /** SQLSTATE too_many_connections: of the server, the role or the database. */
 const tooManyConnections = '53300'
 
+/** Of StorageUnavailable, why the database is unavailable; any other error itself. */
+export function causeOf(error: unknown): unknown {
+  return error instanceof StorageUnavailable ? error.cause : error
+}
+
 /** Whether PostgreSQL has no room for another connection. */
 export function isWithoutRoom(error: unknown): boolean {
-  const cause = error instanceof StorageUnavailable ? error.cause : error
-  return (cause as { code?: unknown } | undefined)?.code === tooManyConnections
+  return (causeOf(error) as { code?: unknown } | undefined)?.code === tooManyConnections
 }
 
 /** SQLite result codes: read-only, I/O error, full; and SQLSTATE disk_full. */

@@ -1,7 +1,7 @@
 import type { Migration } from './index.ts'
 import type { Engine } from '../query-runner.ts'
 import { accounts, accountsOn, audit, auditOn } from './0001-initial/accounts.ts'
-import { alerts } from './0001-initial/alerts.ts'
+import { alerts, alertsOn } from './0001-initial/alerts.ts'
 import { clients, login, oauth2 } from './0001-initial/login.ts'
 import { emitting, emittingOn } from './0001-initial/emitting.ts'
 import { events, eventsOn, receiving, receivingOn } from './0001-initial/receiving.ts'
@@ -20,10 +20,9 @@ const forwardAuth = {
     /** With the port, if it is not the default one. */
     host: 'text not null',
     created_at: 'time not null',
-  }).followedBy(`
-    -- For the replacement of older tokens, and for the cascade.
-    create index host_sessions_of_session on host_sessions (session_id);
-  `),
+    // For the replacement of older tokens, and for the cascade.
+    'index host_sessions_of_session': '(session_id)',
+  }),
 
   /**
    * One row for each one-time code that carries a session to another host. The callback there ends it, and a sweeper deletes it an
@@ -38,12 +37,11 @@ const forwardAuth = {
     /** The path to return to. */
     return_to: 'text not null',
     expires_at: 'time not null',
-  }).followedBy(`
-    -- For the sweeper.
-    create index host_codes_by_end on host_codes (expires_at);
-    -- For the cascade.
-    create index host_codes_of_session on host_codes (session_id);
-  `),
+    // For the sweeper.
+    'index host_codes_by_end': '(expires_at)',
+    // For the cascade.
+    'index host_codes_of_session': '(session_id)',
+  }),
 }
 
 /** The history of metrics (docs/adr/0042-metrics-history.md). */
@@ -65,10 +63,9 @@ const telemetry = {
     /** See `encodeBuckets` in telemetry/history/durations.ts; null without durations. */
     durations: 'bytes',
     'primary key': '(step, series, at)',
-  }).followedBy(`
-    -- For the worker, which rolls up minutes, and deletes the oldest rows.
-    create index metric_history_by_time on metric_history (step, at);
-  `),
+    // For the worker, which rolls up minutes, and deletes the oldest rows.
+    'index metric_history_by_time': '(step, at)',
+  }),
 }
 
 /** The tables of the specified lists, which belong to the operator, and the maintained counts of users. */
@@ -82,14 +79,13 @@ const lists = {
     name: 'sortedText not null',
     /** Canonical text: UTC with six digits of fraction, `2026-01-31T08:30:00.000000Z`. Sorts by time. */
     created_at: 'sortedText not null',
-  }).followedBy(`
-    -- For the sort orders of GET /products, without and with a category. Each ends with the primary key.
-    create index products_by_created on products (created_at, id);
-    create index products_by_price on products (price, id);
-    create index products_by_name on products (name, id);
-    create index products_in_category_by_created on products (category, created_at, id);
-    create index products_in_category_by_price on products (category, price, id);
-  `),
+    // For the sort orders of GET /products, without and with a category. Each ends with the primary key.
+    'index products_by_created': '(created_at, id)',
+    'index products_by_price': '(price, id)',
+    'index products_by_name': '(name, id)',
+    'index products_in_category_by_created': '(category, created_at, id)',
+    'index products_in_category_by_price': '(category, price, id)',
+  }),
 
   /** One row for each post. Admins and imports write it. */
   posts: table({
@@ -98,10 +94,9 @@ const lists = {
     body: 'text not null',
     /** As in products. */
     created_at: 'sortedText not null',
-  }).followedBy(`
-    -- For the sort order of GET /posts.
-    create index posts_by_created on posts (created_at desc, id desc);
-  `),
+    // For the sort order of GET /posts.
+    'index posts_by_created': '(created_at desc, id desc)',
+  }),
 }
 
 const users = countedOrder({ table: 'users', columns: ['id'], descending: false })
@@ -149,7 +144,17 @@ export const tables: Declared = {
   ...telemetry,
 }
 
-const afterwards = [accountsOn, auditOn, eventsOn, receivingOn, emittingOn, countsOn, limitsOn, serversOn]
+const afterwards = [
+  accountsOn,
+  auditOn,
+  eventsOn,
+  receivingOn,
+  emittingOn,
+  alertsOn,
+  countsOn,
+  limitsOn,
+  serversOn,
+]
 
 function statementsFor(engine: Engine): string {
   return [...createTables(tables, engine), ...afterwards.map((sql) => sql[engine] ?? '')].join('\n')

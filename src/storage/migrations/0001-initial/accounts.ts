@@ -57,15 +57,14 @@ export const accounts = {
     last_seen_at: 'time not null default 0',
     /** JSON: the groups that an invitation or an admin gave, beside those of providers; null for none. */
     groups: 'text',
-  }).followedBy(`
-    -- The last admin cannot be removed. This finds the admins without reading all users.
-    create index users_admins on users (id) where role = 'admin';
-    -- For the filters, the search and the orders of GET /users.
-    create index users_blocked on users (provider, id) where blocked_at is not null;
-    create index users_of_provider on users (provider, id);
-    create index users_by_last_seen on users (last_seen_at, id);
-    create index users_of_provider_by_last_seen on users (provider, last_seen_at, id);
-  `),
+    // The last admin cannot be removed. This finds the admins without reading all users.
+    'index users_admins': "(id) where role = 'admin'",
+    // For the filters, the search and the orders of GET /users.
+    'index users_blocked': '(provider, id) where blocked_at is not null',
+    'index users_of_provider': '(provider, id)',
+    'index users_by_last_seen': '(last_seen_at, id)',
+    'index users_of_provider_by_last_seen': '(provider, last_seen_at, id)',
+  }),
 
   /** One row for each account at a provider that belongs to a user. Its key is never an e-mail. A sign-in inserts it and updates it. */
   identities: tableByKey({
@@ -90,14 +89,13 @@ export const accounts = {
     /** When a sign-in last changed one of these values here or in the user's row; null: not since `created_at`. */
     updated_at: 'time',
     'primary key': '(provider, provider_id)',
-  }).followedBy(`
-    -- For the list of a user's identities, and for the cascade when the user is deleted.
-    create index identities_of_user on identities (user_id);
-    -- For the first sign-in of an identity, which looks for users with the same verified address.
-    create index identities_of_address on identities (lower(email)) where email_verified = 1;
-    -- For the users that are admins by a group.
-    create index identities_of_admin_groups on identities (provider, admin_group) where admin_group is not null;
-  `),
+    // For the list of a user's identities, and for the cascade when the user is deleted.
+    'index identities_of_user': '(user_id)',
+    // For the first sign-in of an identity, which looks for users with the same verified address.
+    'index identities_of_address': '(lower(email)) where email_verified = 1',
+    // For the users that are admins by a group.
+    'index identities_of_admin_groups': '(provider, admin_group) where admin_group is not null',
+  }),
 
   /** One row for each signed-in browser. A sign-in inserts it, and its requests update last_seen_at. */
   sessions: table({
@@ -109,14 +107,13 @@ export const accounts = {
     ...impersonation,
     /** The session of the admin who acts for the user. This session ends with it. */
     impersonator_session_id: 'sortedText references sessions (id) on delete cascade',
-  }).followedBy(`
-    -- For the end of an admin's session, which ends those that the admin opened from it, and for the cascade.
-    create index sessions_of_impersonator on sessions (impersonator_session_id) where impersonator_session_id is not null;
-    -- For the list of a user's sessions, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
-    create index sessions_of_user on sessions (user_id, revoked_at);
-    -- For the sweeper, which deletes expired sessions.
-    create index sessions_by_end on sessions (expires_at);
-  `),
+    // For the end of an admin's session, which ends those that the admin opened from it, and for the cascade.
+    'index sessions_of_impersonator': '(impersonator_session_id) where impersonator_session_id is not null',
+    // For the list of a user's sessions, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
+    'index sessions_of_user': '(user_id, revoked_at)',
+    // For the sweeper, which deletes expired sessions.
+    'index sessions_by_end': '(expires_at)',
+  }),
 
   /** One row for each API key. Admins insert it; a revoked key stays, so that the list can show it. */
   api_keys: table({
@@ -135,10 +132,9 @@ export const accounts = {
     expires_at: 'time',
     revoked_at: 'time',
     last_used_at: 'time',
-  }).followedBy(`
-    -- For keys that expire soon.
-    create index api_keys_by_end on api_keys (expires_at) where expires_at is not null and revoked_at is null;
-  `),
+    // For keys that expire soon.
+    'index api_keys_by_end': '(expires_at) where expires_at is not null and revoked_at is null',
+  }),
 
   /**
    * One row for each invitation. An admin or a key inserts it, and the first sign-in of a new user uses it once. It goes with the
@@ -160,12 +156,11 @@ export const accounts = {
     used_at: 'time',
     /** The user who used it. */
     used_by: 'sortedText references users (id) on delete cascade',
-  }).followedBy(`
-    -- For the cascade.
-    create index invitations_used_by on invitations (used_by) where used_by is not null;
-    -- For the sweeper.
-    create index invitations_by_end on invitations (expires_at);
-  `),
+    // For the cascade.
+    'index invitations_used_by': '(used_by) where used_by is not null',
+    // For the sweeper.
+    'index invitations_by_end': '(expires_at)',
+  }),
 }
 
 export const accountsOn: EngineSql = {
@@ -231,24 +226,23 @@ export const audit = {
     user_agent: 'text',
     /** JSON: details for people. */
     detail: 'text',
-  }).followedBy(`
-    -- For the pages of the log, of a user and of an action, and for the deletion of old entries. The last columns of the second one
-    -- find the actions and failures of a user without reading the other entries.
-    create index audit_by_time on audit_log (created_at, id);
-    create index audit_of_user on audit_log (user_id, created_at, id, action, code);
-    create index audit_of_action on audit_log (action, created_at, id);
-    -- For the filters of the log: who did it, what it is about, from where, the reference ID (http/pages/page-view.ts), and failures.
-    create index audit_of_actor on audit_log (actor, created_at, id) where actor is not null;
-    create index audit_of_target on audit_log (target, created_at, id) where target is not null;
-    create index audit_of_address on audit_log (address, created_at, id) where address is not null;
-    create index audit_of_reference on audit_log (substr(support_id, 1, 8), created_at, id) where support_id is not null;
-    create index audit_of_failures on audit_log (created_at, id) where code is not null;
-    -- For the sign-ins of each provider that GET /providers counts, and its last check.
-    create index audit_of_provider on audit_log (provider, action, created_at)
-      where action in ('user.signed_in', 'sign_in.failed', 'provider.checked');
-    -- Failures without a user are deleted earlier, because strangers can cause any number of them.
-    create index audit_anonymous_failures on audit_log (created_at) where user_id is null and code is not null;
-  `),
+    // For the pages of the log, of a user and of an action, and for the deletion of old entries. The last columns of the second one
+    // find the actions and failures of a user without reading the other entries.
+    'index audit_by_time': '(created_at, id)',
+    'index audit_of_user': '(user_id, created_at, id, action, code)',
+    'index audit_of_action': '(action, created_at, id)',
+    // For the filters of the log: who did it, what it is about, from where, the reference ID (http/pages/page-view.ts), and failures.
+    'index audit_of_actor': '(actor, created_at, id) where actor is not null',
+    'index audit_of_target': '(target, created_at, id) where target is not null',
+    'index audit_of_address': '(address, created_at, id) where address is not null',
+    'index audit_of_reference': '(substr(support_id, 1, 8), created_at, id) where support_id is not null',
+    'index audit_of_failures': '(created_at, id) where code is not null',
+    // For the sign-ins of each provider that GET /providers counts, and its last check.
+    'index audit_of_provider':
+      "(provider, action, created_at) where action in ('user.signed_in', 'sign_in.failed', 'provider.checked')",
+    // Failures without a user are deleted earlier, because strangers can cause any number of them.
+    'index audit_anonymous_failures': '(created_at) where user_id is null and code is not null',
+  }),
 
   /** One row for each destination that the log is forwarded to. The process that holds the claim forwards and updates it. */
   audit_exports: tableByKey({

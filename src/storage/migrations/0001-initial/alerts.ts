@@ -1,4 +1,4 @@
-import { table, tableByKey, typed } from './table.ts'
+import { type EngineSql, table, tableByKey, typed } from './table.ts'
 
 /** Alerts: destinations, what they were told, and their messages (docs/adr/0047-alerts.md). */
 export const alerts = {
@@ -18,10 +18,9 @@ export const alerts = {
     enabled: 'integer not null',
     created_at: 'time not null',
     updated_at: 'time not null',
-  }).followedBy(`
-    -- For values that a start cannot open, as in provider_tokens.
-    create index alert_destinations_target_master_key on alert_destinations (substr(target, 2, 4));
-  `),
+    // For values that a start cannot open, as in provider_tokens.
+    'index alert_destinations_target_master_key': '(substr(target, 2, 4))',
+  }),
 
   /** One row for each condition that a destination was told of. The end of the condition deletes it. */
   alert_states: tableByKey({
@@ -57,20 +56,20 @@ export const alerts = {
     error: 'text',
     created_at: 'time not null',
     finished_at: 'time',
-  }).followedBy(`
-    -- For the messages of a destination, newest first, and the cascade.
-    create index alert_sendings_of_destination on alert_sendings (destination_id, id);
-    -- For the deletion of old messages.
-    create index alert_sendings_by_time on alert_sendings (created_at);
-    -- For the next message to send.
-    create index alert_sendings_due on alert_sendings (due_at) where status = 'pending';
-  `),
+    // For the messages of a destination, newest first, and the cascade.
+    'index alert_sendings_of_destination': '(destination_id, id)',
+    // For the deletion of old messages.
+    'index alert_sendings_by_time': '(created_at)',
+    // For the next message to send.
+    'index alert_sendings_due': "(due_at) where status = 'pending'",
+  }),
 
   /** One row: when the next process evaluates the conditions. The process that updates it does so until then. */
   alert_rounds: table({
     one: 'integer primary key check (one = 1)',
     due_at: 'time not null',
-  }).followedBy(`
-    insert into alert_rounds (one, due_at) values (1, 0);
-  `),
+  }),
 }
+
+const firstRound = 'insert into alert_rounds (one, due_at) values (1, 0);'
+export const alertsOn: EngineSql = { sqlite: firstRound, postgres: firstRound }

@@ -22,12 +22,11 @@ export const emitting = {
     created_at: 'time not null default 0',
     /** The received event whose handler emitted it, in the transaction of its work. */
     caused_by: 'bigint',
-  }).followedBy(`
-    -- For the page of a received event, which lists the events that its handler emitted.
-    create index idempotency_keys_caused on idempotency_keys (caused_by) where caused_by is not null;
-    -- For the events of a customer.
-    create index idempotency_keys_of_audience on idempotency_keys (audience, event) where audience is not null;
-  `),
+    // For the page of a received event, which lists the events that its handler emitted.
+    'index idempotency_keys_caused': '(caused_by) where caused_by is not null',
+    // For the events of a customer.
+    'index idempotency_keys_of_audience': '(audience, event) where audience is not null',
+  }),
 
   /**
    * One row for each emitted event with a uid, channels, tags or a retention period of its own, and for each whose payload was
@@ -45,10 +44,9 @@ export const emitting = {
     expires_at: 'time',
     /** When its payload was removed. */
     expunged_at: 'time',
-  }).followedBy(`
-    -- For the payloads to remove.
-    create index event_options_by_end on event_options (expires_at) where expires_at is not null and expunged_at is null;
-  `),
+    // For the payloads to remove.
+    'index event_options_by_end': '(expires_at) where expires_at is not null and expunged_at is null',
+  }),
 
   /** One row for each event type that was created through the API. The configuration module declares others. */
   event_types: table({
@@ -75,10 +73,9 @@ export const emitting = {
     /** When its deliveries were inserted. */
     released_at: 'time',
     canceled_at: 'time',
-  }).followedBy(`
-    -- For the next events, and for the scheduled events of the log.
-    create index scheduled_events_next on scheduled_events (deliver_at) where released_at is null and canceled_at is null;
-  `),
+    // For the next events, and for the scheduled events of the log.
+    'index scheduled_events_next': '(deliver_at) where released_at is null and canceled_at is null',
+  }),
 
   /** One row for each endpoint that gets events. Admins and owners write it; the dispatcher disables one that keeps failing. */
   subscribers: table({
@@ -125,20 +122,19 @@ export const emitting = {
     http_signature: 'integer not null default 0',
     created_at: 'time not null',
     updated_at: 'time not null',
-  }).followedBy(`
-    -- For the subscribers of an event's audience, and for the portal's list.
-    create index subscribers_of_owner on subscribers (owner, id) where owner is not null;
-    -- The ids that callers choose, unique among the subscribers of an owner.
-    create unique index subscribers_by_uid on subscribers (uid, coalesce(owner, '')) where uid is not null;
-    -- For operational events, which few subscribers get.
-    create index subscribers_operational on subscribers (id) where operational = 1;
-    -- For what needs attention: few fail or are disabled.
-    create index subscribers_failing on subscribers (failing_since) where failing_since is not null;
-    create index subscribers_disabled on subscribers (updated_at) where status = 'disabled';
-    -- For values that a start cannot open, as in provider_tokens.
-    create index subscribers_headers_master_key on subscribers (substr(headers, 2, 4));
-    create index subscribers_credentials_master_key on subscribers (substr(credentials, 2, 4));
-  `),
+    // For the subscribers of an event's audience, and for the portal's list.
+    'index subscribers_of_owner': '(owner, id) where owner is not null',
+    // The ids that callers choose, unique among the subscribers of an owner.
+    'unique index subscribers_by_uid': "(uid, coalesce(owner, '')) where uid is not null",
+    // For operational events, which few subscribers get.
+    'index subscribers_operational': '(id) where operational = 1',
+    // For what needs attention: few fail or are disabled.
+    'index subscribers_failing': '(failing_since) where failing_since is not null',
+    'index subscribers_disabled': "(updated_at) where status = 'disabled'",
+    // For values that a start cannot open, as in provider_tokens.
+    'index subscribers_headers_master_key': '(substr(headers, 2, 4))',
+    'index subscribers_credentials_master_key': '(substr(credentials, 2, 4))',
+  }),
 
   /** One row for each signing secret of a subscriber: the newest, and older ones that are still valid after a rotation. */
   subscriber_secrets: table({
@@ -151,13 +147,12 @@ export const emitting = {
     created_at: 'time not null',
     /** Set by a rotation; null for the newest one. */
     expires_at: 'time',
-  }).followedBy(`
-    -- For signing, and for the cascade.
-    create index secrets_of_subscriber on subscriber_secrets (subscriber_id);
-    -- For the older secrets that end soon.
-    create index subscriber_secrets_by_end on subscriber_secrets (expires_at) where expires_at is not null;
-    create index subscriber_secrets_secret_master_key on subscriber_secrets (substr(secret, 2, 4));
-  `),
+    // For signing, and for the cascade.
+    'index secrets_of_subscriber': '(subscriber_id)',
+    // For the older secrets that end soon.
+    'index subscriber_secrets_by_end': '(expires_at) where expires_at is not null',
+    'index subscriber_secrets_secret_master_key': '(substr(secret, 2, 4))',
+  }),
 
   /**
    * One row for each event and subscriber that it goes to. The transaction that emits inserts it, and the dispatcher that
@@ -182,30 +177,29 @@ export const emitting = {
     finished_at: 'time',
     /** When the schedule's next attempt is due, if somebody asked for one before that. */
     planned_at: 'time',
-  }).followedBy(`
-    -- For the dispatcher, which reads first attempts and retries separately, each from its last position on.
-    create index deliveries_due on deliveries
-      (subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending';
-    -- For the delivery log of a subscriber, and for its removal.
-    create index deliveries_of_subscriber on deliveries (subscriber_id, id);
-    -- For the delivery log of a customer. The owner is that of the subscriber, which never changes.
-    create index deliveries_of_owner on deliveries (owner, id) where owner is not null;
-    create index deliveries_open_of_owner on deliveries (owner, status, id) where owner is not null and status <> 'delivered';
-    -- For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
-    create index deliveries_open on deliveries (status, id) where status <> 'delivered';
-    -- For the deliveries of a subscriber that were given up. deliveries_in_order has those that wait.
-    create index deliveries_dead_of_subscriber on deliveries (subscriber_id, id) where status = 'dead';
-    -- For the state and the deliveries of an event.
-    create index deliveries_of_event on deliveries (event, status);
-    -- For the failed events of the log. Only a delivery that is given up writes to it.
-    create index deliveries_dead_of_event on deliveries (event) where status = 'dead';
-    -- For the retried events of the log. Only a delivery that failed since its schedule began, and waits for a retry, is in it.
-    -- Without the status, SQLite would take deliveries_of_event, and read each pending delivery of an event.
-    create index deliveries_retrying_of_event on deliveries (event, status)
-      where status = 'pending' and attempts > attempts_before;
-    -- For the dead letters of the last hour: a start emits the operational events that an ended process did not.
-    create index deliveries_dead on deliveries (finished_at) where status = 'dead';
-  `),
+    // For the dispatcher, which reads first attempts and retries separately, each from its last position on.
+    'index deliveries_due':
+      "(subscriber_id, (case when attempts > 0 then 1 else 0 end), due_at, id) where status = 'pending'",
+    // For the delivery log of a subscriber, and for its removal.
+    'index deliveries_of_subscriber': '(subscriber_id, id)',
+    // For the delivery log of a customer. The owner is that of the subscriber, which never changes.
+    'index deliveries_of_owner': '(owner, id) where owner is not null',
+    'index deliveries_open_of_owner': "(owner, status, id) where owner is not null and status <> 'delivered'",
+    // For deliveries of one status across subscribers. Without the delivered ones, so that the usual delivery writes it once.
+    'index deliveries_open': "(status, id) where status <> 'delivered'",
+    // For the deliveries of a subscriber that were given up. deliveries_in_order has those that wait.
+    'index deliveries_dead_of_subscriber': "(subscriber_id, id) where status = 'dead'",
+    // For the state and the deliveries of an event.
+    'index deliveries_of_event': '(event, status)',
+    // For the failed events of the log. Only a delivery that is given up writes to it.
+    'index deliveries_dead_of_event': "(event) where status = 'dead'",
+    // For the retried events of the log. Only a delivery that failed since its schedule began, and waits for a retry, is in it.
+    // Without the status, SQLite would take deliveries_of_event, and read each pending delivery of an event.
+    'index deliveries_retrying_of_event':
+      "(event, status) where status = 'pending' and attempts > attempts_before",
+    // For the dead letters of the last hour: a start emits the operational events that an ended process did not.
+    'index deliveries_dead': "(finished_at) where status = 'dead'",
+  }),
 
   /**
    * One row for each recorded attempt of a delivery. The dispatcher inserts it; it is never updated. Deleted with its delivery.
@@ -242,10 +236,9 @@ export const emitting = {
     delivered: 'integer not null',
     failed: 'integer not null',
     'primary key': '(subscriber_id, hour, duration_class)',
-  }).followedBy(`
-    -- For the deletion of old hours.
-    create index subscriber_hours_by_hour on subscriber_hours (hour);
-  `),
+    // For the deletion of old hours.
+    'index subscriber_hours_by_hour': '(hour)',
+  }),
 
   /**
    * One row for each link to the portal that was not opened yet. Opening it deletes the row and inserts a session.
@@ -258,11 +251,10 @@ export const emitting = {
     session_ms: 'bigint not null',
     created_at: 'time not null',
     expires_at: 'time not null',
-  }).followedBy(`
-    -- For the end of all access of an owner, and for the deletion of expired links.
-    create index portal_links_of_owner on portal_links (owner);
-    create index portal_links_by_end on portal_links (expires_at);
-  `),
+    // For the end of all access of an owner, and for the deletion of expired links.
+    'index portal_links_of_owner': '(owner)',
+    'index portal_links_by_end': '(expires_at)',
+  }),
 
   /** One row for each open session of the portal, and for each owner's token of the Svix-compatible API. */
   portal_sessions: table({
@@ -274,11 +266,10 @@ export const emitting = {
     feature_flags: 'text',
     created_at: 'time not null',
     expires_at: 'time not null',
-  }).followedBy(`
-    -- As for links.
-    create index portal_sessions_of_owner on portal_sessions (owner);
-    create index portal_sessions_by_end on portal_sessions (expires_at);
-  `),
+    // As for links.
+    'index portal_sessions_of_owner': '(owner)',
+    'index portal_sessions_by_end': '(expires_at)',
+  }),
 
   /** One row for each owner whose portal has a brand of its own. What is null is as in the settings. */
   owner_brands: tableByKey({
@@ -307,10 +298,9 @@ export const emitting = {
     rate_limit: 'integer',
     created_at: 'time not null',
     updated_at: 'time not null',
-  }).followedBy(`
-    -- For the list of customers by creation time.
-    create index owners_by_time on owners (created_at, owner);
-  `),
+    // For the list of customers by creation time.
+    'index owners_by_time': '(created_at, owner)',
+  }),
 
   /** One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress. */
   idempotent_responses: tableByKey({
@@ -321,10 +311,9 @@ export const emitting = {
     /** Sealed, because some responses contain secrets. Null for a response without a body. */
     body: 'bytes',
     created_at: 'time not null',
-  }).followedBy(`
-    -- For the deletion of old ones.
-    create index idempotent_responses_by_time on idempotent_responses (created_at);
-  `),
+    // For the deletion of old ones.
+    'index idempotent_responses_by_time': '(created_at)',
+  }),
 
   /**
    * One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
@@ -339,10 +328,9 @@ export const emitting = {
   queue_owners: postgresTable({
     subscriber_id: 'sortedText primary key references subscribers (id) on delete cascade',
     dispatcher: 'integer not null references dispatchers (id) on delete cascade',
-  }).followedBy(`
-    -- For the cascade.
-    create index queue_owners_of_dispatcher on queue_owners (dispatcher);
-  `),
+    // For the cascade.
+    'index queue_owners_of_dispatcher': '(dispatcher)',
+  }),
 }
 
 export const emittingOn: EngineSql = {

@@ -51,10 +51,9 @@ export const limits = {
     calls: 'integer not null',
     /** Calls in the minute before. */
     before: 'integer not null',
-  }).followedBy(`
-    -- For the deletion of old minutes.
-    create index call_counts_by_minute on call_counts (minute);
-  `),
+    // For the deletion of old minutes.
+    'index call_counts_by_minute': '(minute)',
+  }),
 }
 
 export const limitsOn: EngineSql = {

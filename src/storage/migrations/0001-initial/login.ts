@@ -41,10 +41,9 @@ export const login = {
     /** When a callback used the state, and how that ended (JSON: FlowOutcome); null until then. */
     used_at: 'time',
     outcome: 'text',
-  }).followedBy(`
-    -- For the sweeper.
-    create index flows_by_end on flows (expires_at);
-  `),
+    // For the sweeper.
+    'index flows_by_end': '(expires_at)',
+  }),
 
   /** One row for each sign-in of an app: its refresh tokens belong to it, and its access tokens name it as sid. */
   token_families: tableByKey({
@@ -61,16 +60,15 @@ export const login = {
     /** What its request asked for by `claims` or `acr_values` (JSON: StoredClaims of oauth2); null for nothing. */
     claims: 'text',
     ...impersonation,
-  }).followedBy(`
-    -- For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
-    create index token_families_of_user on token_families (user_id, revoked_at);
-    -- For the end of the browser's session that the app signed in with.
-    create index token_families_of_session on token_families (session_id) where session_id is not null;
-    -- For the list of an app's sign-ins, for the end of a client, and to see whether it was ever used.
-    create index token_families_of_client on token_families (client_id, id);
-    -- For the sweeper.
-    create index token_families_by_end on token_families (expires_at);
-  `),
+    // For the list of a user's apps, and for the cascade. Revoked ones stay until the sweeper comes, and are passed over.
+    'index token_families_of_user': '(user_id, revoked_at)',
+    // For the end of the browser's session that the app signed in with.
+    'index token_families_of_session': '(session_id) where session_id is not null',
+    // For the list of an app's sign-ins, for the end of a client, and to see whether it was ever used.
+    'index token_families_of_client': '(client_id, id)',
+    // For the sweeper.
+    'index token_families_by_end': '(expires_at)',
+  }),
 
   /**
    * One row for each authorization code. The callback inserts it, and its exchange for tokens marks it as used.
@@ -104,12 +102,11 @@ export const login = {
     expires_at: 'time not null',
     /** Set by its exchange. A second exchange revokes the token family of the first one. */
     used_at: 'time',
-  }).followedBy(`
-    -- For the sweeper.
-    create index authorization_codes_by_end on authorization_codes (expires_at);
-    -- For the end of all sign-ins of a user, and for the cascade.
-    create index authorization_codes_of_user on authorization_codes (user_id);
-  `),
+    // For the sweeper.
+    'index authorization_codes_by_end': '(expires_at)',
+    // For the end of all sign-ins of a user, and for the cascade.
+    'index authorization_codes_of_user': '(user_id)',
+  }),
 
   /**
    * One row for each refresh token. POST /token inserts a new one at each use and marks the used one.
@@ -127,14 +124,13 @@ export const login = {
     used_from: 'sortedText',
     /** How often it was accepted again, within the grace period. */
     replays: 'bigint not null default 0',
-  }).followedBy(`
-    -- For the cascade.
-    create index refresh_tokens_of_family on refresh_tokens (family_id);
-    -- For the sweeper.
-    create index refresh_tokens_by_end on refresh_tokens (expires_at);
-    -- A used token that comes again: finds the tokens that were issued for it, and whether one of them was used.
-    create index refresh_tokens_of_parent on refresh_tokens (parent_hash) where parent_hash is not null;
-  `),
+    // For the cascade.
+    'index refresh_tokens_of_family': '(family_id)',
+    // For the sweeper.
+    'index refresh_tokens_by_end': '(expires_at)',
+    // A used token that comes again: finds the tokens that were issued for it, and whether one of them was used.
+    'index refresh_tokens_of_parent': '(parent_hash) where parent_hash is not null',
+  }),
 
   /** One row for each key that signs access tokens. A rotation inserts it; it is deleted when no valid token needs it. */
   signing_keys: table({
@@ -167,11 +163,10 @@ export const login = {
     claimed_until: 'time',
     'primary key': '(provider, provider_id)',
     'foreign key': '(provider, provider_id) references identities (provider, provider_id) on delete cascade',
-  }).followedBy(`
-    -- Sealed values name their master key in bytes 2 to 5. A start finds values that it cannot open by one seek for each key.
-    create index provider_tokens_access_token_master_key on provider_tokens (substr(access_token, 2, 4));
-    create index provider_tokens_refresh_token_master_key on provider_tokens (substr(refresh_token, 2, 4));
-  `),
+    // Sealed values name their master key in bytes 2 to 5. A start finds values that it cannot open by one seek for each key.
+    'index provider_tokens_access_token_master_key': '(substr(access_token, 2, 4))',
+    'index provider_tokens_refresh_token_master_key': '(substr(refresh_token, 2, 4))',
+  }),
 }
 
 /** The applications of the product that are not declared in the configuration module. */
@@ -191,12 +186,11 @@ export const clients = {
     updated_at: 'time not null',
     /** The address or IPv6 network that it registered from, for a day. */
     registered_from: 'text',
-  }).followedBy(`
-    -- For the sweeper, which deletes registered clients that were never used.
-    create index clients_registered on clients (created_at) where origin = 'registration';
-    -- For each registration, which counts the unused ones of its address.
-    create index clients_registered_from on clients (registered_from, created_at) where registered_from is not null;
-  `),
+    // For the sweeper, which deletes registered clients that were never used.
+    'index clients_registered': "(created_at) where origin = 'registration'",
+    // For each registration, which counts the unused ones of its address.
+    'index clients_registered_from': '(registered_from, created_at) where registered_from is not null',
+  }),
 
   /** One row for each secret of a confidential client, two at most. A rotation inserts one and ends the older one. */
   client_secrets: table({
@@ -208,22 +202,20 @@ export const clients = {
     created_at: 'time not null',
     /** Set when a newer secret was made; null until then. */
     expires_at: 'time',
-  }).followedBy(`
-    -- For each authentication of the client, and for the cascade.
-    create index client_secrets_of_client on client_secrets (client_id);
-    -- For the sweeper.
-    create index client_secrets_by_end on client_secrets (expires_at) where expires_at is not null;
-  `),
+    // For each authentication of the client, and for the cascade.
+    'index client_secrets_of_client': '(client_id)',
+    // For the sweeper.
+    'index client_secrets_by_end': '(expires_at) where expires_at is not null',
+  }),
 
   /** One row for each origin of a client's redirect URIs, whose pages may call the token endpoint. Written with the client. */
   client_origins: tableByKey({
     origin: 'sortedText not null',
     client_id: 'sortedText not null references clients (id) on delete cascade',
     'primary key': '(origin, client_id)',
-  }).followedBy(`
-    -- For changes of the client, and for the cascade.
-    create index client_origins_of_client on client_origins (client_id);
-  `),
+    // For changes of the client, and for the cascade.
+    'index client_origins_of_client': '(client_id)',
+  }),
 
   /** One row for each assertion that was used: of a client, whose id is the issuer, or an id_token that a native app sent. */
   used_assertions: tableByKey({
@@ -233,10 +225,9 @@ export const clients = {
     hash: 'bytes not null',
     expires_at: 'time not null',
     'primary key': '(issuer, hash)',
-  }).followedBy(`
-    -- For the sweeper.
-    create index used_assertions_by_end on used_assertions (expires_at);
-  `),
+    // For the sweeper.
+    'index used_assertions_by_end': '(expires_at)',
+  }),
 }
 
 /** What the OpenID Provider stores besides tokens: waiting requests, consents, device codes, and notices of ended sign-ins. */
@@ -257,10 +248,9 @@ export const oauth2 = {
     /** When a person allowed or denied a parked request, and which; null until then. */
     used_at: 'time',
     outcome: typed<'allowed' | 'denied' | null>('text'),
-  }).followedBy(`
-    -- For the sweeper.
-    create index authorization_requests_by_end on authorization_requests (expires_at);
-  `),
+    // For the sweeper.
+    'index authorization_requests_by_end': '(expires_at)',
+  }),
 
   /** One row for each app that a user allowed. The consent page inserts it. No foreign key: apps may be in the configuration. */
   consents: tableByKey({
@@ -274,10 +264,9 @@ export const oauth2 = {
     /** When the user last allowed something. */
     updated_at: 'time not null',
     'primary key': '(user_id, client_id)',
-  }).followedBy(`
-    -- For the end of a client.
-    create index consents_of_client on consents (client_id);
-  `),
+    // For the end of a client.
+    'index consents_of_client': '(client_id)',
+  }),
 
   /** One row for each device that asks for a sign-in (RFC 8628). The device inserts it and polls it; a user approves it. */
   device_codes: table({
@@ -305,12 +294,11 @@ export const oauth2 = {
     polled_at: 'time',
     created_at: 'time not null',
     expires_at: 'time not null',
-  }).followedBy(`
-    -- For the sweeper.
-    create index device_codes_by_end on device_codes (expires_at);
-    -- For the cascade.
-    create index device_codes_of_user on device_codes (user_id) where user_id is not null;
-  `),
+    // For the sweeper.
+    'index device_codes_by_end': '(expires_at)',
+    // For the cascade.
+    'index device_codes_of_user': '(user_id) where user_id is not null',
+  }),
 
   /**
    * One row for each ended sign-in of an app, until the app has been notified (OpenID Connect Back-Channel Logout).
@@ -329,8 +317,7 @@ export const oauth2 = {
     /** The logout address of a deleted app, and the algorithm of the token. Null: that of the app. */
     uri: 'text',
     algorithm: 'text',
-  }).followedBy(`
-    -- For the worker that sends them.
-    create index backchannel_logouts_due on backchannel_logouts (due_at);
-  `),
+    // For the worker that sends them.
+    'index backchannel_logouts_due': '(due_at)',
+  }),
 }

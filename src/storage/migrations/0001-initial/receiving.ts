@@ -47,24 +47,23 @@ export const receiving = {
     /** Failures of such runs since `attempts_before`; the retry schedule does not count them. */
     extra_attempts: 'integer',
     unique: '(source, event_id)',
-  }).followedBy(`
-    -- For claims, which take the due events of one source and type after the other. A claim changes no column of an index
-    -- (docs/adr/0013-hot-paths.md).
-    create index event_queue_due on event_queue (source, type, due_at) where status = 'pending';
-    -- For events whose process ended while it had claimed them: they run one at a time (docs/guides/handlers.md).
-    create index event_queue_suspects on event_queue (due_at) where status = 'pending' and crashes is not null;
-    -- For the lists of failed, retried and blocked events. Only events of these states are in them.
-    -- The handlers' page counts them by source and type, without reading the rows.
-    create index event_queue_failed on event_queue (event, source, type) where status = 'failed';
-    create index event_queue_retrying on event_queue (event, source, type) where status = 'pending' and failed_at is not null;
-    create index event_queue_blocked on event_queue (event) where status = 'blocked';
-    -- For the newest failures, which pages follow. Only a failure writes to it.
-    create index event_queue_failures on event_queue (failed_at) where failed_at is not null;
-    -- For the events of a group of failures.
-    create index event_queue_of_group on event_queue (failure_group, status, event) where failure_group is not null;
-    -- For the next event of an order key when the one before it is done.
-    create index event_queue_in_order on event_queue (order_key, status, event) where order_key is not null;
-  `),
+    // For claims, which take the due events of one source and type after the other. A claim changes no column of an index
+    // (docs/adr/0013-hot-paths.md).
+    'index event_queue_due': "(source, type, due_at) where status = 'pending'",
+    // For events whose process ended while it had claimed them: they run one at a time (docs/guides/handlers.md).
+    'index event_queue_suspects': "(due_at) where status = 'pending' and crashes is not null",
+    // For the lists of failed, retried and blocked events. Only events of these states are in them.
+    // The handlers' page counts them by source and type, without reading the rows.
+    'index event_queue_failed': "(event, source, type) where status = 'failed'",
+    'index event_queue_retrying': "(event, source, type) where status = 'pending' and failed_at is not null",
+    'index event_queue_blocked': "(event) where status = 'blocked'",
+    // For the newest failures, which pages follow. Only a failure writes to it.
+    'index event_queue_failures': '(failed_at) where failed_at is not null',
+    // For the events of a group of failures.
+    'index event_queue_of_group': '(failure_group, status, event) where failure_group is not null',
+    // For the next event of an order key when the one before it is done.
+    'index event_queue_in_order': '(order_key, status, event) where order_key is not null',
+  }),
 
   /** One row for each failed attempt of a handler. The worker inserts it. Deleted with its event. */
   handler_failures: tableByKey({
@@ -92,10 +91,9 @@ export const receiving = {
     size: 'integer',
     /** The first bytes of the body. */
     body: 'bytes',
-  }).followedBy(`
-    -- For the last ten of each source and reason.
-    create index rejected_webhooks_of_source on rejected_webhooks (source, reason, id);
-  `),
+    // For the last ten of each source and reason.
+    'index rejected_webhooks_of_source': '(source, reason, id)',
+  }),
 
   /**
    * One row for each group of failures with the same handler and cause. The first failure inserts it, later ones are added once
@@ -115,10 +113,9 @@ export const receiving = {
     first_at: 'time not null',
     last_at: 'time not null',
     count: 'bigint not null',
-  }).followedBy(`
-    -- For the list, the newest failure first.
-    create index failure_groups_by_last on failure_groups (last_at, id);
-  `),
+    // For the list, the newest failure first.
+    'index failure_groups_by_last': '(last_at, id)',
+  }),
 
   /** One row for each handler that is paused: its events wait. A call inserts and deletes it (docs/adr/0044-paused-handlers.md). */
   paused_handlers: table({
@@ -186,10 +183,9 @@ export const events = {
     headers: 'text',
     /** The received bytes, or the bytes to send. */
     payload: 'bytes not null',
-  }).followedBy(`
-    -- For the deliveries of an event type, newest first.
-    create index events_emitted_by_type on events (type, id) where direction = 'emitted';
-  `),
+    // For the deliveries of an event type, newest first.
+    'index events_emitted_by_type': "(type, id) where direction = 'emitted'",
+  }),
 
   /**
    * One row for each replay, reprocessing or removal of many rows: a call inserts it, and the process that claims it works on it.
@@ -214,10 +210,9 @@ export const events = {
     claim: 'text',
     created_at: 'time not null',
     updated_at: 'time not null',
-  }).followedBy(`
-    -- For the worker that looks for the next step.
-    create index jobs_due on jobs (due_at) where status = 'running';
-  `),
+    // For the worker that looks for the next step.
+    'index jobs_due': "(due_at) where status = 'running'",
+  }),
 }
 
 export const eventsOn: EngineSql = {

@@ -19,7 +19,7 @@ const words = {
 
 type Word = keyof typeof words | 'text' | 'integer' | 'serial'
 
-/** The SQL of a column behind its name, which begins with one of the words; of a constraint, what is in its brackets. */
+/** The SQL of a column behind its name, which begins with one of the words; of a constraint or index, from its bracket on. */
 type Definition = Word | `${Word} ${string}`
 type Constraint = `(${string}`
 
@@ -30,33 +30,27 @@ export interface Typed<Value> {
   readonly values?: readonly Value[]
 }
 
-/** Columns and constraints by the words before their definitions, in the order of the table. */
+/** Columns, constraints and indexes by the words before their definitions, in the order of the table. */
 type Elements = Readonly<Record<string, Definition | Constraint | Typed<unknown>>>
 
 export interface Table<Of extends Elements> {
   readonly elements: Of
   /** What stands behind the elements, by engine. `undefined`: the engine does not have the table. */
   readonly options: Readonly<Record<Engine, string | undefined>>
-  readonly after: string
-  /** Sets the SQL that follows the creation of the table: its indexes and first rows. */
-  followedBy(sql: string): Table<Of>
 }
 
-function tableWith<Of extends Elements>(elements: Of, options: Table<Of>['options'], after = ''): Table<Of> {
-  return { elements, options, after, followedBy: (sql) => tableWith(elements, options, sql) }
-}
+const tableWith =
+  (options: Readonly<Record<Engine, string | undefined>>) =>
+  <const Of extends Elements>(elements: Of): Table<Of> => ({ elements, options })
 
 /** A table of which SQLite checks the types of the values. */
-export const table = <const Of extends Elements>(elements: Of): Table<Of> =>
-  tableWith(elements, { sqlite: 'strict', postgres: '' })
+export const table = tableWith({ sqlite: 'strict', postgres: '' })
 
 /** As `table`, and SQLite stores the rows in their primary key's index. For small rows that are found by that key. */
-export const tableByKey = <const Of extends Elements>(elements: Of): Table<Of> =>
-  tableWith(elements, { sqlite: 'strict, without rowid', postgres: '' })
+export const tableByKey = tableWith({ sqlite: 'strict, without rowid', postgres: '' })
 
 /** A table that only PostgreSQL has, where several processes share a database. */
-export const postgresTable = <const Of extends Elements>(elements: Of): Table<Of> =>
-  tableWith(elements, { sqlite: undefined, postgres: '' })
+export const postgresTable = tableWith({ sqlite: undefined, postgres: '' })
 
 /** A definition whose column has values of a narrower type than its first word says, or another definition on each engine. */
 export function typed<Value>(definition: Definition | Readonly<Record<Engine, string>>): Typed<Value> {
@@ -65,18 +59,22 @@ export function typed<Value>(definition: Definition | Readonly<Record<Engine, st
   }
 }
 
-/** SQL of one engine that follows all tables: functions, triggers, and indexes that only this engine needs. */
+/** SQL of one engine that follows all tables: functions, triggers, first rows, and indexes that only this engine needs. */
 export type EngineSql = Partial<Record<Engine, string>>
 
-/** The statements that create tables, in their order. */
+/** The statements that create tables and their indexes, in their order. */
 export function createTables(tables: Readonly<Record<string, Table<Elements>>>, engine: Engine): string[] {
-  return Object.entries(tables).map(([name, { elements, options, after }]) => {
+  return Object.entries(tables).map(([name, { elements, options }]) => {
     if (options[engine] === undefined) return ''
-    const list = Object.entries(elements).map(([element, definition]) => {
+    const list: string[] = []
+    let indexes = ''
+    for (const [element, definition] of Object.entries(elements)) {
       const text = typeof definition === 'string' ? definition : definition.definition[engine]
-      return `${element} ${text.replace(/^\w+/, (word) => words[word as keyof typeof words]?.[engine] ?? word)}`
-    })
-    return `create table ${name} (\n${list.join(',\n')}\n) ${options[engine]};\n${after}`
+      const inWords = text.replace(/^\w+/, (word) => words[word as keyof typeof words]?.[engine] ?? word)
+      if (/^(?:unique )?index /.test(element)) indexes += `create ${element} on ${name} ${text};\n`
+      else list.push(`${element} ${inWords}`)
+    }
+    return `create table ${name} (\n${list.join(',\n')}\n) ${options[engine]};\n${indexes}`
   })
 }
 

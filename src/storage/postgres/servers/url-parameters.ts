@@ -7,12 +7,13 @@ export type SessionAttributes = (typeof sessionAttributes)[number]
 /** What a value must be; `undefined` if any text is valid. */
 type Expected = readonly string[] | 'a whole number' | undefined
 
+/** Parameters that may have any text. */
+const anyText = (names: string): Record<string, Expected> =>
+  Object.fromEntries(names.split(' ').map((name) => [name, undefined]))
+
 /** For `address.ts`. */
 const own: Readonly<Record<string, Expected>> = {
-  host: undefined,
-  hostaddr: undefined,
-  port: undefined,
-  dbname: undefined,
+  ...anyText('host hostaddr port dbname'),
   connect_timeout: 'a whole number',
   target_session_attrs: sessionAttributes,
   load_balance_hosts: ['disable', 'random'],
@@ -21,36 +22,23 @@ const own: Readonly<Record<string, Expected>> = {
 
 /** For the driver. */
 const passedOn: Readonly<Record<string, Expected>> = {
-  user: undefined,
-  password: undefined,
-  application_name: undefined,
-  fallback_application_name: undefined,
-  client_encoding: undefined,
-  options: undefined,
+  ...anyText('user password application_name fallback_application_name client_encoding options'),
   statement_timeout: 'a whole number',
   lock_timeout: 'a whole number',
   idle_in_transaction_session_timeout: 'a whole number',
   ssl: ['true', '1', 'false', '0', 'no-verify'],
   sslmode: ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'],
   sslnegotiation: ['postgres', 'direct'],
-  sslcert: undefined,
-  sslkey: undefined,
-  sslrootcert: undefined,
+  ...anyText('sslcert sslkey sslrootcert'),
   uselibpqcompat: ['true', 'false'],
 }
 
 /** Accepted and ignored, because providers use them. They affect neither the choice of the server nor security. */
 const withoutEffect: Readonly<Record<string, Expected>> = {
-  keepalives: undefined,
-  keepalives_idle: undefined,
-  keepalives_interval: undefined,
-  keepalives_count: undefined,
-  tcp_user_timeout: undefined,
+  ...anyText('keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout'),
+  ...anyText('gsslib krbsrvname sslsni'),
   gssencmode: ['disable', 'prefer'],
-  gsslib: undefined,
-  krbsrvname: undefined,
   sslcompression: ['0'],
-  sslsni: undefined,
 }
 
 /** Known to libpq but not supported. Ignoring them could make the connection less secure than intended. */

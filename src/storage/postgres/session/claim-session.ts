@@ -134,14 +134,6 @@ interface Session {
 /** Milliseconds for an answer. */
 const answerWithin = 2_000
 
-/** One use of a shared session. */
-interface SessionUse {
-  /** @throws the error of the statement or the connection; then the session is broken for all its users */
-  query<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>>
-  /** The last user to leave ends the session. */
-  leave(): Promise<void>
-}
-
 /** One session of a process for several users that each hold advisory locks on it. The first one connects it. */
 export class SharedSession {
   readonly #open: () => Client
@@ -164,14 +156,15 @@ export class SharedSession {
   }
 
   /** @param onBroken called when the session breaks: then join again. It may be called several times, even after `leave`. */
-  join(onBroken: (error?: unknown) => void): SessionUse {
+  join(onBroken: (error?: unknown) => void) {
     const session = (this.#current ??= this.#start())
     // A new function, because the same one may join twice.
     const user = (error?: unknown): void => onBroken(error)
     session.users.add(user)
     const { client, connected, users } = session
     return {
-      query: async <Row extends QueryResultRow>(query: QueryConfig) => {
+      /** @throws the error of the statement or the connection; then the session is broken for all its users */
+      query: async <Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> => {
         try {
           await connected
           return await this.#answered(client.query<Row>(query))
@@ -180,7 +173,8 @@ export class SharedSession {
           throw error
         }
       },
-      leave: async () => {
+      /** The last user to leave ends the session. */
+      leave: async (): Promise<void> => {
         if (!users.delete(user) || users.size > 0) return
         if (this.#current === session) this.#current = undefined
         await endClient(client)
