@@ -112,12 +112,16 @@ function jsonSchemaOf({ '~standard': standard }: StandardSchema): object | undef
 
 let compiler: typeof TypeboxSchema | undefined
 
-/** Loaded only if a schema is declared, because loading delays the start. */
+/** Compiles a JSON Schema. The compiler is loaded on first use, because loading delays the start. */
+export function compileSchema(schema: object): ReturnType<typeof TypeboxSchema.Compile> {
+  compiler ??= require('typebox/schema') as typeof TypeboxSchema
+  return compiler.Compile(schema)
+}
+
 function compile(type: string, schema: object): Check {
   if (isStandardSchema(schema)) return standardCheck(type, schema)
   try {
-    compiler ??= require('typebox/schema') as typeof TypeboxSchema
-    const validator = compiler.Compile(schema)
+    const validator = compileSchema(schema)
     validator.Check(null)
     return (data) => {
       if (validator.Check(data)) return []

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { type Clock, Period } from '../../runtime/clock.ts'
 import { Problem } from '../../errors.ts'
 import { type BodyBudget, CountedBody } from '../../http/body/budget.ts'
-import { compileValidator } from '../../http/schemas/schema-compilers.ts'
+import { checkOf, validationMessage } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
 import { commitEmits, type CommitEmitsParts, type Emitted } from './emitter.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
@@ -214,8 +214,7 @@ async function emitLines(
   return { answers, over }
 }
 
-type Check = (value: unknown) => { error?: readonly { instancePath?: string; message?: string }[] }
-let check: Check | undefined
+const check = checkOf(NewEventBody)
 
 function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem {
   if (bytes === undefined)
@@ -223,19 +222,11 @@ function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem 
   try {
     const event = parseLossless(bytes)
     readNumbers(event)
-    check ??= compileValidator({
-      schema: NewEventBody,
-      method: 'POST',
-      url: '/events',
-      httpPart: 'body',
-    }) as unknown as Check
-    const { error } = check(event)
-    if (!error) return event as NewEvent
-    const { instancePath: pointer = '', message } = error[0] ?? {}
-    return new Problem('invalid-body', {
-      detail: `${pointer || 'The line'} ${message ?? 'is not of the documented form'}.`,
-      pointer,
-    })
+    const faults = check(event)
+    if (!faults) return event as NewEvent
+    const pointer = faults[0]?.instancePath ?? ''
+    const message = validationMessage(faults, NewEventBody) ?? 'is not of the documented form'
+    return new Problem('invalid-body', { detail: `${pointer || 'The line'} ${message}.`, pointer })
   } catch (error) {
     if (error instanceof Problem) return error
     throw error

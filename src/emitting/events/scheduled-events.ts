@@ -177,20 +177,11 @@ export async function schedule(
   events: readonly { id: number; isNew: boolean; deliverAt: number }[],
   now: number,
 ): Promise<Map<number, number>> {
-  const times = new Map<number, number>()
-  const rows = events.filter(({ isNew }) => isNew)
-  for (const { id, deliverAt } of rows) times.set(id, deliverAt)
-  if (rows.length > 0)
-    await tx
-      .insertInto('scheduled_events')
-      .values(
-        rows.map(({ id, deliverAt }) => ({
-          event: id,
-          deliver_at: deliverAt,
-          released_at: deliverAt > now ? null : now,
-        })),
-      )
-      .execute()
+  const times = new Map(events.filter(({ isNew }) => isNew).map(({ id, deliverAt }) => [id, deliverAt]))
+  const rows = [...times].map(([event, deliver_at]) => {
+    return { event, deliver_at, released_at: deliver_at > now ? null : now }
+  })
+  if (rows.length > 0) await tx.insertInto('scheduled_events').values(rows).execute()
   const before = events.filter(({ id }) => !times.has(id)).map(({ id }) => id)
   if (before.length === 0) return times
   const known = await tx

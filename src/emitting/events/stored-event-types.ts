@@ -1,7 +1,5 @@
-import { createRequire } from 'node:module'
 import { sql } from 'kysely'
 import { type Static, type TObject, Type } from 'typebox'
-import type * as TypeboxSchema from 'typebox/schema'
 import { type AuditOrigin, AuditedStore, type RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
@@ -11,7 +9,7 @@ import { eventTypesLock } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import type { Row } from '../../storage/tables.ts'
-import type { EventCatalogue } from './event-catalogue.ts'
+import { compileSchema, type EventCatalogue } from './event-catalogue.ts'
 
 /** The most stored event types, including archived ones: lists return all of them. */
 export const mostStoredTypes = 1_000
@@ -264,7 +262,6 @@ export function newestSchema({ schemas }: EventTypeFields): {
 /** Numbers in versions are compared as numbers: 10 is newer than 9. */
 const compareVersions = new Intl.Collator('en', { numeric: true }).compare
 
-const require = createRequire(import.meta.url)
 const text = { type: 'string' }
 const count = { type: 'integer', minimum: 0 }
 const ref = { $ref: '#/$defs/schema' }
@@ -303,7 +300,7 @@ const schemaOfSchemas = {
   },
 }
 
-let checkOfSchemas: ReturnType<typeof TypeboxSchema.Compile> | undefined
+let checkOfSchemas: ReturnType<typeof compileSchema> | undefined
 
 /** @throws Problem `invalid-body` */
 function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>): string {
@@ -315,7 +312,7 @@ function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>):
     const plain = JSON.parse(written) as object
     if (depthOf(plain) > deepestSchemas)
       throw refuse(`The schemas of ${type} are nested more than ${deepestSchemas} levels deep.`)
-    checkOfSchemas ??= (require('typebox/schema') as typeof TypeboxSchema).Compile(schemaOfSchemas)
+    checkOfSchemas ??= compileSchema(schemaOfSchemas)
     for (const [version, schema] of Object.entries(plain)) {
       if (checkOfSchemas.Check(schema)) continue
       const [fault] = checkOfSchemas.Errors(schema)[1]

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import type * as TypeboxCompile from 'typebox/compile'
 import { codeFolder } from '../../code-folder.ts'
 import { readFields } from '../../http/requests/parameters.ts'
+import { checkOf, type Fault } from '../../http/schemas/schema-compilers.ts'
 import { SvixError, snakeCase, invalid, type SvixCall, type SvixFault } from './call.ts'
 
 interface Schema {
@@ -72,25 +71,8 @@ export function readOperations(): DeclaredOperation[] {
   )
 }
 
-type Compile = typeof TypeboxCompile.Compile
-type Fault = ReturnType<ReturnType<Compile>['Errors']>[number]
-
-const require = createRequire(import.meta.url)
-
-/** Returns a check that is compiled on first use. */
-function checkOf(schema: Schema): (value: unknown) => Fault[] | undefined {
-  let validator: ReturnType<Compile> | undefined
-  return (value) => {
-    validator ??= (require('typebox/compile') as { Compile: Compile }).Compile({
-      ...schema,
-      components,
-    } as never)
-    return validator.Check(value) ? undefined : validator.Errors(value)
-  }
-}
-
 function bodyReader(schema: Schema): DeclaredOperation['readBody'] {
-  const check = checkOf(schema)
+  const check = checkOf({ ...schema, components })
   return (body = {}) => {
     const faults = check(body)
     if (faults) throw invalid(faultsOf('body', schema, faults))
@@ -139,7 +121,7 @@ function queryReader(parameters: readonly Parameter[]): DeclaredOperation['readQ
     parameters.map(({ name, schema }) => [name, isTime(schema) ? {} : schema]),
   )
   const schema = { type: 'object', properties }
-  const check = checkOf(schema)
+  const check = checkOf({ ...schema, components })
   return (query, url) => {
     const values: Record<string, unknown> = {}
     for (const parameter of parameters) {

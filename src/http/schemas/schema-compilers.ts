@@ -19,14 +19,22 @@ let compile: Compile | undefined
  */
 export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
   if (httpPart === 'querystring' || httpPart === 'headers') return () => true
-  let validator: ReturnType<Compile> | undefined
+  const check = checkOf(schema)
   return (value: unknown) => {
-    compile ??= (require('typebox/compile') as { Compile: Compile }).Compile
-    validator ??= compile(schema)
-    if (validator.Check(value)) return { value }
-    const faults = validator.Errors(value)
+    const faults = check(value)
+    if (!faults) return { value }
     // The answer names one fault (toProblem).
     return { error: [{ ...faults[0], message: validationMessage(faults, schema) }] as unknown as Error }
+  }
+}
+
+/** Returns a function that returns the faults of a value, or `undefined` for a valid one. The check is compiled on its first use. */
+export function checkOf(schema: object): (value: unknown) => Fault[] | undefined {
+  let validator: ReturnType<Compile> | undefined
+  return (value) => {
+    compile ??= (require('typebox/compile') as { Compile: Compile }).Compile
+    validator ??= compile(schema as TSchema)
+    return validator.Check(value) ? undefined : validator.Errors(value)
   }
 }
 
@@ -48,7 +56,7 @@ function serializerOf(schema: TSchema): Serialize {
   return serialize
 }
 
-type Fault = ReturnType<ReturnType<typeof TypeboxCompile.Compile>['Errors']>[number]
+export type Fault = ReturnType<ReturnType<typeof TypeboxCompile.Compile>['Errors']>[number]
 
 /** TypeBox's message for an undeclared property. */
 const undeclared = 'schema is false'
