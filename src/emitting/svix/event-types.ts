@@ -38,7 +38,7 @@ export const eventTypeOperations: SvixOperations = {
   async 'v1.event-type.upsert'(call) {
     const type = nameOf(call)
     const [stored] = await call.parts.storedEventTypes.change([type], call.origin, (before) => {
-      if (!before.has(type)) call.status = 201
+      call.status = before.has(type) ? 200 : 201
       return [replacement(type, call.body)]
     })
     return viewEventType(stored!)

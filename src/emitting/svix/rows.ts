@@ -145,18 +145,13 @@ export async function deliveryReader(
   { owner, subscriberId, status }: { owner: string; subscriberId: string; status?: OpenStatus | undefined },
   asked: AskedPage,
   filter: MessageFilter,
-): Promise<
-  (
-    behind: number | undefined,
-    count: number,
-  ) => Promise<{ rows: DeliveryRow[]; last?: DeliveryRow | undefined }>
-> {
+) {
   const { readerAside: db, engine } = database
   const { ascending } = asked
   const range = await rangesOf(database, 'deliveries', asked, longestRetries)
   const selects = selector(owner, filter)
   const streams = [deliveryStream({ subscriberId, status })]
-  return async (behind, count) => {
+  return async (behind: number | undefined, count: number) => {
     const ids = await idsIn(db, engine, streams, { ...range(behind), ascending, count })
     const rows = await deliveries(db)
       .where(isOneOf(engine, 'd.id', ids))
