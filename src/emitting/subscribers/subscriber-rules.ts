@@ -23,7 +23,7 @@ export function checkedUrl(url: string, egress: Egress): string {
 export function checkAssignment({
   owner,
   operational,
-}: Pick<SubscribersTable, 'owner' | 'operational'>): void {
+}: Partial<Pick<SubscribersTable, 'owner' | 'operational'>>): void {
   if (owner !== null && operational === 1)
     throw new Problem('invalid-body', {
       detail: 'A subscriber with an owner cannot be operational.',

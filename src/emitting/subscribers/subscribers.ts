@@ -96,7 +96,6 @@ export class Subscribers {
       await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
     const values = {
       id,
-      ...unset,
       ...(given.status && statusColumns({ status: 'active', disabled_reason: null }, given.status, reach)),
       created_at: now,
       updated_at: now,
@@ -363,16 +362,6 @@ export class Subscribers {
     return checkSettings(this.#parts.destinations, destination, chosen, reach)
   }
 }
-
-/** The columns without a default in the table, of a subscriber with the default settings. */
-const unset = {
-  event_types: '["*"]',
-  status: 'active',
-  ordered: 0,
-  signing: 'v1',
-  http_signature: 0,
-  operational: 0,
-} satisfies Partial<SubscribersTable>
 
 interface SubscriberFilter {
   /** `undefined`: of all; `null`: those without an owner. */

@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import { type EngineSql, postgresTable, table, tableByKey, typed } from './table.ts'
 
 export type SubscriberStatus = 'active' | 'paused' | 'disabled'
@@ -85,7 +86,7 @@ export const emitting = {
     url: 'text not null',
     description: 'text',
     /** JSON: patterns of event types, `*` and `order.*` included. */
-    event_types: 'text not null',
+    event_types: `text not null default '["*"]'`,
     /** JSON: conditions on an event's data. */
     conditions: 'text',
     /** JSON: the channels whose events it gets; null for all events. */
@@ -96,7 +97,7 @@ export const emitting = {
     metadata: 'text',
     /** Whether it gets operational events, which are about deliveries and subscribers, and no others. */
     operational: 'integer not null default 0',
-    status: typed<SubscriberStatus>('text not null'),
+    status: typed<Generated<SubscriberStatus>>("text not null default 'active'"),
     disabled_reason: 'text',
     /** When the operational event that its deliveries fail was emitted; null after a success. */
     failing_since: 'time',
@@ -108,7 +109,7 @@ export const emitting = {
     /** Deliveries per second; null for no limit. */
     rate_limit: 'double',
     concurrency: 'integer',
-    ordered: 'integer not null',
+    ordered: 'integer not null default 0',
     /** Sealed JSON: additional request headers, which may contain credentials. */
     headers: 'bytes',
     /** Sealed JSON: how requests authenticate, and certificates. */
@@ -117,7 +118,7 @@ export const emitting = {
     request: 'text',
     /** JavaScript that changes its requests. */
     transformation: 'text',
-    signing: typed<SigningScheme>('text not null'),
+    signing: typed<Generated<SigningScheme>>("text not null default 'v1'"),
     /** Whether requests are signed by RFC 9421 as well. */
     http_signature: 'integer not null default 0',
     created_at: 'time not null',
