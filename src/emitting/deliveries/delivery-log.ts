@@ -194,19 +194,19 @@ function entries(db: Queryable) {
     .select([
       'deliveries.id',
       'deliveries.event',
-      'events.event_id',
-      'events.type',
-      'deliveries.subscriber_id',
+      'events.event_id as eventId',
+      'events.type as eventType',
+      'deliveries.subscriber_id as subscriberId',
       'deliveries.status',
-      'deliveries.attempts',
-      'deliveries.due_at',
-      'deliveries.created_at',
-      'deliveries.finished_at',
-      'attempts.status as last_status',
-      'attempts.error as last_error',
-      'subscribers.url',
+      'deliveries.attempts as attemptCount',
+      'deliveries.due_at as dueAt',
+      'deliveries.created_at as createdAt',
+      'deliveries.finished_at as finishedAt',
+      'attempts.status as lastStatus',
+      'attempts.error as lastError',
+      'subscribers.url as subscriberUrl',
       'subscribers.owner',
-      'owners.name as owner_name',
+      'owners.name as ownerName',
     ])
 }
 
@@ -221,7 +221,7 @@ export async function pastSignatures(
   { database, secrets, clock }: { database: Database; secrets: SubscriberSecrets; clock: Clock },
   { entry, signing, payload, size }: DeliveryDetail,
 ): Promise<(attempt: AttemptsTable) => string | null> {
-  const keys = await secrets.load(database.reader, entry.subscriber_id, schemesOf(signing))
+  const keys = await secrets.load(database.reader, entry.subscriberId, schemesOf(signing))
   const expired = clock.now() - tolerance
   return ({ at, request_headers, request_body }) => {
     const headers = JSON.parse(request_headers) as Record<string, string>
@@ -234,7 +234,7 @@ export async function pastSignatures(
     if (then.length === 0) return null
     const signers = then.map((key) => key.signing)
     const body = request_body ?? ((headers[bodyKey] === 'data' && dataIn(payload)) || payload)
-    return signatures(signers, entry.event_id, Number(timestamp), body)
+    return signatures(signers, entry.eventId, Number(timestamp), body)
   }
 }
 

@@ -41,36 +41,6 @@ const DeliveryView = closedObject({
   finishedAt: nullable(DateTime),
 })
 
-function viewDelivery(entry: DeliveryEntry): Static<typeof DeliveryView> {
-  return {
-    id: entry.id,
-    event: entry.event,
-    eventId: entry.event_id,
-    eventType: entry.type,
-    subscriberId: entry.subscriber_id,
-    status: entry.status,
-    attemptCount: entry.attempts,
-    lastStatus: entry.last_status,
-    lastError: entry.last_error,
-    nextAttemptAt: entry.status === 'pending' ? isoTime(entry.due_at) : null,
-    createdAt: isoTime(entry.created_at),
-    finishedAt: isoTimeOrNull(entry.finished_at),
-  }
-}
-
-/** Replaces what an owner must not see of a destination that only admins register. Its errors may name internal servers. */
-function seenBy(area: Area, { destinations }: Pick<EmittingRouteParts, 'destinations'>) {
-  const isHidden = ({ url }: DeliveryEntry): boolean =>
-    !area.reachesAll && !isOpenToOwners(destinations, { url })
-  const error = (text: string | null): string | null => text && 'the event could not be delivered'
-  return {
-    entry: (entry: DeliveryEntry): DeliveryEntry =>
-      isHidden(entry) ? { ...entry, last_error: error(entry.last_error) } : entry,
-    attempt: (entry: DeliveryEntry, row: AttemptsTable): AttemptsTable =>
-      isHidden(entry) ? { ...row, error: error(row.error), response_body: null } : row,
-  }
-}
-
 const OwnedDeliveryView = closedObject({
   ...DeliveryView.properties,
   subscriberUrl: Type.String({ description: 'The address of the subscriber now' }),
@@ -78,8 +48,27 @@ const OwnedDeliveryView = closedObject({
   ownerName: nullable(Type.String({ description: 'The display name of the owner' })),
 })
 
-function viewOwnedDelivery(entry: DeliveryEntry): Static<typeof OwnedDeliveryView> {
-  return { ...viewDelivery(entry), subscriberUrl: entry.url, owner: entry.owner, ownerName: entry.owner_name }
+function viewDelivery(entry: DeliveryEntry): Static<typeof OwnedDeliveryView> {
+  const { dueAt, createdAt, finishedAt, ...shown } = entry
+  return {
+    ...shown,
+    nextAttemptAt: entry.status === 'pending' ? isoTime(dueAt) : null,
+    createdAt: isoTime(createdAt),
+    finishedAt: isoTimeOrNull(finishedAt),
+  }
+}
+
+/** Replaces what an owner must not see of a destination that only admins register. Its errors may name internal servers. */
+function seenBy(area: Area, { destinations }: Pick<EmittingRouteParts, 'destinations'>) {
+  const isHidden = ({ subscriberUrl: url }: DeliveryEntry): boolean =>
+    !area.reachesAll && !isOpenToOwners(destinations, { url })
+  const error = (text: string | null): string | null => text && 'the event could not be delivered'
+  return {
+    entry: (entry: DeliveryEntry): DeliveryEntry =>
+      isHidden(entry) ? { ...entry, lastError: error(entry.lastError) } : entry,
+    attempt: (entry: DeliveryEntry, row: AttemptsTable): AttemptsTable =>
+      isHidden(entry) ? { ...row, error: error(row.error), response_body: null } : row,
+  }
 }
 
 const Headers = Type.Record(Type.String(), Type.String())
@@ -245,7 +234,7 @@ export function deliverySearchRoute(app: App, { deliveryLog }: EmittingRoutePart
     }),
     async ({ query }) => {
       const page = await deliveryLog.page(readDeliverySearch(query), 'all', readPageRequest(query))
-      return viewPage(page, viewOwnedDelivery)
+      return viewPage(page, viewDelivery)
     },
   )
 }
@@ -290,7 +279,7 @@ function logRoutes(app: App, { deliveryLog, subscribers, ...parts }: EmittingRou
       const isOwner = !area.reachesAll
       const seen = seenBy(area, parts)
       return {
-        ...viewOwnedDelivery(seen.entry(entry)),
+        ...viewDelivery(seen.entry(entry)),
         payload: payload.toString(),
         payloadBytes: size,
         attempts: attempts.map((attempt) =>
