@@ -23,6 +23,9 @@ const LEFT_OPEN_AFTER = 120_000
 /** The process has ended, and its output has not: another one that it started has it. */
 const LEFT_BEHIND_AFTER = 5_000
 
+/** Megabytes of half the young generation. V8 begins with less, and every collection until it has grown copies what lives. */
+const YOUNG_GENERATION = 16
+
 const root = join(import.meta.dirname, '..', '..')
 
 export interface Counts {
@@ -102,6 +105,7 @@ function start({ files, tallyFile, nodeOptions, package: installed }: ProcessOpt
   const options = [
     ...(installed === undefined ? [] : ['--import', join(import.meta.dirname, 'use-package.ts')]),
     ...nodeOptions,
+    `--min-semi-space-size=${YOUNG_GENERATION}`,
     join(import.meta.dirname, 'run-files.ts'),
     String(TEST_TIMEOUT),
   ]
