@@ -1,29 +1,21 @@
-import { createRecordAudit } from '../accounts/audit/audit.ts'
 import type { Configuration } from '../config/environment.ts'
-import type { Keyring } from '../crypto/keyring.ts'
 import type { PosternConfig } from '../define-config.ts'
-import { openEgress } from '../emitting/attempt/attempt.ts'
 import { readSymmetricKey } from '../emitting/attempt/signature.ts'
 import { openHeaders } from '../emitting/subscribers/credentials.ts'
-import { builtInTypes } from '../emitting/events/built-in-types.ts'
-import { EventCatalogue } from '../emitting/events/event-catalogue.ts'
 import { recordPast } from '../emitting/events/emitter.ts'
 import { eventTypePattern, type NewEvent, prepareEvent } from '../emitting/events/event.ts'
+import { createBase } from '../emitting/parts.ts'
 import { Problem } from '../errors.ts'
 import { messageIdOf } from '../emitting/svix/ids.ts'
 import { StoredEventTypes } from '../emitting/events/stored-event-types.ts'
 import { readCustomHeaders } from '../emitting/subscribers/request-options.ts'
-import { readDestinations } from '../emitting/subscribers/destinations.ts'
 import { OwnerDirectory } from '../emitting/subscribers/owner-directory.ts'
-import { SubscriberSecrets } from '../emitting/subscribers/secrets.ts'
 import { NewSubscriberBody, readSettings } from '../emitting/subscribers/subscriber-body.ts'
 import { checkedUrl } from '../emitting/subscribers/subscriber-rules.ts'
 import { Subscribers } from '../emitting/subscribers/subscribers.ts'
 import { retrySchedule } from '../emitting/svix/endpoints.ts'
 import { replacement } from '../emitting/svix/event-types.ts'
-import { Sandbox } from '../emitting/transformations/sandbox.ts'
 import { createCheck, InvalidRecord } from '../listing/importing/target.ts'
-import { Cursors } from '../paging/cursor.ts'
 import { systemClock as clock } from '../runtime/clock.ts'
 import type { Database, Tx } from '../storage/database.ts'
 import { createLog } from '../telemetry/log.ts'
@@ -41,10 +33,8 @@ const isEventType = new RegExp(eventTypePattern)
  * throws its Problem, or InvalidRecord.
  */
 export class SvixTarget {
-  readonly #database: Database
   readonly #isDryRun: boolean
-  readonly #keyring: Keyring
-  readonly #egress: ReturnType<typeof openEgress>
+  readonly #base: ReturnType<typeof createBase>
   readonly #types: StoredEventTypes
   readonly #owners: OwnerDirectory
   readonly #subscribers: Subscribers
@@ -59,33 +49,25 @@ export class SvixTarget {
     database: Database,
     isDryRun: boolean,
   ) {
-    const catalogue = new EventCatalogue(config?.emitting?.eventTypes ?? {}, false, builtInTypes)
-    const record = createRecordAudit(clock)
-    const keyring = readKeyring(configuration)
-    this.#database = database
-    this.#isDryRun = isDryRun
-    this.#keyring = keyring
-    this.#egress = openEgress(configuration)
-    this.#types = new StoredEventTypes({ database, clock, record }, catalogue)
-    this.#owners = new OwnerDirectory(database, clock, record)
-    this.#subscribers = new Subscribers({
+    const { eventTypes = {} } = config?.emitting ?? {}
+    const parts = {
+      configuration,
       database,
       clock,
-      record,
-      keyring,
-      cursors: new Cursors(keyring),
-      secrets: new SubscriberSecrets(keyring),
-      destinations: readDestinations(undefined),
-      egress: this.#egress,
-      sandbox: new Sandbox(createLog('warn')),
-      health: { unwritten: [] },
-      operationalEvents: { publishDisabled: async () => {} },
-      changed: () => {},
-    })
+      keyring: readKeyring(configuration),
+      log: createLog('warn'),
+    }
+    const base = createBase({ ...parts, config: { eventTypes } })
+    const operationalEvents = { publishDisabled: async () => {} }
+    this.#isDryRun = isDryRun
+    this.#base = base
+    this.#types = new StoredEventTypes(base, base.catalogue)
+    this.#owners = new OwnerDirectory(database, clock, base.record)
+    this.#subscribers = new Subscribers({ ...base, operationalEvents, changed: () => {} })
   }
 
   close(): Promise<void> {
-    return this.#egress.close()
+    return this.#base.egress.close()
   }
 
   async eventType(given: SvixEventType): Promise<readonly [Outcome, true]> {
@@ -123,7 +105,7 @@ export class SvixTarget {
     const before = await this.#subscribers.find(owner, uid)
     if (before && before.updated_at >= Date.parse(given.updatedAt)) return ['unchanged', []]
     const { key, headers, sensitive } = await readSecrets()
-    const stored = before ? openHeaders(this.#keyring, before) : {}
+    const stored = before ? openHeaders(this.#base.keyring, before) : {}
     const hidden = sensitive.filter((name) => stored[name.toLowerCase()] === undefined)
     for (const name of sensitive) if (!hidden.includes(name)) headers[name] = stored[name.toLowerCase()]!
     const toDo = hidden.map((name) => `set its header ${name}, whose value Svix does not show`)
@@ -141,7 +123,7 @@ export class SvixTarget {
       signing: secret === undefined ? 'v1a' : signing,
     } as const
     // Check everything before the first write: an endpoint whose import failed halfway would count as unchanged in the next run.
-    checkedUrl(given.url, this.#egress.of(owner))
+    checkedUrl(given.url, this.#base.egress.of(owner))
     readCustomHeaders(headers)
     if (secret !== undefined) readSymmetricKey(secret)
     if (this.#isDryRun) return [before ? 'updated' : 'created', toDo]
@@ -164,14 +146,15 @@ export class SvixTarget {
     skip: (message: SvixMessage, problem: Problem) => void,
   ): Promise<number> {
     const now = clock.now()
-    return this.#database.transaction(async (tx) => {
+    const { database } = this.#base
+    return database.transaction(async (tx) => {
       let created = 0
       for (const message of given.filter(({ deliverAt }) => !(deliverAt && Date.parse(deliverAt) > now)))
         try {
           const [event, at] = [eventOf(owner, message), Date.parse(message.timestamp)]
           const isNew = this.#isDryRun
             ? !(await isKnown(tx, prepareEvent(event, at).eventId))
-            : await recordPast(this.#database.engine, tx, event, at)
+            : await recordPast(database.engine, tx, event, at)
           if (isNew) created += 1
         } catch (error) {
           if (!(error instanceof Problem)) throw error

@@ -49,8 +49,11 @@ export interface EmittingParts extends ModuleParts {
 /** What the routes of this module use. */
 export type EmittingRouteParts = ReturnType<typeof createParts>
 
-/** What nothing else of this module is needed for. */
-function createBase(parts: EmittingParts) {
+type BaseParts = Pick<EmittingParts, 'configuration' | 'database' | 'keyring' | 'clock' | 'log'> &
+  Pick<EmittingParts, 'config' | 'otherBuiltIn'>
+
+/** What nothing else of this module is needed for. Nothing of it runs by itself. Close `egress` afterwards. */
+export function createBase<Parts extends BaseParts>(parts: Parts) {
   const { configuration, database, keyring, clock, log, config = {} } = parts
   return {
     ...parts,
@@ -71,7 +74,7 @@ function createBase(parts: EmittingParts) {
   }
 }
 
-type Base = ReturnType<typeof createBase>
+type Base = ReturnType<typeof createBase<EmittingParts>>
 
 export function createParts(given: EmittingParts) {
   const base = createBase(given)
