@@ -30,21 +30,21 @@ class FileSpool implements Spool<IncomingEvent> {
   /** @throws Problem `overloaded` if the spool is full; StorageUnavailable */
   async append(events: readonly IncomingEvent[]): Promise<void> {
     const rows = packEvents(events)
-    if (!(await this.#open.call('append', rows, [rows.payloads.buffer])))
+    if (!(await this.#thread.call('append', rows, [rows.payloads.buffer])))
       throw new Problem('overloaded', { retryAfter: 1 })
   }
 
   async read(limit: number): Promise<SpoolEntry<IncomingEvent>[]> {
-    const { rows, seqs } = await this.#open.call('read', limit)
+    const { rows, seqs } = await this.#thread.call('read', limit)
     return unpackEvents(rows).map((content, index) => ({ id: String(seqs[index]), content }))
   }
 
   async remove(ids: readonly string[], rejected?: string): Promise<void> {
-    await this.#open.call('remove', { seqs: ids.map(Number), rejected })
+    await this.#thread.call('remove', { seqs: ids.map(Number), rejected })
   }
 
   async size(): Promise<SpoolSize> {
-    const { oldest, ...size } = await this.#open.call('size', undefined)
+    const { oldest, ...size } = await this.#thread.call('size', undefined)
     return { ...size, oldest: oldest === undefined ? undefined : new Date(oldest) }
   }
 
@@ -56,12 +56,6 @@ class FileSpool implements Spool<IncomingEvent> {
     } finally {
       this.#release()
     }
-  }
-
-  /** Another process may have the file after `close`: the thread must not start again. */
-  get #open(): ThreadClient<SpoolFileTasks> {
-    if (this.#closed) throw new StorageUnavailable('the spool is closed')
-    return this.#thread
   }
 }
 

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { inTime } from '../sql-text.ts'
-import { translateError, StorageUnavailable } from '../unavailable.ts'
-import { existing, FileInPlace, type OpenFile, createPrivately } from './files.ts'
+import { causeOf, translateError } from '../unavailable.ts'
+import { checkInPlace, createPrivately, existing, identityOf, type OpenFile } from './files.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { CompiledQuery, QueryResult } from 'kysely'
 
@@ -46,7 +46,8 @@ export interface WriteSession {
 export class SqliteConnection {
   readonly #database: DatabaseSync
   readonly #statements: BoundedCache<string, Prepared>
-  readonly #file: FileInPlace
+  /** For further connections to the same file. */
+  readonly opened: OpenFile
 
   /**
    * @param of the path of a file, which is created if it does not exist; or a file that is open already
@@ -65,18 +66,13 @@ export class SqliteConnection {
       enableForeignKeyConstraints: true,
     })
     try {
-      this.#file = new FileInPlace(file, isNew ? undefined : of)
-      this.#file.check()
+      this.opened = isNew ? { file, identity: identityOf(file) } : of
+      this.checkInPlace()
       this.#setUp(options)
     } catch (error) {
       this.#database.close()
       throw error
     }
-  }
-
-  /** For further connections to the same file. */
-  get opened(): OpenFile {
-    return this.#file.opened
   }
 
   #setUp({ readOnly, logPages = mostLogPages }: ConnectionOptions): void {
@@ -145,7 +141,7 @@ export class SqliteConnection {
 
   /** @throws StorageUnavailable if the file was removed or replaced */
   checkInPlace(): void {
-    this.#file.check()
+    checkInPlace(this.opened)
   }
 
   get inTransaction(): boolean {
@@ -230,8 +226,8 @@ export function finish<T>(connection: SqliteConnection, work: () => T): T {
 }
 
 function isBusy(error: unknown): boolean {
-  const cause = error instanceof StorageUnavailable ? (error.cause as { errcode?: number }) : undefined
-  return cause?.errcode !== undefined && (cause.errcode & 0xff) === 5
+  const { errcode = 0 } = causeOf(error) as { errcode?: number }
+  return (errcode & 0xff) === 5
 }
 
 /** Runs one compiled query on a connection. */

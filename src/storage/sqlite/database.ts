@@ -205,23 +205,15 @@ function openReaderAside(
 ): Pick<SqliteDatabase, 'readWithin'> & { reader: Queryable; close: () => Promise<void> } {
   const threadNamed = (name: string) => databaseThread(name, { opened, readOnly: true })
   const [thread, timed] = [threadNamed('reader'), threadNamed('timed reader')]
-  let isClosed = false
-  // A thread would start again.
-  const checkOpen = (): void => {
-    if (isClosed) throw new StorageUnavailable('the database is closed')
-  }
   return {
-    reader: kyselyOver('sqlite', async ({ sql, parameters }) => {
-      checkOpen()
-      return { rows: await thread.call('read', { sql, parameters: parameters as readonly SqlValue[] }) }
-    }),
+    reader: kyselyOver('sqlite', async ({ sql, parameters }) => ({
+      rows: await thread.call('read', { sql, parameters: parameters as readonly SqlValue[] }),
+    })),
     async readWithin(limit, sql, parameters) {
-      checkOpen()
       const until = process.hrtime.bigint() + BigInt(limit) * 1_000_000n
       return timed.call('readWithin', { until, sql, parameters })
     },
     async close() {
-      isClosed = true
       // A thread that died has nothing left to end.
       await Promise.allSettled([thread.close(), timed.close()])
     },

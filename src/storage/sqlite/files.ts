@@ -15,25 +15,15 @@ export interface OpenFile {
 }
 
 /**
- * Checks that a path still leads to the opened file. If a file is deleted or replaced under an open connection, writes succeed and
- * are lost.
+ * Checks that a path still leads to the opened file, with a system call. If a file is deleted or replaced under an open connection,
+ * writes succeed and are lost.
+ * @throws StorageUnavailable if the file was removed or replaced
  */
-export class FileInPlace {
-  readonly opened: OpenFile
-
-  /** @param opened what other connections have open; by default what the path leads to now */
-  constructor(file: string, opened: OpenFile = { file, identity: identityOf(file) }) {
-    this.opened = opened
-  }
-
-  /** Makes a system call. @throws StorageUnavailable if the file was removed or replaced */
-  check(): void {
-    const { file, identity } = this.opened
-    if (identityOf(file) === identity) return
-    throw new StorageUnavailable(
-      `${file} was removed or replaced while it was open: put it back, or start the service again`,
-    )
-  }
+export function checkInPlace({ file, identity }: OpenFile): void {
+  if (identityOf(file) === identity) return
+  throw new StorageUnavailable(
+    `${file} was removed or replaced while it was open: put it back, or start the service again`,
+  )
 }
 
 /** The address that opens an existing file and never creates one (https://sqlite.org/uri.html). */
@@ -43,7 +33,8 @@ export function existing(file: string): URL {
   return url
 }
 
-function identityOf(file: string): string | undefined {
+/** Identifies what a path leads to now. */
+export function identityOf(file: string): string | undefined {
   const found = statSync(file, { throwIfNoEntry: false })
   return found && `${found.dev}:${found.ino}`
 }

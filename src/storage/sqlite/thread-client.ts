@@ -46,6 +46,7 @@ interface Running {
 export class ThreadClient<Tasks extends { close: () => void }> {
   readonly #parts: ThreadParts
   #thread: Running | undefined
+  #isClosed = false
 
   constructor(parts: ThreadParts) {
     this.#parts = parts
@@ -61,6 +62,9 @@ export class ThreadClient<Tasks extends { close: () => void }> {
     argument: Argument<Tasks[Name]>,
     transfer: ArrayBuffer[] = [],
   ): Promise<Result<Tasks[Name]>> {
+    // It would start again.
+    if (this.#isClosed)
+      return Promise.reject(new StorageUnavailable(`the ${this.#parts.name} thread is closed`))
     const { worker, waiting } = (this.#thread ??= this.#start())
     return new Promise<unknown>((resolve, reject) => {
       waiting.push({ resolve, reject })
@@ -68,12 +72,11 @@ export class ThreadClient<Tasks extends { close: () => void }> {
     }) as Promise<Result<Tasks[Name]>>
   }
 
-  /** Ends the thread after the tasks that it was given. */
+  /** Ends the thread after the tasks that it was given, and takes no more. */
   async close(): Promise<void> {
-    if (!this.#thread) return
-    this.#thread.worker.ref()
-    const closed = this.call('close', undefined as Argument<Tasks['close']>)
-    this.#thread = undefined
+    this.#thread?.worker.ref()
+    const closed = this.#thread && this.call('close', undefined as Argument<Tasks['close']>)
+    this.#isClosed = true
     await closed
   }
 

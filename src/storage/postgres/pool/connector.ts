@@ -75,10 +75,7 @@ export class Connector {
   readonly #checks: SessionCheck[] = []
   readonly #sessions = new Set<Client>()
   #abandoned: Error | undefined
-  /** Calls of `renew`, in total and before each session began. */
-  #renewals = 0
-  readonly #renewalsBefore = new WeakMap<Client, number>()
-  /** Sessions that began read-only some time ago. */
+  /** Sessions that began before a renewal, or began read-only some time ago. */
   readonly #outdated = new WeakSet<Client>()
   readonly #endListeners: (() => void)[] = []
 
@@ -117,7 +114,7 @@ export class Connector {
    * server behind it changes, so the results of earlier checks are void.
    */
   renew(): void {
-    this.#renewals += 1
+    for (const session of this.#sessions) this.#outdated.add(session)
   }
 
   /** @param listener called when a connected session beside the pools ends, for any reason */
@@ -183,10 +180,10 @@ export class Connector {
       channelBinding: this.#address.channelBinding,
       unnamed: this.pooled,
       route,
-      isCurrent: (client: Client) =>
-        this.#renewalsBefore.get(client) === this.#renewals && !this.#outdated.has(client),
+      isCurrent: (client: Client) => !this.#outdated.has(client),
       begin: async (client: Client) => {
-        this.#renewalsBefore.set(client, this.#renewals)
+        this.#sessions.add(client)
+        client.once('end', () => this.#sessions.delete(client))
         if (client instanceof SessionClient && firstStatements !== '') client.settings = [firstStatements]
         // Where the server's system has no such check, it fails alone.
         if (!this.pooled && !settings.brief)
@@ -206,8 +203,6 @@ export class Connector {
         if (route !== this.#locator) return
         for (const check of this.#checks) await check(client)
         if (this.#abandoned) throw this.#abandoned
-        this.#sessions.add(client)
-        client.once('end', () => this.#sessions.delete(client))
         if (client instanceof SessionClient && client.isReadOnly)
           this.#replaceLater(client, onError !== undefined)
       },
