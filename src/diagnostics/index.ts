@@ -2,6 +2,7 @@ import type { CompletedConfiguration } from '../config/generated-secrets.ts'
 import type { Environment } from '../config/readers.ts'
 import type { PosternConfig } from '../define-config.ts'
 import type { Database } from '../storage/database.ts'
+import { shareRun } from '../runtime/bounded-cache.ts'
 import { isUpToDate } from '../storage/migrate.ts'
 import { inspectConfiguration, type InspectedConfiguration } from './configuration.ts'
 import { checkRows, checkLists } from './contents.ts'
@@ -53,11 +54,8 @@ export function createDiagnostics(parts: DiagnosticsParts): (check: CheckName) =
   /** One group at a time, so that checks take no more than their share of the process. */
   let last: Promise<unknown> = Promise.resolve()
   return (check) => {
-    const known = running.get(check)
-    if (known) return known
-    const run = last.then(() => collect(check, parts)).finally(() => running.delete(check))
+    const run = shareRun(running, check, () => last.then(() => collect(check, parts)))
     last = run.catch(() => undefined)
-    running.set(check, run)
     return run
   }
 }

@@ -2,8 +2,7 @@ import { weakSecrets, type InspectedConfiguration } from './configuration.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 import { checkLimit as timeout, checkProvider } from '../login/check-provider.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
-import { createGuardedFetch } from '../network/guarded-fetch.ts'
-import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { openGuardedFetch } from '../network/guarded-fetch.ts'
 import { systemClock } from '../runtime/clock.ts'
 
 /** What is wrong with the settings, and what of them is dangerous in production. */
@@ -50,16 +49,15 @@ export async function checkProviders(
   providers: readonly ResolvedProvider[],
   allowPrivateNetwork: boolean,
 ): Promise<Finding[]> {
-  const agent = createOutboundAgent({ allowPrivateNetwork, timeout })
-  const guarded = createGuardedFetch({ agent, allowPrivateNetwork, timeout })
+  const { fetch, destroy } = openGuardedFetch({ allowPrivateNetwork, timeout })
   try {
     return await Promise.all(
       providers.map(async (provider) => ({
         about: `provider ${provider.name}`,
-        ...(await checkProvider(provider, guarded, { clock: systemClock, allowPrivateNetwork })),
+        ...(await checkProvider(provider, fetch, { clock: systemClock, allowPrivateNetwork })),
       })),
     )
   } finally {
-    await agent.destroy()
+    await destroy()
   }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { ModuleParts } from '../http/service-module.ts'
+import { shareRun } from '../runtime/bounded-cache.ts'
 import { sleep, Period } from '../runtime/clock.ts'
 import { type SealContext, sealedColumns } from '../crypto/keyring.ts'
 import type { Tx } from '../storage/database.ts'
@@ -78,11 +79,7 @@ export class ProviderTokens {
     if (!row) return undefined
     if (!this.#isStale(row)) return this.#open(row, 'access_token')
     const key = JSON.stringify([row.provider, row.provider_id])
-    const running = this.#refreshing.get(key)
-    if (running) return running
-    const refreshed = this.#refresh(row).finally(() => this.#refreshing.delete(key))
-    this.#refreshing.set(key, refreshed)
-    return refreshed
+    return shareRun(this.#refreshing, key, () => this.#refresh(row))
   }
 
   async #refresh(row: Row<'provider_tokens'>): Promise<string | undefined> {

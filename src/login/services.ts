@@ -6,6 +6,7 @@ import { ConfigurationError } from '../config/environment.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { createGuardedFetch } from '../network/guarded-fetch.ts'
 import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { shareRun } from '../runtime/bounded-cache.ts'
 import { Flows } from './flow/flows.ts'
 import type { AppSignIns } from '../accounts/sessions/authentication.ts'
 import { type LoginConfig, type StoredTokenScopes, resolveLoginConfig } from './config.ts'
@@ -109,11 +110,7 @@ function createChecks(
     const isBuiltIn = name === builtIn?.name
     if (isBuiltIn) await builtIn.loaded()
     const { checkFetch, allowPrivateNetwork } = isBuiltIn ? inside : outside
-    const check =
-      running.get(name) ??
-      checkProvider(provider, checkFetch, { clock, allowPrivateNetwork }).finally(() => running.delete(name))
-    running.set(name, check)
-    return check
+    return shareRun(running, name, () => checkProvider(provider, checkFetch, { clock, allowPrivateNetwork }))
   }
 }
 

@@ -1,6 +1,6 @@
 import { Egress, faultOfDestination } from './egress.ts'
 import { errorOf, type Outcome } from './exchange.ts'
-import type { OutboundAgent } from './outbound-agent.ts'
+import { createOutboundAgent, type OutboundAgent } from './outbound-agent.ts'
 
 interface GuardedFetchOptions {
   /** See createOutboundAgent. */
@@ -56,6 +56,14 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       request.signal.removeEventListener('abort', cut)
     }
   }
+}
+
+/** A guarded fetch with an agent of its own. The caller destroys it. */
+export function openGuardedFetch(
+  options: Omit<GuardedFetchOptions, 'agent'>,
+): Pick<OutboundAgent, 'destroy'> & { fetch: GuardedFetch } {
+  const agent = createOutboundAgent(options)
+  return { fetch: createGuardedFetch({ ...options, agent }), destroy: () => agent.destroy() }
 }
 
 /** @throws TypeError */

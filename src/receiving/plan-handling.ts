@@ -1,5 +1,5 @@
 import { createOutboundAgent } from '../network/outbound-agent.ts'
-import { createGuardedFetch } from '../network/guarded-fetch.ts'
+import { openGuardedFetch } from '../network/guarded-fetch.ts'
 import {
   type ProviderTokenSource,
   readHandlers,
@@ -76,13 +76,7 @@ export function planHandling(parts: ReceivingParts) {
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
   const send = sendOver(agent, clock)
   const { allowPrivateNetwork } = configuration
-  const outside = createOutboundAgent({ allowPrivateNetwork })
-  const fetchKeys = createGuardedFetch({
-    agent: outside,
-    allowPrivateNetwork,
-    timeout: 5_000,
-    responseLimit: 256 * 1024,
-  })
+  const outside = openGuardedFetch({ allowPrivateNetwork, timeout: 5_000, responseLimit: 256 * 1024 })
   const forwards = new Map<string, readonly RegisteredHandler[]>()
   const entries: HandlerEntry[] = declared.map((handler) => ({ handler }))
   for (const [name, { forwardTo: target }] of sources) {
@@ -108,7 +102,7 @@ export function planHandling(parts: ReceivingParts) {
     declared,
     entries,
     planOf,
-    fetchKeys,
+    fetchKeys: outside.fetch,
     close: () => Promise.all([agent.destroy(), outside.destroy()]),
   }
 }

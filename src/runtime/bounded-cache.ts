@@ -23,6 +23,15 @@ export class BoundedCache<K, V> extends Map<K, V> {
   }
 }
 
+/** Returns the run of a key that is under way, or starts one: simultaneous calls share a run. */
+export function shareRun<K, T>(running: Map<K, Promise<T>>, key: K, start: () => Promise<T>): Promise<T> {
+  const known = running.get(key)
+  if (known) return known
+  const run = start().finally(() => running.delete(key))
+  running.set(key, run)
+  return run
+}
+
 /** Returns a function that calls `make` once for each object. */
 export function oncePer<K extends object, V>(make: (key: K) => V): (key: K) => V {
   const known = new WeakMap<K, V>()

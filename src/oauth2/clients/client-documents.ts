@@ -2,9 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { clientNetwork } from '../../http/limits/client-address.ts'
-import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
-import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
-import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { openGuardedFetch } from '../../network/guarded-fetch.ts'
+import { BoundedCache, shareRun } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Client } from './client.ts'
@@ -50,26 +49,19 @@ interface ClientDocumentsParts {
 export class ClientDocuments implements Worker {
   readonly name = 'client-documents'
   readonly #clock: Clock
-  readonly #agent: OutboundAgent
-  readonly #fetch: GuardedFetch
+  readonly #outside
   readonly #cache = new BoundedCache<string, Cached>(mostCached)
   readonly #fetching = new Map<string, Promise<void>>()
 
   constructor({ clock, allowPrivateNetwork, timeout = usualTimeout }: ClientDocumentsParts) {
     this.#clock = clock
-    this.#agent = createOutboundAgent({ allowPrivateNetwork })
-    this.#fetch = createGuardedFetch({
-      agent: this.#agent,
-      allowPrivateNetwork,
-      timeout,
-      responseLimit: longestDocument,
-    })
+    this.#outside = openGuardedFetch({ allowPrivateNetwork, timeout, responseLimit: longestDocument })
   }
 
   start(): void {}
 
   stop(): Promise<void> {
-    return this.#agent.destroy()
+    return this.#outside.destroy()
   }
 
   /**
@@ -99,9 +91,7 @@ export class ClientDocuments implements Worker {
         detail: 'Too many client metadata documents are being fetched.',
         retryAfter: usualTimeout / 1000,
       })
-    const fetching = this.#refresh(id).finally(() => this.#fetching.delete(id))
-    this.#fetching.set(id, fetching)
-    return fetching
+    return shareRun(this.#fetching, id, () => this.#refresh(id))
   }
 
   async #refresh(id: string): Promise<void> {
@@ -118,11 +108,11 @@ export class ClientDocuments implements Worker {
   }
 
   async #read(id: string): Promise<{ document: Record<string, unknown>; lifetime: number }> {
-    const response = await this.#fetch(id, { headers: { accept: 'application/json' } }).catch(
-      (cause: unknown) => {
+    const response = await this.#outside
+      .fetch(id, { headers: { accept: 'application/json' } })
+      .catch((cause: unknown) => {
         throw unavailable(`It could not be fetched, or is larger than ${longestDocument} bytes.`, cause)
-      },
-    )
+      })
     const { status, headers } = response
     if (status >= 500 || status === 429) throw unavailable(`Its server returned HTTP ${status}.`)
     if (status !== 200)

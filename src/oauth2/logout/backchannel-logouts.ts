@@ -1,6 +1,5 @@
 import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
-import { createGuardedFetch, type GuardedFetch } from '../../network/guarded-fetch.ts'
-import { createOutboundAgent } from '../../network/outbound-agent.ts'
+import { openGuardedFetch } from '../../network/guarded-fetch.ts'
 import { periodicWorker, type PeriodicWorker, type Worker } from '../../runtime/worker.ts'
 import { whenAborted } from '../../runtime/abort-broadcast.ts'
 import type { Database, Tx } from '../../storage/database.ts'
@@ -38,14 +37,12 @@ export class BackchannelLogouts implements Worker {
   readonly #rounds: PeriodicWorker
   readonly #sending = new Map<Promise<void>, string>()
   readonly #stopping = new AbortController()
-  readonly #agent
-  readonly #fetch: GuardedFetch
+  readonly #outside
 
   constructor(parts: BackchannelLogoutsParts) {
     const { allowPrivateNetwork, clock } = parts
     this.#parts = parts
-    this.#agent = createOutboundAgent({ allowPrivateNetwork })
-    this.#fetch = createGuardedFetch({ agent: this.#agent, allowPrivateNetwork, timeout })
+    this.#outside = openGuardedFetch({ allowPrivateNetwork, timeout })
     this.#rounds = periodicWorker(this.name, clock, interval, () => this.#round())
   }
 
@@ -57,7 +54,7 @@ export class BackchannelLogouts implements Worker {
     await this.#rounds.stop()
     whenAborted(deadline, () => this.#stopping.abort(new Error('the service is stopping')))
     await Promise.all(this.#sending.keys())
-    await this.#agent.destroy()
+    await this.#outside.destroy()
   }
 
   async #round(): Promise<void> {
@@ -111,7 +108,11 @@ export class BackchannelLogouts implements Worker {
   async #post(client: ToldApp, url: string, logout: ClaimedLogout): Promise<number | undefined> {
     const body = new URLSearchParams({ logout_token: await logoutToken(this.#parts, client, logout) })
     try {
-      const { status } = await this.#fetch(url, { method: 'POST', body, signal: this.#stopping.signal })
+      const { status } = await this.#outside.fetch(url, {
+        method: 'POST',
+        body,
+        signal: this.#stopping.signal,
+      })
       return status
     } catch (error) {
       this.#parts.log.warn({ err: error, app: client.id }, 'could not notify an app that a sign-in ended')

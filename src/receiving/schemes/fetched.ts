@@ -1,4 +1,4 @@
-import { BoundedCache } from '../../runtime/bounded-cache.ts'
+import { BoundedCache, shareRun } from '../../runtime/bounded-cache.ts'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { isKeyOf, rsaSha256 } from './digest.ts'
 import { refuse, type Rejected, type Wanted } from './scheme.ts'
@@ -80,13 +80,9 @@ export class Fetched<T> {
   #want(key: string, now: number): Wanted {
     return {
       wanted: (fetch) => {
-        const known = this.#running.get(key)
-        if (known) return known
-        if (this.#running.size >= mostAtOnce)
+        if (!this.#running.has(key) && this.#running.size >= mostAtOnce)
           return Promise.reject(new Error('too many keys are being fetched'))
-        const running = this.#fetch(key, now, fetch).finally(() => this.#running.delete(key))
-        this.#running.set(key, running)
-        return running
+        return shareRun(this.#running, key, () => this.#fetch(key, now, fetch))
       },
     }
   }
