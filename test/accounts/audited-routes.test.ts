@@ -8,7 +8,7 @@ import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { type AuditAction, createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { emit, expectJson, settled as deliverySettled, subscribe, until } from '../emitting/harness.ts'
-import { appCode, exchange, newPkce, signIn, spa, whoAmI } from '../login/harness.ts'
+import { appCode, exchange, newPkce, signIn, spa, whoAmI, codeGrant } from '../login/harness.ts'
 import { postWebhook, settled } from '../receiving/harness.ts'
 
 /** Routes that write no entry, with the reason. */
@@ -217,13 +217,7 @@ onEachEngine('the audit log and all routes', (engine) => {
   async function appSignIn(): Promise<string> {
     provider.profile = { id: 'in-an-app' }
     const pkce = newPkce()
-    const { status } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: spa.id,
-      code: await appCode(service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const { status } = await exchange(service, codeGrant(await appCode(service, pkce), pkce))
     assert.equal(status, 200)
     const answer = (await (
       await service.admin(`/clients/${spa.id}/sign-ins`)

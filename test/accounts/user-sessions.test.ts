@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
-import { appCode, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
+import { appCode, exchange, newPkce, spa, whoAmI, codeGrant } from '../login/harness.ts'
 import { Site } from '../login/site.ts'
 
 type Device = AnswerTo<'GET /users/{id}/sessions'>['data'][number]
@@ -62,13 +62,7 @@ onEachEngine('the sessions of a user, for admins', (engine) => {
     assert.equal((await site.service.admin(`/users/${id}/sessions`, { method: 'DELETE' })).status, 204)
     for (const browser of [first, second]) assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(token), 401)
-    const late = await exchange(site.service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code,
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const late = await exchange(site.service, codeGrant(code, pkce))
     assert.equal(late.status, 400)
     assert.ok(await whoAmI(site.service, other))
     assert.ok(await whoAmI(site.service, await site.signedIn('all')), 'the user may sign in again')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Browser, onEachEngine, started, startTestService, fields } from '#test/harness/index.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
-import { appStart, exchange, newPkce, whoAmI } from '../login/harness.ts'
+import { appStart, exchange, newPkce, whoAmI, codeGrant } from '../login/harness.ts'
 import { signInApp } from '../oauth2/app-sessions.ts'
 import { assertProblem, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
@@ -29,13 +29,10 @@ onEachEngine("an app's token and the sessions of its user", (engine) => {
     const pkce = newPkce()
     const path = appStart(pkce, { client_id: client, redirect_uri: redirectUri })
     const target = await signInAs(service, new Browser(), provider, person, path)
-    const { body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: client,
-      code: new URL(target).searchParams.get('code')!,
-      code_verifier: pkce.verifier,
-      redirect_uri: redirectUri,
-    })
+    const { body } = await exchange(
+      service,
+      codeGrant(new URL(target).searchParams.get('code')!, pkce, { client_id: client }),
+    )
     return String(body['access_token'])
   }
   const call = (token: string, method: string, path: string): Promise<Response> =>

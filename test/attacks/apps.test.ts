@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowIn, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { accountsOf, appStart, exchange, newPkce, spa } from '../login/harness.ts'
+import { accountsOf, appStart, exchange, newPkce, spa, codeGrant } from '../login/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
@@ -32,14 +32,7 @@ onEachEngine('credentials of apps', (engine) => {
     return { code: new URL(target).searchParams.get('code')!, verifier: pkce.verifier }
   }
   const redeem = (code: string, verifier: string, more: Record<string, string> = {}) =>
-    exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code,
-      code_verifier: verifier,
-      redirect_uri: redirectUri,
-      ...more,
-    })
+    exchange(service, codeGrant(code, { verifier }, { redirect_uri: redirectUri, ...more }))
   const refresh = (token: unknown, more: Record<string, string> = {}) =>
     exchange(service, {
       grant_type: 'refresh_token',

@@ -15,7 +15,7 @@ import {
 import { Browser, onEachEngine, started, startOAuthProvider, startReceiver } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { stillMinute } from '#test/harness/minute.ts'
-import { newPkce } from '../login/harness.ts'
+import { newPkce, codeGrant } from '../login/harness.ts'
 import { answerOf, callback, secret, token } from '../oauth2/harness.ts'
 
 const otherSecret = 'another-secret-of-thirty-two-chars'
@@ -102,14 +102,13 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
     provider.profile = { id: `${clientId}-person` }
     const pkce = newPkce()
     const { code } = await answerOf(service, new Browser(), { client_id: clientId }, pkce)
-    const { body } = await token(service, {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: code!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-      ...(password !== undefined && { client_secret: password }),
-    })
+    const { body } = await token(
+      service,
+      codeGrant(code!, pkce, {
+        client_id: clientId,
+        ...(password !== undefined && { client_secret: password }),
+      }),
+    )
     return body
   }
   async function ask(path: string, about: unknown, headers: object): Promise<{ status: number; body: Json }> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
-import { newPkce } from '../login/harness.ts'
+import { newPkce, codeGrant } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
@@ -217,13 +217,10 @@ onEachEngine('redirect URIs that are not registered', (engine) => {
     const code = new URL(answer.headers.get('location')!).searchParams.get('code')!
     const entry = { action: 'tokens.refused', code: 'invalid-grant', target: 'app:native' }
     await assertRecorded(attacked, entry, async () => {
-      const { body } = await token(attacked.service, {
-        grant_type: 'authorization_code',
-        client_id: 'native',
-        code,
-        code_verifier: pkce.verifier,
-        redirect_uri: 'http://127.0.0.1:51005/callback',
-      })
+      const { body } = await token(
+        attacked.service,
+        codeGrant(code, pkce, { client_id: 'native', redirect_uri: 'http://127.0.0.1:51005/callback' }),
+      )
       assert.equal(body['error'], 'invalid_grant')
     })
   })

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { before, test } from 'node:test'
 import { Browser, onEachEngine, scoped, started } from '#test/harness/index.ts'
-import { newPkce } from '../login/harness.ts'
+import { newPkce, codeGrant } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import {
@@ -341,13 +341,7 @@ onEachEngine('authorization requests of an attacker', (engine) => {
     const pkce = newPkce()
     const url = authorizeUrl(attacked.service, { scope: 'openid admin users:write' }, pkce)
     const code = locationOf(await victim.go(url)).searchParams.get('code')!
-    const { body } = await token(attacked.service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    })
+    const { body } = await token(attacked.service, codeGrant(code, pkce))
     assert.equal(body['scope'], 'openid')
   })
 })

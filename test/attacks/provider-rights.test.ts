@@ -5,7 +5,7 @@ import { decodeJwt } from 'jose'
 import { Browser, onEachEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { newPkce, signIn } from '../login/harness.ts'
+import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertProblem } from './harness.ts'
@@ -132,13 +132,7 @@ onEachEngine('apps that want more than they were given', (engine) => {
     const { id } = (await created.json()) as { id: string }
     const browser = await attacked.browserOf('shrunk')
     const { code, pkce } = await codeOf(attacked.service, browser, id, 'openid email')
-    const { body } = await token(attacked.service, {
-      grant_type: 'authorization_code',
-      client_id: id,
-      code,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    })
+    const { body } = await token(attacked.service, codeGrant(code, pkce, { client_id: id }))
     assert.equal(body['scope'], 'openid email')
     await attacked.service.admin(`/clients/${id}`, { method: 'PATCH', json: { scopes: ['openid'] } })
     const refreshed = await refresh({ refresh_token: String(body['refresh_token']) }, { id })

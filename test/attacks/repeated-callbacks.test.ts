@@ -16,6 +16,7 @@ import {
   spa,
   upToCallback,
   whoAmI,
+  codeGrant,
 } from '../login/harness.ts'
 import { authorizeUrl, callback, toApp } from '../oauth2/harness.ts'
 
@@ -141,13 +142,7 @@ onEachEngine('the same callback twice', (engine) => {
     const back = await upToCallback(service, browser, start)
     const first = locationOf(await lost(browser, back))
     assert.equal(locationOf(await browser.go(back)), first)
-    const fields = {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: new URL(first).searchParams.get('code')!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    }
+    const fields = codeGrant(new URL(first).searchParams.get('code')!, pkce)
     const { status, body } = await exchange(service, fields)
     assert.equal(status, 200, JSON.stringify(body))
     const finished = await browser.go(back)

@@ -8,7 +8,7 @@ import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
-import { appCode, exchange, newPkce, spa } from '../login/harness.ts'
+import { appCode, exchange, newPkce, spa, codeGrant } from '../login/harness.ts'
 
 // One process works on an SQLite file.
 const minute = 60_000
@@ -79,13 +79,7 @@ describe('limits of two processes', onPostgres, () => {
 
   test('20 exchanges of a refresh token and 30 callbacks of a state over both processes', async () => {
     const pkce = newPkce()
-    const { body } = await exchange(services[0]!, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(services[0]!, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const { body } = await exchange(services[0]!, codeGrant(await appCode(services[0]!, pkce), pkce))
     const token = {
       grant_type: 'refresh_token',
       client_id: 'spa',

@@ -6,7 +6,7 @@ import { onEachEngine, started, startedService, startTestService } from '#test/h
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
-import { appCode, exchange, newPkce } from './harness.ts'
+import { appCode, exchange, newPkce, codeGrant } from './harness.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { nextMinute } from '../harness/minute.ts'
 
@@ -46,13 +46,10 @@ onEachEngine('rights of apps', (engine) => {
   async function tokensOf(clientId: string, id: string): Promise<Record<string, unknown>> {
     provider.profile = { id }
     const pkce = newPkce()
-    const { status, body } = await exchange(service, {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: await appCode(service, pkce, { client_id: clientId }),
-      code_verifier: pkce.verifier,
-      redirect_uri: redirectUri,
-    })
+    const { status, body } = await exchange(
+      service,
+      codeGrant(await appCode(service, pkce, { client_id: clientId }), pkce, { client_id: clientId }),
+    )
     assert.equal(status, 200)
     return body
   }

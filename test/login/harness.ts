@@ -170,6 +170,16 @@ export async function exchange(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> }
 }
 
+/** The fields with which an app exchanges its code: the app of pages, unless `more` has another one. */
+export const codeGrant = (code: string, { verifier }: Pick<Pkce, 'verifier'>, more = {}) => ({
+  grant_type: 'authorization_code',
+  client_id: spa.id,
+  code,
+  code_verifier: verifier,
+  redirect_uri: spa.redirectUris[0]!,
+  ...more,
+})
+
 /** Signs a person in for an app of pages, which exchanges its code. The answer has the tokens. */
 export async function appTokens(
   service: TestService,
@@ -177,11 +187,8 @@ export async function appTokens(
 ): Promise<Record<string, unknown>> {
   const pkce = newPkce()
   const { status, body } = await exchange(service, {
-    grant_type: 'authorization_code',
-    client_id: more['client_id'] ?? spa.id,
-    code: await appCode(service, pkce, more),
-    code_verifier: pkce.verifier,
-    redirect_uri: spa.redirectUris[0]!,
+    ...codeGrant(await appCode(service, pkce, more), pkce),
+    ...(more['client_id'] !== undefined && { client_id: more['client_id'] }),
   })
   assert.equal(status, 200, JSON.stringify(body))
   return body

@@ -14,6 +14,7 @@ import {
   spa,
   upToCallback,
   whoAmI,
+  codeGrant,
 } from './harness.ts'
 import { Site } from './site.ts'
 
@@ -156,13 +157,7 @@ onEachEngine('the same address at two providers', (engine) => {
       assert.equal(target.origin + target.pathname, spa.redirectUris[0])
       assert.equal(target.searchParams.get('state'), 'app-state')
       assert.equal(await whoAmI(site.service, browser), undefined, 'the browser has no session')
-      const { status, body } = await exchange(site.service, {
-        grant_type: 'authorization_code',
-        client_id: 'spa',
-        code: target.searchParams.get('code')!,
-        code_verifier: pkce.verifier,
-        redirect_uri: spa.redirectUris[0]!,
-      })
+      const { status, body } = await exchange(site.service, codeGrant(target.searchParams.get('code')!, pkce))
       assert.equal(status, 200, JSON.stringify(body))
       const identities = await rowsOf(site.service, 'identities', { provider_id: person.id })
       assert.equal(identities[0]!.user_id === id, choice === 'link')

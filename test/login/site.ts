@@ -6,7 +6,7 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { appCode, exchange, newPkce, signIn, spa } from './harness.ts'
+import { appCode, exchange, codeGrant, newPkce, signIn } from './harness.ts'
 
 export interface SiteOptions {
   /** The names of the providers in the environment. All are the same server. Default `ACME` and `OTHER`. */
@@ -89,13 +89,7 @@ export class Site {
   async appTokens(id: string): Promise<AppTokens> {
     this.become(id)
     const pkce = newPkce()
-    const { status, body } = await exchange(this.service, {
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(this.service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    const { status, body } = await exchange(this.service, codeGrant(await appCode(this.service, pkce), pkce))
     assert.equal(status, 200)
     return { access: String(body['access_token']), refresh: String(body['refresh_token']) }
   }

@@ -9,7 +9,7 @@ import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
-import { appCode, appStart, exchange, newPkce, spa } from './harness.ts'
+import { appCode, appStart, exchange, newPkce, spa, codeGrant } from './harness.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -36,13 +36,7 @@ onEachEngine('access tokens', (engine) => {
 
   async function newTokens(): Promise<{ access: string; refresh: string }> {
     const pkce = newPkce()
-    return tokensOf({
-      grant_type: 'authorization_code',
-      client_id: 'spa',
-      code: await appCode(service, pkce),
-      code_verifier: pkce.verifier,
-      redirect_uri: spa.redirectUris[0]!,
-    })
+    return tokensOf(codeGrant(await appCode(service, pkce), pkce))
   }
   async function tokensOf(fields: Record<string, string>): Promise<{ access: string; refresh: string }> {
     const { status, body } = await exchange(service, fields)

@@ -4,7 +4,7 @@ import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { newPkce, signIn } from '../login/harness.ts'
+import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
 
 onEachEngine('authorization requests', (engine) => {
@@ -213,13 +213,7 @@ onEachEngine('authorization requests', (engine) => {
     for (const one of ['https://api.example', 'https://other.example'])
       wanted.searchParams.append('resource', one)
     const { searchParams } = await toApp(service, new Browser(), wanted)
-    const fields = new URLSearchParams({
-      grant_type: 'authorization_code',
-      client_id: 'api',
-      code: searchParams.get('code')!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    })
+    const fields = new URLSearchParams(codeGrant(searchParams.get('code')!, pkce, { client_id: 'api' }))
     for (const one of ['https://api.example', 'https://other.example']) fields.append('resource', one)
     const exchanged = await service.fetch('/oauth2/token', { method: 'POST', body: fields })
     const tokens = (await exchanged.json()) as Record<string, string>

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
-import { newPkce } from '../login/harness.ts'
+import { newPkce, codeGrant } from '../login/harness.ts'
 import { allow, answerOf, authorizeUrl, callback, secret, toApp, token, tokensOf } from './harness.ts'
 import { userinfo } from './relying-party.ts'
 
@@ -104,13 +104,7 @@ onEachEngine('claims that a request asks for', (engine) => {
     const request = { id_token: { name: null, groups: null, email: null }, userinfo: { name: null } }
     const pkce = newPkce()
     const { code } = await answerOf(service, new Browser(), { client_id: 'narrow', ...asking(request) }, pkce)
-    const { body } = await token(service, {
-      grant_type: 'authorization_code',
-      client_id: 'narrow',
-      code: code!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    })
+    const { body } = await token(service, codeGrant(code!, pkce, { client_id: 'narrow' }))
     assert.deepEqual([idTokenOf(body)['name'], idTokenOf(body)['email']], [undefined, 'ann@example.com'])
     assert.deepEqual(Object.keys(await toldBy(body)), ['sub'])
   })

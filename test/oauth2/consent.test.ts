@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowsOf, started, startedService } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
-import { newPkce, signIn } from '../login/harness.ts'
+import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { authorizeUrl, callback, token } from './harness.ts'
 
 onEachEngine('consent', (engine) => {
@@ -54,13 +54,10 @@ onEachEngine('consent', (engine) => {
     assert.equal(allowed.status, 200)
     const target = targetOf(allowed)
     assert.equal(target.origin + target.pathname, callback)
-    const { status, body } = await token(service, {
-      grant_type: 'authorization_code',
-      client_id: 'forum',
-      code: target.searchParams.get('code')!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-    })
+    const { status, body } = await token(
+      service,
+      codeGrant(target.searchParams.get('code')!, pkce, { client_id: 'forum' }),
+    )
     assert.equal(status, 200)
     const call = await service.fetch('/auth/sessions', {
       headers: { authorization: `Bearer ${String(body['access_token'])}` },

@@ -12,7 +12,7 @@ import type { Problem } from '../../src/errors.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ClientManagement } from '../../src/oauth2/clients/client-management.ts'
 import { deleteUnusedRegistrations } from '../../src/oauth2/clients/registered-clients.ts'
-import { newPkce, signIn } from '../login/harness.ts'
+import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { allow, authorizeUrl, callback, token } from './harness.ts'
 
 type Json = Record<string, unknown>
@@ -414,14 +414,10 @@ onEachEngine('apps for the APIs of the settings', (engine) => {
     assert.match(page, /APIs: <code>https:\/\/mcp\.example\.com<\/code>/)
     assert.match(page, /Use <code>mcp:tools<\/code>/)
     const target = await allow(service, browser, page)
-    return token(service, {
-      grant_type: 'authorization_code',
-      client_id: asked['client_id']!,
-      code: target.searchParams.get('code')!,
-      code_verifier: pkce.verifier,
-      redirect_uri: callback,
-      ...atToken,
-    })
+    return token(
+      service,
+      codeGrant(target.searchParams.get('code')!, pkce, { client_id: asked['client_id']!, ...atToken }),
+    )
   }
 
   test('a token for an API of the setting, however the client spells the address, after consent', async () => {
