@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Webhook } from 'svix'
-import { engines, started, startedService, startReceiver, temporaryFolder } from '../harness/index.ts'
+import { each, engines, fields, started, startedService, startReceiver } from '../harness/index.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { startSvixServer, type SvixEndpoint } from '../harness/svix-server.ts'
 import { type Ended, postern, startPostern } from './command.ts'
 
@@ -165,13 +166,10 @@ for (const engine of engines)
       assert.match(stderr, /^endpoint ep_c of application app_3 was skipped: .*http/m)
       assert.match(stderr, /^endpoint ep_d of application app_3 was skipped: The secret must be/m)
       const found = await subscribersOf('app_3')
-      assert.deepEqual(
-        found.map(({ uid, status, signing }) => [uid, status, signing]),
-        [
-          ['ep_a', 'paused', 'v1'],
-          ['ep_b', 'paused', 'v1a'],
-        ],
-      )
+      assert.deepEqual(fields(found, 'uid', 'status', 'signing'), [
+        ['ep_a', 'paused', 'v1'],
+        ['ep_b', 'paused', 'v1a'],
+      ])
       // Somebody adds the hidden header. A later change at Svix does not remove it.
       const headers = { 'x-tenant': '7', authorization: 'Bearer 1' }
       const change = { method: 'PATCH', json: { headers, status: 'active' } }
@@ -253,10 +251,7 @@ for (const engine of engines)
       const page = (await (await service.admin(`${path}?limit=3&before=2999-01-01T00:00:00Z`)).json()) as {
         data: { payload: unknown; timestamp: string }[]
       }
-      assert.deepEqual(
-        page.data.map(({ payload }) => payload),
-        [{ order: 900 }, { order: 259 }, { order: 258 }],
-      )
+      assert.deepEqual(each(page.data, 'payload'), [{ order: 900 }, { order: 259 }, { order: 258 }])
       assert.partialDeepStrictEqual(page.data[0], {
         eventId: 'order-900',
         channels: ['eu'],

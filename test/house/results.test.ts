@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { batchesOf } from '../harness/batches.ts'
 import { describeFailures, describeSlowest, readFailures, readTimes } from '../harness/results.ts'
 import { runProcess } from '../harness/test-process.ts'
+import { each } from '../harness/fields.ts'
 
 const suite = `
 import { describe, test } from 'node:test'
@@ -156,10 +157,7 @@ test('leaves', () => {
     const { passed, failures } = await run({ '8.test.mjs': leaves })
     process.kill(Number(await readFile(pidFile, 'utf8')))
     assert.equal(passed, 1)
-    assert.deepEqual(
-      failures.map(({ name }) => name),
-      ['it left a process behind'],
-    )
+    assert.deepEqual(each(failures, 'name'), ['it left a process behind'])
   })
 
   test('fails when a test ends the process, and names it', async () => {

@@ -4,8 +4,8 @@ import { after, before, describe, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac } from '../../src/index.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
-import { startTestService, webhookSecret, type TestService } from '../harness/service.ts'
+import { each, type Engine, onPostgres, postgres, type TestDatabase } from '../harness/index.ts'
+import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { postWebhook } from './harness.ts'
 
 // One process works on an SQLite file.
@@ -76,10 +76,7 @@ describe('the rate of a source over two processes', onPostgres, () => {
   test('a source without a rate makes no queries', async () => {
     assert.equal(await accepted('free', 10), 10)
     const { rows } = await pool().query<{ source: string }>('select source from source_rates order by source')
-    assert.deepEqual(
-      rows.map(({ source }) => source),
-      ['cold', 'five', 'many'],
-    )
+    assert.deepEqual(each(rows, 'source'), ['cold', 'five', 'many'])
   })
 
   test('if the table does not respond, each process applies the rate alone', async () => {

@@ -11,7 +11,7 @@ import type { Spool } from '../../src/receiving/spool/spool.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
-import { type Link, openLink, scoped } from '../harness/index.ts'
+import { each, type Link, openLink, scoped } from '../harness/index.ts'
 import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
 import { serviceEnvironment, startTestService, type TestService } from '../harness/service.ts'
 import type { AnswerTo } from '../harness/answers.ts'
@@ -257,10 +257,9 @@ describe('a spool in a file', onPostgres, () => {
     assert.deepEqual(await readEffects(direct), ['before', 'one', 'three', 'two'])
     await service.stop()
     const spool = new SqliteConnection(file, { readOnly: true })
-    assert.deepEqual(
-      spool.all<{ event_id: string }>('select event_id from set_aside').map(({ event_id }) => event_id),
-      ['refused'],
-    )
+    assert.deepEqual(each(spool.all<{ event_id: string }>('select event_id from set_aside'), 'event_id'), [
+      'refused',
+    ])
     spool.close()
   })
 })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { registeredHandler } from '#test/harness/handled-events.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
+import { fields } from '#test/harness/fields.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { SlotRequest } from '../queue/store.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
@@ -44,12 +45,9 @@ test('a clock that is set back makes neither a share nor a pause longer', async 
   clock.time -= 3_600_000
   assert.equal(slots.allowed({ key: 'paid' }), 0)
   assert.equal(await request(), 2)
-  assert.deepEqual(
-    asked.map(({ keeps, wants }) => [keeps, wants]),
-    [
-      [0, 4],
-      [2, 4],
-    ],
-  )
+  assert.deepEqual(fields(asked, 'keeps', 'wants'), [
+    [0, 4],
+    [2, 4],
+  ])
   await slots.stop()
 })
