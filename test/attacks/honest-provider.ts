@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { listening } from '#test/harness/listening.ts'
 
 export interface Person {
   id: string
@@ -56,8 +56,7 @@ export async function startHonestProvider(
       (error: unknown) => answer(500, { error: String(error) }),
     )
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, close } = await listening(server)
 
   async function handle(request: IncomingMessage): Promise<[status: number, body: unknown]> {
     let body = ''
@@ -157,11 +156,7 @@ export async function startHonestProvider(
       if (iss) back.searchParams.set('iss', url)
       return back
     },
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      }),
+    close,
   }
   return provider
 }

@@ -2,10 +2,10 @@
 // token endpoint of a plain provider can do wrong is in test/login/flow.test.ts.
 import assert from 'node:assert/strict'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { beforeEach, describe, test } from 'node:test'
-import { Browser, engines, rowsOf, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, engines, listening, rowsOf, scoped, started } from '#test/harness/index.ts'
 import { startedService, startTestService } from '#test/harness/service.ts'
+import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { ProviderClient } from '../../src/login/provider-client/provider-client.ts'
@@ -38,7 +38,7 @@ async function startServer(): Promise<{
   url: string
   calls: string[]
   answers: Map<string, Answer>
-  close(): void
+  close(): Promise<void>
 }> {
   const answers = new Map<string, Answer>()
   const calls: string[] = []
@@ -49,16 +49,8 @@ async function startServer(): Promise<{
     const answer = answers.get(pathname) ?? json({ error: 'not_found' }, 404)
     answer(response)
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls,
-    answers,
-    close() {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+  const { url, close } = await listening(server)
+  return { url, calls, answers, close }
 }
 
 describe('a provider that misbehaves', () => {

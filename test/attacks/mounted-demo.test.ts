@@ -1,16 +1,15 @@
 // A program that mounts the service in demo mode and listens on all addresses: others on its network write `Host: localhost`.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, request, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, request, type IncomingMessage } from 'node:http'
 import { after, before, test } from 'node:test'
 import { createHandler, type RequestHandler } from '../../src/index.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { listening, onEachEngine, type TestDatabase } from '../harness/index.ts'
 
 onEachEngine('demo mode in a program that others can reach', (engine) => {
   let database: TestDatabase
   let gate: RequestHandler
-  let server: Server
+  let opened: Awaited<ReturnType<typeof listening>>
   /** The address that connections come from. */
   let peer = '127.0.0.1'
   before(async () => {
@@ -24,20 +23,18 @@ onEachEngine('demo mode in a program that others can reach', (engine) => {
         LOG_LEVEL: 'fatal',
       },
     })
-    server = createServer(gate)
+    const server = createServer(gate)
     server.on('connection', (socket) => Object.defineProperty(socket, 'remoteAddress', { value: peer }))
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
+    opened = await listening(server)
   })
   after(async () => {
-    server.close()
-    server.closeAllConnections()
+    await opened.close()
     await gate.close()
     await database.drop()
   })
 
   async function statusOf(path: string): Promise<number | undefined> {
-    const { port } = server.address() as AddressInfo
+    const { port } = opened
     const sent = request({ port, path, agent: false, headers: { host: `localhost:${port}` } }).end()
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]
     answer.resume()

@@ -1,9 +1,8 @@
 // Authorization requests that an attacker changes, pushes, swaps, repeats or fills.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { before, test } from 'node:test'
-import { Browser, onEachEngine, scoped, started } from '#test/harness/index.ts'
+import { Browser, listening, onEachEngine, started } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
@@ -105,14 +104,12 @@ onEachEngine('authorization requests of an attacker', (engine) => {
 
   test('request_uri at http addresses is not fetched, and made-up ones are unknown', async () => {
     let calls = 0
-    await using trap = scoped(
-      createServer((_request, response) => {
-        calls += 1
-        response.end()
-      }),
-    )
-    await new Promise<void>((listening) => trap.listen(0, '127.0.0.1', listening))
-    const { port } = trap.address() as AddressInfo
+    const trap = createServer((_request, response) => {
+      calls += 1
+      response.end()
+    })
+    await using opened = await listening(trap)
+    const { port } = opened
     const prefix = 'urn:ietf:params:oauth:request_uri:'
     for (const requestUri of [
       `http://127.0.0.1:${port}/request.jwt`,

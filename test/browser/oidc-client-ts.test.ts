@@ -1,12 +1,10 @@
 // oidc-client-ts as it is, in a page of another origin: discovery, tokens and userinfo pass the browser's CORS checks.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
 import type { User } from 'oidc-client-ts'
-import { onEachEngine, started } from '../harness/index.ts'
+import { listening, onEachEngine, started } from '../harness/index.ts'
 import { useStockService } from '../oauth2/stock-clients/harness.ts'
 import { launchBrowser } from './browser.ts'
 
@@ -16,12 +14,12 @@ const library = readFileSync(
 )
 
 onEachEngine('oidc-client-ts', (engine) => {
-  let app: Server
+  let app: Awaited<ReturnType<typeof listening>>
   let origin: string
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage())
   before(async () => {
-    app = createServer((request, response) => {
+    const server = createServer((request, response) => {
       if (request.url === '/oidc.js') {
         response.end(library)
         return
@@ -39,17 +37,14 @@ onEachEngine('oidc-client-ts', (engine) => {
       response.end(
         `<!doctype html><title>app</title><script src="/oidc.js"></script><script>manager = new oidc.UserManager(${JSON.stringify(settings)})</script>`,
       )
-    }).listen(0, '127.0.0.1')
-    await once(app, 'listening')
-    origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`
+    })
+    app = await listening(server)
+    origin = app.url
   })
   const stock = useStockService(engine, () => [
     { id: 'spa', redirectUris: [`${origin}/callback`], postLogoutRedirectUris: [`${origin}/`] },
   ])
-  after(async () => {
-    app.close()
-    app.closeAllConnections()
-  })
+  after(() => app.close())
 
   test('signs in, renews silently, and signs out', async () => {
     await page.goto(origin)

@@ -1,11 +1,10 @@
 // Sign-in through Dex and Keycloak, in a browser. What the machine does not have is skipped.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
-import { engines, freePort, startTestService, type TestService } from '../harness/index.ts'
+import { engines, freePort, listening, started, startTestService } from '../harness/index.ts'
+import type { TestService } from '../harness/service.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { authorizeUrl, secret, token } from '../oauth2/harness.ts'
 import { newPkce } from '../login/harness.ts'
@@ -19,12 +18,10 @@ for (const kind of realProviderKinds)
     let provider: RealProvider
     let service: TestService
     let browser: Browser
-    let app: Server
     let callback: string
+    const app = started(() => listening(createServer((_request, response) => response.end('the app'))))
     before(async () => {
-      app = createServer((_request, response) => response.end('the app')).listen(0, '127.0.0.1')
-      await once(app, 'listening')
-      callback = `http://127.0.0.1:${(app.address() as AddressInfo).port}/callback`
+      callback = `${app.url}/callback`
       const port = String(await freePort())
       const base = `http://127.0.0.1:${port}`
       provider = await kind.start([`${base}/auth/${kind.name}/callback`, `${base}/oauth2/end-session/return`])
@@ -44,8 +41,6 @@ for (const kind of realProviderKinds)
       await browser?.close()
       await service?.close()
       await provider?.close()
-      app.close()
-      app.closeAllConnections()
     })
 
     /** A page in a browser of its own. */

@@ -1,10 +1,8 @@
 // The choice of `login.sameAddress: 'offer'` in a browser without scripts: its forms lead to other sites and back.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { after, before, test } from 'node:test'
-import { type OAuthProvider, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
+import { listening, type OAuthProvider, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { appStart, newPkce } from '../login/harness.ts'
 import { launchBrowser, picture } from './browser.ts'
@@ -13,12 +11,10 @@ onEachEngine('the choice between linking and a new user', (engine) => {
   const browser = started(launchBrowser)
   let provider: OAuthProvider
   let service: TestService
-  let app: Server
   let callback: string
+  const app = started(() => listening(createServer((_request, response) => void response.end('inside'))))
   before(async () => {
-    app = createServer((_request, response) => void response.end('inside')).listen(0, '127.0.0.1')
-    await once(app, 'listening')
-    callback = `http://127.0.0.1:${(app.address() as AddressInfo).port}/callback`
+    callback = `${app.url}/callback`
     provider = await startOAuthProvider()
     service = await startTestService(engine, {
       env: { ...provider.env('GOOGLY'), ...provider.env('HUB'), GOOGLY_NAME: 'Googly', HUB_NAME: 'Hub' },
@@ -28,8 +24,6 @@ onEachEngine('the choice between linking and a new user', (engine) => {
   after(async () => {
     await service.close()
     await provider.close()
-    app.close()
-    app.closeAllConnections()
   })
   const become = (id: string): void => {
     provider.profile = { id, displayName: id, emails: [{ value: 'ada@example.com', verified: true }] }

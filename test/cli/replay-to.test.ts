@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { adminKey, engines, startedService, temporaryFolder, webhookSecret } from '#test/harness/index.ts'
+import { adminKey, engines, listening, startedService, webhookSecret } from '#test/harness/index.ts'
+import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -101,16 +100,12 @@ describe('postern replay --to', () => {
       calls += 1
       request.resume()
       if (calls === 1) response.writeHead(200).end()
-    }).listen(0, '127.0.0.1')
-    await once(slow, 'listening')
-    const to = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`
-    const { child, ended } = startPostern(folder, command(to, '--event-type', 'order.*'), env)
+    })
+    await using opened = await listening(slow)
+    const { child, ended } = startPostern(folder, command(opened.url, '--event-type', 'order.*'), env)
     await eventually(() => calls === 2)
     child.kill('SIGINT')
-    const { code, stdout } = await ended.finally(() => {
-      slow.closeAllConnections()
-      slow.close()
-    })
+    const { code, stdout } = await ended
     assert.equal(code, 130)
     assert.match(stdout, /^1 of \d events sent\n$/)
     assert.equal(calls, 2)

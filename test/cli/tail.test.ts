@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { describe, test } from 'node:test'
-import { once } from 'node:events'
-import { adminKey, engines, startedService } from '#test/harness/index.ts'
+import { adminKey, engines, listening, startedService } from '#test/harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern, startPostern } from './command.ts'
 
@@ -82,10 +80,9 @@ describe('postern tail', () => {
         async (answer) => response.writeHead(answer.status).end(await answer.text()),
         () => response.destroy(),
       )
-    }).listen(0, '127.0.0.1')
-    await once(proxy, 'listening')
-    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
-    const tail = follow(url, '--json', '--since', '1h')
+    })
+    await using opened = await listening(proxy)
+    const tail = follow(opened.url, '--json', '--since', '1h')
     await eventually(() => tail.output.out.includes('"old"'))
     away = true
     await eventually(() => tail.output.err.includes('trying again until Ctrl-C'))
@@ -96,8 +93,6 @@ describe('postern tail', () => {
     await eventually(() => tail.output.err.includes('is available again'))
     assert.match(tail.output.err, /503; trying again until Ctrl-C\n[^\n]* is available again\n$/)
     await tail.end()
-    proxy.closeAllConnections()
-    proxy.close()
   })
 
   test('what a service answers cannot control the terminal', async () => {
@@ -106,24 +101,19 @@ describe('postern tail', () => {
     const event = { id: 1, ...Object.fromEntries(fields.map((name) => [name, `${name} ${hostile}`])) }
     const server = createServer((_request, response) =>
       response.end(JSON.stringify({ data: [event], nextCursor: null })),
-    ).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const tail = follow(url, '--since', '1h')
+    )
+    await using opened = await listening(server)
+    const tail = follow(opened.url, '--since', '1h')
     await eventually(() => tail.output.out.includes('createdAt') && tail.output.out.includes('eventId'))
     // oxlint-disable-next-line no-control-regex
     assert.doesNotMatch(tail.output.out, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028-\u202e]/)
     await tail.end()
-    server.closeAllConnections()
-    server.close()
   })
 
   test('a refused key and a wrong time end it with a reason', async () => {
-    const server = createServer((_request, response) => response.writeHead(401).end('no')).listen(0)
-    await once(server, 'listening')
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const refused = await postern(tmpdir(), ['tail', '--url', url, '--key', 'pk_wrong'])
-    server.close()
+    const server = createServer((_request, response) => response.writeHead(401).end('no'))
+    await using opened = await listening(server)
+    const refused = await postern(tmpdir(), ['tail', '--url', opened.url, '--key', 'pk_wrong'])
     assert.equal(refused.code, 1)
     assert.match(refused.stderr, /rejected the API key \(401 .*pass --key/)
     const wrong = await postern(tmpdir(), ['tail', '--since', 'noon'])

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createHttps, type ServerOptions } from 'node:https'
-import { connect, type AddressInfo, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
-import { each, onEachEngine } from '../harness/index.ts'
+import { each, listening, onEachEngine } from '../harness/index.ts'
 import {
   emit,
   expectJson,
@@ -53,20 +52,9 @@ async function serve(
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    seen,
-    sockets,
-    port,
-    url: `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${port}/`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  const opened = await listening(server)
+  const url = `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${opened.port}/`
+  return { ...opened, seen, sockets, url }
 }
 
 const oauth = { type: 'oauth', clientId: 'client', clientSecret: 'the-client-secret' }
@@ -310,11 +298,11 @@ onEachEngine('endpoints that ask for more', (engine) => {
     await using receiver = await serve(() => [200], tls)
     const tunnels: string[] = []
     let through = ''
-    const sockets = new Set<Socket>()
     const proxy = createServer().on('connect', (request: IncomingMessage, from: Socket) => {
       tunnels.push(request.url!)
       const to = connect(Number(request.url!.split(':').at(-1)), '127.0.0.1')
-      for (const socket of [from, to]) sockets.add(socket.on('error', () => undefined))
+      for (const socket of [from, to]) socket.on('error', () => undefined)
+      from.once('close', () => to.destroy())
       from.write('HTTP/1.1 200 OK\r\n\r\n')
       from.on(
         'data',
@@ -323,25 +311,18 @@ onEachEngine('endpoints that ask for more', (engine) => {
       )
       from.pipe(to).pipe(from)
     })
-    proxy.listen(0, '127.0.0.1')
-    await once(proxy, 'listening')
-    try {
-      const { port } = proxy.address() as AddressInfo
-      await using service = await startEmitting(engine, { env: { EMIT_PROXY: `http://127.0.0.1:${port}` } })
-      const { id } = await subscribe(service, {
-        url: receiver.url,
-        auth: { ...oauth, tokenUrl: authority.url },
-        tls: { certificate: client.cert, key: client.key, ca: server.cert },
-      })
-      await emit(service, { type: 'a', data: 1 })
-      await settled(service, id, 'delivered')
-      assert.equal(receiver.seen[0]!.headers.authorization, 'Bearer the-token')
-      assert.deepEqual(tunnels, [`127.0.0.1:${authority.port}`, `localhost:${receiver.port}`])
-      assert.ok(through.length > 0 && !through.includes('the-token'))
-    } finally {
-      for (const socket of sockets) socket.destroy()
-      proxy.close()
-    }
+    await using opened = await listening(proxy)
+    await using service = await startEmitting(engine, { env: { EMIT_PROXY: opened.url } })
+    const { id } = await subscribe(service, {
+      url: receiver.url,
+      auth: { ...oauth, tokenUrl: authority.url },
+      tls: { certificate: client.cert, key: client.key, ca: server.cert },
+    })
+    await emit(service, { type: 'a', data: 1 })
+    await settled(service, id, 'delivered')
+    assert.equal(receiver.seen[0]!.headers.authorization, 'Bearer the-token')
+    assert.deepEqual(tunnels, [`127.0.0.1:${authority.port}`, `localhost:${receiver.port}`])
+    assert.ok(through.length > 0 && !through.includes('the-token'))
   })
 
   test('method, statuses and compression', async () => {

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { each, onEachEngine } from '../harness/index.ts'
+import { each, listening, onEachEngine } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { enterPortal } from './portal-harness.ts'
 import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
@@ -36,17 +34,8 @@ async function receive() {
       response.end()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    seen,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks?a=1`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  const opened = await listening(server)
+  return { ...opened, seen, url: `${opened.url}/hooks?a=1` }
 }
 
 const handler = (body: string): string => `function handler(webhook) { ${body}; return webhook }`

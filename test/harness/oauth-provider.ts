@@ -1,8 +1,8 @@
 // A plain OAuth 2.0 provider that redirects at once, remembers what it was asked, and answers as a test wants it to. With `proves` it
 // speaks OpenID Connect and says when it authenticated the person: now.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { listening } from './listening.ts'
 
 export interface RecordedRequest {
   method: string
@@ -44,8 +44,7 @@ export async function startOAuthProvider({ proves = false } = {}): Promise<OAuth
   const jwk = { ...(await exportJWK(publicKey)), kid: 'upstream', alg: 'ES256', use: 'sig' }
   const nonces = new Map<string, string | null>()
   const server = createServer((request, response) => void handle(request, response))
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, close } = await listening(server)
   const provider: OAuthProvider = {
     url,
     requests: [],
@@ -65,11 +64,7 @@ export async function startOAuthProvider({ proves = false } = {}): Promise<OAuth
             [`${name}_PROFILE_URL`]: `${url}/profile`,
           }),
     }),
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      }),
+    close,
   }
 
   async function handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {

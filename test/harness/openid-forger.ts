@@ -1,7 +1,7 @@
 // An OpenID provider that signs whatever a test asks it to.
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT, type JWK, type JWTPayload } from 'jose'
+import { listening } from './listening.ts'
 
 export interface OpenIdForger {
   issuer: string
@@ -99,14 +99,14 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
     if (route) void route()
     else response.writeHead(404).end()
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { url, close } = await listening(server)
   const forger: OpenIdForger = {
     env: (name) => ({
       [`${name}_CLIENT_ID`]: forgedClient.id,
       [`${name}_CLIENT_SECRET`]: forgedClient.secret,
       [`${name}_ISSUER`]: forger.issuer,
     }),
-    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    issuer: url,
     claims: (claims) => claims,
     sign: undefined,
     userinfo: { sub: 'subject-1', name: 'Grace Hopper', email: 'grace@example.com', email_verified: 'true' },
@@ -117,11 +117,7 @@ export async function startOpenIdForger(): Promise<OpenIdForger> {
     refusal: undefined,
     tokenRequests: [],
     discoveries: 0,
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      }),
+    close,
   }
   return forger
 }

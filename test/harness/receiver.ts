@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { scoped, type Unscoped } from './scoped.ts'
+import { listening } from './listening.ts'
 
 export interface ReceivedCall {
   at: number
@@ -47,11 +46,9 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
       for (const check of waiting) check()
     })
   })
-  // A service opens hundreds of connections at once. The kernel drops those that do not fit, and may deliver them a minute later.
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 })
-  await once(server, 'listening')
+  const { url, close } = await listening(server)
   return scoped<Unscoped<Receiver>>({
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
+    url: `${url}/hook`,
     calls,
     answer: (answer) => void answers.splice(0, answers.length, answer),
     waitFor: (count, limit = 300_000) =>
@@ -69,11 +66,7 @@ export async function startReceiver(...answers: Answer[]): Promise<Receiver> {
         waiting.add(check)
         check()
       }),
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   })
 }
 

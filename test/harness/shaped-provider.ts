@@ -2,8 +2,8 @@
 // one insists on: how the secret comes, whether PKCE may, which headers a call must have.
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { listening } from './listening.ts'
 
 export interface Reply {
   status?: number
@@ -86,8 +86,7 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
       (error: unknown) => send(response, { status: 500, text: String(error) }),
     )
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, close } = await listening(server)
   const provider: ShapedProvider = {
     url,
     shape,
@@ -104,11 +103,7 @@ export async function startShapedProvider(shape: Shape): Promise<ShapedProvider>
     async rotate() {
       Object.assign(keys, await generateKeyPair('RS256'), { count: keys.count + 1 })
     },
-    close: () =>
-      new Promise((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      }),
+    close,
   }
 
   async function handle(incoming: IncomingMessage): Promise<Reply> {

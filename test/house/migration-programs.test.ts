@@ -2,15 +2,15 @@
 // secrets.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Webhook } from 'svix'
-import { adminKey, engines, startTestService, temporaryFolder, type TestService } from '../harness/index.ts'
+import { adminKey, engines, listening, startTestService, type TestService } from '../harness/index.ts'
 import { type ReceivedCall, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { temporaryFolder } from '../harness/temporary-folder.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -19,7 +19,7 @@ const key = 'a key of the other product'
 type Subscriber = AnswerTo<'GET /subscribers/{id}'>
 
 /** Answers GETs by path, of requests with the key. Without the query; a function gets it. */
-async function serve(answers: Record<string, unknown>): Promise<{ url: string; server: Server }> {
+function serve(answers: Record<string, unknown>): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url!, 'http://localhost')
     const answer = answers[pathname]
@@ -31,13 +31,11 @@ async function serve(answers: Record<string, unknown>): Promise<{ url: string; s
     })
     response.end(JSON.stringify(body ?? {}))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, server }
+  return listening(server)
 }
 
 describe('the programs of the migration guides', () => {
   const folder = temporaryFolder()
-  const servers: Server[] = []
   let service: TestService
   let target: Receiver
   let receiver: string
@@ -48,7 +46,6 @@ describe('the programs of the migration guides', () => {
     receiver = new URL(target.url).origin
   })
   after(async () => {
-    for (const server of servers) server.close()
     await target.close()
     await service.close()
   })
@@ -100,7 +97,7 @@ describe('the programs of the migration guides', () => {
       rate_limit_duration: 5,
       authentication: { type: 'api_key', api_key: { header_name: 'x-key', header_value: 'secret' } },
     })
-    const { url, server } = await serve({
+    await using convoy = await serve({
       [`${at}/subscriptions`]: page([
         {
           endpoint_metadata: { uid: 'e1' },
@@ -116,8 +113,7 @@ describe('the programs of the migration guides', () => {
           ? page([endpoint('e2', { secrets: [{ value: 'short' }] })])
           : page([first], 'more'),
     })
-    servers.push(server)
-    const env = { CONVOY_URL: url, CONVOY_KEY: key, CONVOY_PROJECT: 'p1' }
+    const env = { CONVOY_URL: convoy.url, CONVOY_KEY: key, CONVOY_PROJECT: 'p1' }
     assert.deepEqual(await run('docs/migrating/convoy.md', env), [
       `moved: globex ${receiver}/e1`,
       `has a filter, write it as conditions: e2 ${receiver}/e2`,

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { beforeEach, test } from 'node:test'
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
-import { Browser, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
+import { Browser, listening, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { createOpenIdServer } from '../../src/demo/openid-server.ts'
 import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
@@ -130,8 +129,8 @@ onEachEngine('OpenID Connect', (engine) => {
   test('oidc-provider on an issuer of its own', async () => {
     let handle: ReturnType<typeof createOpenIdServer> | undefined
     const server = createServer((request, response) => void handle!(request, response))
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await using opened = await listening(server)
+    const origin = opened.url
     const client = { id: 'c', secret: 'a-secret-of-the-test' }
     const env = { REAL_CLIENT_ID: client.id, REAL_CLIENT_SECRET: client.secret, REAL_ISSUER: `${origin}/op` }
     const real = await startTestService(engine, { env })

@@ -1,10 +1,8 @@
 // Svix's libraries as their registries have them call every operation. .ci/run installs those that are not for Node.js.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -12,7 +10,7 @@ import { promisify } from 'node:util'
 import { build } from 'rolldown'
 import { Webhook } from 'svix'
 import document from '../../../src/emitting/svix/document/openapi.json' with { type: 'json' }
-import { onEachEngine, started } from '../../harness/index.ts'
+import { listening, onEachEngine, started } from '../../harness/index.ts'
 import { expectJson, startEmitting } from '../harness.ts'
 import { startSvixReceiver } from './receiver.ts'
 
@@ -169,7 +167,7 @@ function operationOf(method: string, path: string): string | undefined {
 }
 
 /** Passes all requests on, and reports the operations that did not fail. */
-async function startProxy(
+function startProxy(
   target: string,
   onOperation: (id: string) => void,
 ): Promise<{ url: string } & AsyncDisposable> {
@@ -184,14 +182,5 @@ async function startProxy(
     passed.on('error', (error) => outgoing.destroy(error))
     incoming.pipe(passed)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
+  return listening(server)
 }

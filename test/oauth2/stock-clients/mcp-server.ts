@@ -1,10 +1,10 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { claimsOf, requireToken } from '../../../packages/client/src/adapters/express.ts'
 import { createProtectedResource, type ProtectedResource } from '../../../packages/client/src/resource.ts'
+import { listening } from '../../harness/listening.ts'
 
 export interface McpServer {
   /** Its address, which is the audience of its tokens. */
@@ -42,17 +42,14 @@ export async function startMcpServer(issuer: () => string): Promise<McpServer> {
       })
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
+  const opened = await listening(server)
+  const url = `${opened.url}/mcp`
   return {
     url,
     get resource() {
       return resource()
     },
-    async close() {
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
-    },
+    close: opened.close,
   }
 }
 

@@ -1,25 +1,21 @@
 // passport-openidconnect as it is, in Express: a confidential client that sends no PKCE challenge. It has no discovery, so it
 // gets the addresses of the metadata.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { createServer } from 'node:http'
+import { before, test } from 'node:test'
 import express from 'express'
 import Strategy from 'passport-openidconnect'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, listening, onEachEngine, started } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
 onEachEngine('passport-openidconnect', (engine) => {
   const stock = useStockService(engine)
-  let server: Server
   let origin: string
+  const app = express()
+  const server = started(() => listening(createServer(app)))
   before(async () => {
-    const app = express()
-    server = app.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    origin = server.url
     const metadata = await stock.service.fetch('/.well-known/openid-configuration')
     const endpoints = (await metadata.json()) as Record<string, string>
     const strategy = new Strategy(
@@ -48,10 +44,6 @@ onEachEngine('passport-openidconnect', (engine) => {
       })
       attempt.authenticate(Object.assign(request, { session }))
     })
-  })
-  after(() => {
-    server.close()
-    server.closeAllConnections()
   })
 
   test('signs in with nonce and userinfo', async () => {
