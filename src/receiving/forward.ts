@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/hmac.ts'
-import { errorOf } from '../network/exchange.ts'
+import { errorOf, type ExchangeRequest } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../runtime/retry-schedule.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
@@ -8,10 +8,8 @@ import type { Keyring } from '../crypto/keyring.ts'
 import { anywhere, faultOfDestination } from '../network/egress.ts'
 import { decodeKey } from './schemes/digest.ts'
 
-interface ForwardRequest {
+interface ForwardRequest extends Pick<ExchangeRequest, 'headers' | 'body'> {
   url: string
-  headers: Record<string, string>
-  body: Uint8Array
   signal: AbortSignal
 }
 
@@ -22,9 +20,6 @@ interface ForwardAnswer {
   /** The beginning of a response other than 2xx. */
   text: string
 }
-
-/** Sends a request without following redirects. */
-type Send = (request: ForwardRequest) => Promise<ForwardAnswer>
 
 /** The receiver did not accept an event. */
 class NotTaken extends Error {
@@ -44,10 +39,15 @@ export function askedToWait(error: unknown): number | undefined {
 
 /**
  * Makes a handler that posts the original bytes to another service, signed by Standard Webhooks with each of the keys. Any response
- * other than 2xx is a failure.
+ * other than 2xx is a failure. The agent may allow private addresses, since the operator configures the targets.
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  */
-export function forwardTo(url: string, keys: readonly Uint8Array[], send: Send, clock: Clock): Handler {
+export function forwardTo(
+  url: string,
+  keys: readonly Uint8Array[],
+  agent: OutboundAgent,
+  clock: Clock,
+): Handler {
   const macs = keys.map((key) => new HmacKey('sha256', key))
   return async (event, { signal }) => {
     // The same for all attempts, so that the receiver detects duplicates. A dot would end the id in the signed text.
@@ -56,20 +56,16 @@ export function forwardTo(url: string, keys: readonly Uint8Array[], send: Send, 
     const timestamp = String(Math.floor(clock.now() / 1000))
     const signed = `${id}.${timestamp}.`
     const signatures = macs.map((mac) => `v1,${mac.digest(signed, event.raw).toString('base64')}`)
-    const answer = await send({
-      url,
-      headers: {
-        'content-type': 'application/octet-stream',
-        ...sendersHeaders(event),
-        'webhook-id': id,
-        'webhook-timestamp': timestamp,
-        'webhook-signature': signatures.join(' '),
-        'webhook-source': event.source,
-        'webhook-type': encodeURIComponent(event.type),
-      },
-      body: event.raw,
-      signal,
-    })
+    const headers = {
+      'content-type': 'application/octet-stream',
+      ...sendersHeaders(event),
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': signatures.join(' '),
+      'webhook-source': event.source,
+      'webhook-type': encodeURIComponent(event.type),
+    }
+    const answer = await post(agent, clock, { url, headers, body: event.raw, signal })
     if (answer.status < 200 || answer.status > 299) throw new NotTaken(url, answer)
   }
 }
@@ -87,42 +83,40 @@ const answerTime = 5_000
 /** The most characters of a refusal that are stored with the event. */
 const textLimit = 500
 
-/**
- * Sends over the network until `signal` is aborted. Redirects are not followed, so they are failures. The agent may allow private
- * addresses, since the operator configures the targets.
- */
-export function sendOver(agent: OutboundAgent, clock: Clock): Send {
-  return async ({ url, headers, body, signal }) => {
-    const { origin, pathname, search } = new URL(url)
-    let take!: (status: number) => void
-    const taken = new Promise<number>((resolve) => (take = resolve))
-    let cancel: (() => void) | undefined
-    const exchange = agent.exchange({
-      origin,
-      path: pathname + search,
-      method: 'POST',
-      headers,
-      body,
-      responseLimit: answerLimit,
-      answered(status) {
-        cancel = clock.after(answerTime, () => exchange.cut(new Error('the answer did not end')))
-        // Its body is read so that the connection can be used again, without waiting for a slow one.
-        if (status <= 299) take(status)
-      },
-    })
-    const ended = exchange.until(signal).finally(() => cancel?.())
-    const outcome = await Promise.race([taken, ended])
-    if (typeof outcome === 'number') {
-      // The abort of a signal that outlives the answer is no failure.
-      ended.catch(() => undefined)
-      return { status: outcome, retryAfter: undefined, text: '' }
-    }
-    const { status, headers: answer, body: text } = outcome
-    // The status is known also if the answer was cut off.
-    if (status === null) throw errorOf(outcome)
-    const retryAfter = readRetryAfter([answer?.['retry-after']].flat()[0], clock.now())
-    return { status, retryAfter, text: (text?.toString('utf8') ?? '').trim().slice(0, textLimit) }
+/** Sends until `signal` is aborted. Redirects are not followed, so they are failures. */
+async function post(
+  agent: OutboundAgent,
+  clock: Clock,
+  { url, signal, ...request }: ForwardRequest,
+): Promise<ForwardAnswer> {
+  const { origin, pathname, search } = new URL(url)
+  let take!: (status: number) => void
+  const taken = new Promise<number>((resolve) => (take = resolve))
+  let cancel: (() => void) | undefined
+  const exchange = agent.exchange({
+    origin,
+    path: pathname + search,
+    method: 'POST',
+    ...request,
+    responseLimit: answerLimit,
+    answered(status) {
+      cancel = clock.after(answerTime, () => exchange.cut(new Error('the answer did not end')))
+      // Its body is read so that the connection can be used again, without waiting for a slow one.
+      if (status <= 299) take(status)
+    },
+  })
+  const ended = exchange.until(signal).finally(() => cancel?.())
+  const outcome = await Promise.race([taken, ended])
+  if (typeof outcome === 'number') {
+    // The abort of a signal that outlives the answer is no failure.
+    ended.catch(() => undefined)
+    return { status: outcome, retryAfter: undefined, text: '' }
   }
+  const { status, headers: answer, body: text } = outcome
+  // The status is known also if the answer was cut off.
+  if (status === null) throw errorOf(outcome)
+  const retryAfter = readRetryAfter([answer?.['retry-after']].flat()[0], clock.now())
+  return { status, retryAfter, text: (text?.toString('utf8') ?? '').trim().slice(0, textLimit) }
 }
 
 /** An address for the events of a source, with your own secret. */

@@ -192,44 +192,32 @@ async function describeHandlers(parts: ReceivingRouteParts, id?: string) {
   )
   return entries
     .filter(({ handler }) => id === undefined || handler.id === id)
-    .map((entry) => {
-      const key = entry.handler.id
-      const pause = paused.get(key)
-      const state = { paused: pause ? viewPause(pause, names) : null }
-      return Object.assign(
-        viewDeclaration(entry),
-        state,
-        viewBacklog(backlogs.get(key), now),
-        viewActivity(activities.get(key), now),
-      )
+    .map(({ handler, forward }) => {
+      const { key, timeout, concurrency, orderBy } = handler
+      const pause = paused.get(handler.id)
+      const { waiting = 0, retrying = 0, failed = 0, oldestDueAt = now } = backlogs.get(handler.id) ?? {}
+      return Object.assign(viewActivity(activities.get(handler.id), now), {
+        id: handler.id,
+        pattern: forward ? '*' : key,
+        source: forward?.source ?? null,
+        forwardTo: forward?.to ?? null,
+        slots: concurrency ?? defaultSlots,
+        slotsOf: concurrency === undefined ? ('source and process' as const) : ('all processes' as const),
+        timeoutSeconds: timeout / 1000,
+        ordered: orderBy !== undefined,
+        paused: pause
+          ? {
+              at: isoTime(pause.paused_at),
+              by: pause.paused_by,
+              byName: names.get(pause.paused_by ?? '') ?? null,
+            }
+          : null,
+        waiting,
+        retrying,
+        failed,
+        lagSeconds: Math.round(Math.max(0, now - oldestDueAt) / 100) / 10,
+      })
     })
-}
-
-function viewPause(
-  { paused_at: at, paused_by: by }: { paused_at: number; paused_by: string | null },
-  names: ReadonlyMap<string, string>,
-) {
-  return { at: isoTime(at), by, byName: names.get(by ?? '') ?? null }
-}
-
-function viewDeclaration({ handler, forward }: HandlerEntry) {
-  const { id, key, timeout, concurrency, orderBy } = handler
-  return {
-    id,
-    pattern: forward ? '*' : key,
-    source: forward?.source ?? null,
-    forwardTo: forward?.to ?? null,
-    slots: concurrency ?? defaultSlots,
-    slotsOf: concurrency === undefined ? ('source and process' as const) : ('all processes' as const),
-    timeoutSeconds: timeout / 1000,
-    ordered: orderBy !== undefined,
-  }
-}
-
-function viewBacklog(backlog: Backlog | undefined, now: number) {
-  const { waiting = 0, retrying = 0, failed = 0, oldestDueAt } = backlog ?? {}
-  const lag = oldestDueAt === undefined ? 0 : Math.max(0, now - oldestDueAt) / 1000
-  return { waiting, retrying, failed, lagSeconds: Math.round(lag * 10) / 10 }
 }
 
 function viewActivity(activity: Activities | undefined, now: number) {

@@ -16,7 +16,7 @@ import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { Backlog, postgresRates } from './endpoint/admission.ts'
 import { dryRunRoutes, DryRuns } from './dry-run/dry-runs.ts'
-import type { ReceivingRouteParts } from './routes.ts'
+import type { Assembled, ReceivingRouteParts } from './routes.ts'
 import { failedRoutes } from './failed/routes.ts'
 import { failureRoutes } from './failure-groups/routes.ts'
 import { handlerRoutes } from './handler-routes.ts'
@@ -46,7 +46,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   const activity = new Activity({ database, clock, log, rejectedRetention: configuration.rejectedRetention })
   const paused = new PausedHandlers({ database, clock })
   const storing = storeEvents(parts, activity)
-  const { store, acceptor, fallback, failure } = storing
+  const { store, acceptor, fallback, isRefusing } = storing
   const rejected = new RejectedLog(activity, clock)
   const attempts = attemptParts(parts, store)
   const assembled = { ...handling, ...storing, attempts, rejected, activity, paused }
@@ -66,7 +66,7 @@ export function createReceiving(parts: ReceivingParts): Receiving {
   }
   return {
     spool: fallback,
-    isRefusing: () => failure.isRecent,
+    isRefusing,
     checkSpool: store.checkSpool && (async () => store.checkSpool?.()),
     finders: [
       receivingFinder(
@@ -129,14 +129,6 @@ function receivingFinder(sources: Iterable<string>, handlers: Iterable<string>):
     scope: 'webhooks:read',
     find: (text) => Promise.resolve(all.filter(({ title }) => contains(title, text))),
   }
-}
-
-/** What is created for the worker and the routes. */
-interface Assembled extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
-  attempts: ReturnType<typeof attemptParts>
-  rejected: RejectedLog
-  activity: Activity
-  paused: PausedHandlers
 }
 
 function declareRoutes(app: App, parts: ReceivingParts, assembled: Assembled): void {

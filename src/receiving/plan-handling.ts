@@ -5,7 +5,7 @@ import {
   readHandlers,
   type RegisteredHandler,
 } from './handlers/declared-handlers.ts'
-import { forwardTo, sendOver, keysOf, urlOf, withoutCredentials } from './forward.ts'
+import { forwardTo, keysOf, urlOf, withoutCredentials } from './forward.ts'
 import type { HandlerEntry } from './handler-routes.ts'
 import { plansOver } from './handlers/plan.ts'
 import { readSources } from './sources.ts'
@@ -31,33 +31,28 @@ export interface ReceivingParts extends ModuleParts {
 /** Cached types: senders choose them, so their number is bounded. */
 const mostCached = 1_000
 
-export class Handlers {
-  readonly #exact: ReadonlyMap<string, RegisteredHandler>
-  /** The most specific first. */
-  readonly #patterns: readonly RegisteredHandler[]
-  readonly #found = new BoundedCache<string, readonly RegisteredHandler[]>(mostCached)
-
-  constructor(handlers: readonly RegisteredHandler[]) {
-    this.#exact = new Map(
-      handlers.filter(({ key }) => !isPattern(key)).map((handler) => [handler.key, handler]),
-    )
-    this.#patterns = handlers
-      .filter(({ key }) => isPattern(key))
-      .toSorted((a, b) => bySpecificity(a.key, b.key))
-  }
-
-  /** All handlers that match, the most specific first. With `typesHaveActions`, a handler for `issues` matches `issues.opened`. */
-  of(type: string, typesHaveActions = false): readonly RegisteredHandler[] {
+/**
+ * Returns what finds the handlers that match a type, the most specific first. With `typesHaveActions`, a handler for `issues` matches
+ * `issues.opened`.
+ */
+export function matchHandlers(handlers: readonly RegisteredHandler[]) {
+  const { exact = [], patterns = [] } = Object.groupBy(handlers, ({ key }) =>
+    isPattern(key) ? 'patterns' : 'exact',
+  )
+  const byKey = new Map(exact.map((handler) => [handler.key, handler]))
+  patterns.sort((a, b) => bySpecificity(a.key, b.key))
+  const found = new BoundedCache<string, readonly RegisteredHandler[]>(mostCached)
+  return (type: string, typesHaveActions = false): readonly RegisteredHandler[] => {
     const key = typesHaveActions ? `${type}\n` : type
-    const known = this.#found.get(key)
+    const known = found.get(key)
     if (known) return known
     const kind = typesHaveActions && type.includes('.') ? type.slice(0, type.indexOf('.')) : undefined
     const matching = [
-      this.#exact.get(type),
-      kind === undefined ? undefined : this.#exact.get(kind),
-      ...this.#patterns.filter(({ key }) => matchesPattern(key, type)),
+      byKey.get(type),
+      kind === undefined ? undefined : byKey.get(kind),
+      ...patterns.filter((handler) => matchesPattern(handler.key, type)),
     ].filter((handler) => handler !== undefined)
-    this.#found.set(key, matching)
+    found.set(key, matching)
     return matching
   }
 }
@@ -71,17 +66,16 @@ export function planHandling(parts: ReceivingParts) {
   const { handlerTimeout } = configuration
   const sources = readSources(config.sources, configuration)
   const declared = readHandlers(config.handlers, handlerTimeout, parts.providerTokens, config.eventTypes)
-  const handlers = new Handlers(declared)
+  const handlersOf = matchHandlers(declared)
   // The operator chooses these addresses, and most of them are private.
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
-  const send = sendOver(agent, clock)
   const { allowPrivateNetwork } = configuration
   const outside = openGuardedFetch({ allowPrivateNetwork, timeout: 5_000, responseLimit: 256 * 1024 })
   const forwards = new Map<string, readonly RegisteredHandler[]>()
   const entries: HandlerEntry[] = declared.map((handler) => ({ handler }))
   for (const [name, { forwardTo: target }] of sources) {
     if (target === undefined) continue
-    const handle = forwardTo(urlOf(target), keysOf(target, name, keyring), send, clock)
+    const handle = forwardTo(urlOf(target), keysOf(target, name, keyring), agent, clock)
     const handler: RegisteredHandler = {
       id: forwardId(name),
       key: 'forwardTo',
@@ -95,7 +89,7 @@ export function planHandling(parts: ReceivingParts) {
   }
   const planOf = plansOver(
     database.engine,
-    (source, type) => forwards.get(source) ?? handlers.of(type, sources.get(source)?.typesHaveActions),
+    (source, type) => forwards.get(source) ?? handlersOf(type, sources.get(source)?.typesHaveActions),
   )
   return {
     sources,

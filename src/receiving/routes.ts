@@ -1,25 +1,27 @@
 import type { RecordAudit } from '../accounts/audit/audit.ts'
-import type { ModuleParts } from '../http/service-module.ts'
 import type { Cursors } from '../paging/cursor.ts'
+import type { Activity } from './activity.ts'
 import type { DryRuns } from './dry-run/dry-runs.ts'
-import type { WebhookEndpoint } from './endpoint/endpoint.ts'
+import type { webhookRoutes } from './endpoint/endpoint.ts'
 import type { FindHandler } from './failed/store.ts'
 import type { Reprocessing } from './failed/reprocess.ts'
-import type { HandlerEntry } from './handler-routes.ts'
 import type { PausedHandlers } from './handlers/paused.ts'
-import type { PlanOf } from './handlers/plan.ts'
-import type { EventQueue } from './queue/store.ts'
-import type { Scheme } from './schemes/scheme.ts'
+import type { planHandling, ReceivingParts } from './plan-handling.ts'
+import type { RejectedLog } from './rejections/log.ts'
+import type { attemptParts, storeEvents } from './store-events.ts'
+
+/** What is created for the worker and the routes. */
+export interface Assembled extends ReturnType<typeof planHandling>, ReturnType<typeof storeEvents> {
+  attempts: ReturnType<typeof attemptParts>
+  rejected: RejectedLog
+  activity: Activity
+  paused: PausedHandlers
+}
 
 /** What the routes of this module use. */
-export interface ReceivingRouteParts extends ModuleParts {
-  sources: ReadonlyMap<string, Scheme>
+export interface ReceivingRouteParts extends ReceivingParts, Assembled {
   /** By source. */
-  endpoints: ReadonlyMap<string, WebhookEndpoint>
-  store: EventQueue
-  planOf: PlanOf
-  entries: readonly HandlerEntry[]
-  paused: PausedHandlers
+  endpoints: ReturnType<typeof webhookRoutes>
   findHandler: FindHandler
   reprocessing: Reprocessing
   dryRuns: DryRuns

@@ -302,12 +302,9 @@ function sumOfRefused(counts: Iterable<[string, number]>): number {
 function refusalsOf(activity: Activities | undefined) {
   return [...(activity?.recent ?? [])]
     .filter((entry): entry is [Reason, number] => isRefusal(entry[0]))
-    .map(([reason, count]) => ({
-      reason,
-      meaning: reasons[reason].meaning,
-      advice: reasons[reason].advice,
-      count,
-      lastAt: isoTimeOrNull(activity?.lastAt.get(reason)),
-    }))
+    .map(([reason, count]) => {
+      const lastAt = isoTimeOrNull(activity?.lastAt.get(reason))
+      return Object.assign({ reason, count, lastAt }, reasons[reason])
+    })
     .toSorted((a, b) => b.count - a.count)
 }

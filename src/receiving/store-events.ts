@@ -22,32 +22,23 @@ import { sqliteEventQueue } from './sqlite/store.ts'
 const countsFor = 10_000
 
 /**
- * Whether the last attempt to store webhooks failed because the database could not write, as on a full disk. This shows only there:
- * such a database answers. Other failures do not count: a check of the database finds them, and finds at once that they are over.
+ * Records whether the last attempt to store webhooks failed because the database could not write, as on a full disk. This shows only
+ * there: such a database answers. Other failures do not count: a check of the database finds them, and finds at once that they are over.
  */
-export class RecentFailure {
-  readonly #clock: Pick<Clock, 'now'>
-  readonly #failed = new Period()
-
-  constructor(clock: Pick<Clock, 'now'>) {
-    this.#clock = clock
-  }
-
-  get isRecent(): boolean {
-    return this.#failed.has(this.#clock.now())
-  }
-
-  /** The same function, with its outcomes recorded. */
-  watch(insert: InsertEvents): InsertEvents {
-    return async (events) => {
+export function recordFailures(insert: InsertEvents, clock: Pick<Clock, 'now'>) {
+  const failed = new Period()
+  return {
+    isRefusing: (): boolean => failed.has(clock.now()),
+    /** The same function, with its outcomes recorded. */
+    insert: async (events: readonly IncomingEvent[]): Promise<void> => {
       try {
         await insert(events)
-        this.#failed.end()
+        failed.end()
       } catch (error) {
-        if (isUnwritable(error)) this.#failed.start(this.#clock.now(), countsFor)
+        if (isUnwritable(error)) failed.start(clock.now(), countsFor)
         throw error
       }
-    }
+    },
   }
 }
 
@@ -94,8 +85,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     })
   if (fallback) measureSpool(fallback, metrics, clock, log)
   const storeOnly: InsertEvents = (events) => store.insert(events)
-  const failure = new RecentFailure(clock)
-  const insert = failure.watch(fallback?.insert ?? storeOnly)
+  const { insert, isRefusing } = recordFailures(fallback?.insert ?? storeOnly, clock)
   const acceptor = createAcceptor(insert, onCommitError, { concurrency: store.commits })
   metrics.gauge('postern_inbox_waiting_events', 'Verified events that wait for their commit', [], (gauge) =>
     gauge.set(acceptor.waiting),
@@ -106,7 +96,7 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     [],
     (gauge) => gauge.set(acceptor.waitingBytes),
   )
-  return { store, acceptor, fallback, failure, isRepeated: (event: IncomingEvent) => repeated.has(event) }
+  return { store, acceptor, fallback, isRefusing, isRepeated: (event: IncomingEvent) => repeated.has(event) }
 }
 
 /** What a run of handlers and a dry run need. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { bodySigners } from '../../src/receiving/samples/index.ts'
+import { signers } from '../../src/receiving/samples/index.ts'
 import { engines, started, startedService, webhookSecret } from '../harness/index.ts'
 import { launchBrowser, picture } from './browser.ts'
 
@@ -59,7 +59,7 @@ describe('the first minutes', () => {
   })
 
   test('a signed webhook appears by itself', async () => {
-    const { body, headers } = bodySigners.provider({
+    const { body, headers } = signers.provider({
       type: 'order.paid',
       secret: webhookSecret,
       id: 'evt_browser',

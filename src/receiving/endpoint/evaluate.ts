@@ -10,6 +10,7 @@ import { type Reason, reasonOf } from '../rejections/reasons.ts'
 import type {
   Accepted,
   Answered,
+  Delivery,
   Rejected,
   Reply,
   Scheme,
@@ -27,13 +28,9 @@ import { AddressRanges } from '../../network/egress.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
 
-export interface Delivered {
-  readonly rawBody: Buffer
-  readonly headers: IncomingHttpHeaders
+export interface Delivered extends Omit<Delivery, 'now' | 'url'> {
   /** The called address, with its query. */
   readonly url: string
-  /** See Delivery. */
-  readonly sent?: Buffer | undefined
   /** The client's address, if the request came over the network. */
   readonly address?: string
 }

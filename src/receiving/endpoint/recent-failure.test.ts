@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import { RecentFailure } from '../store-events.ts'
+import { recordFailures } from '../store-events.ts'
 
 const full = (): Error =>
   new StorageUnavailable(Object.assign(new Error('database or disk is full'), { errcode: 13 }))
@@ -9,25 +9,25 @@ const full = (): Error =>
 test('a failure to write counts for ten seconds, or until webhooks are stored', async () => {
   let now = 1_700_000_000_000
   let error: Error | undefined
-  const failure = new RecentFailure({ now: () => now })
-  const insert = failure.watch(async () => {
+  const store = async (): Promise<void> => {
     if (error) throw error
-  })
-  assert.equal(failure.isRecent, false)
+  }
+  const { insert, isRefusing } = recordFailures(store, { now: () => now })
+  assert.equal(isRefusing(), false)
   error = full()
   await assert.rejects(insert([]), StorageUnavailable)
-  assert.equal(failure.isRecent, true)
+  assert.equal(isRefusing(), true)
   now += 10_000
-  assert.equal(failure.isRecent, false)
+  assert.equal(isRefusing(), false)
   await assert.rejects(insert([]), StorageUnavailable)
   error = undefined
   await insert([])
-  assert.equal(failure.isRecent, false)
+  assert.equal(isRefusing(), false)
   error = new StorageUnavailable(new Error('Connection terminated unexpectedly'))
   await assert.rejects(insert([]), StorageUnavailable)
-  assert.equal(failure.isRecent, false, 'a check of the database finds this')
+  assert.equal(isRefusing(), false, 'a check of the database finds this')
   // One webhook that cannot be stored says nothing about the others.
   error = new Error('no such value')
   await assert.rejects(insert([]), /no such value/)
-  assert.equal(failure.isRecent, false)
+  assert.equal(isRefusing(), false)
 })

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readHandlers } from './declared-handlers.ts'
-import { Handlers } from '../plan-handling.ts'
+import { matchHandlers } from '../plan-handling.ts'
 
 const named = (keys: readonly string[]) => {
-  const handlers = new Handlers(
-    readHandlers(Object.fromEntries(keys.map((key) => [key, () => undefined])), 1),
-  )
-  return (type: string, actions = false) => handlers.of(type, actions).map(({ key }) => key)
+  const of = matchHandlers(readHandlers(Object.fromEntries(keys.map((key) => [key, () => undefined])), 1))
+  return (type: string, actions = false) => of(type, actions).map(({ key }) => key)
 }
 
 const cases: [type: string, actions: boolean, expected: string[]][] = [

@@ -26,16 +26,12 @@ export type NoteRejected = (
   body?: Uint8Array,
 ) => void
 
-interface Waiting {
-  readonly source: string
-  readonly reason: Reason
-  readonly detail: string
-  readonly at: number
-  readonly address: string
+type NewRow = Insertable<Tables['rejected_webhooks']>
+
+interface Waiting extends Omit<NewRow, 'headers' | 'body'> {
+  readonly body: Buffer | null
   readonly headers: IncomingHttpHeaders
   readonly signatureHeader: string | undefined
-  readonly size: number | null
-  readonly body: Uint8Array | null
 }
 
 /**
@@ -46,8 +42,6 @@ export class RejectedLog implements Companion {
   readonly #activity: Activity
   readonly #clock: Clock
   #waiting: Waiting[] = []
-  /** Waiting samples by source and reason. */
-  #samples = new Map<string, number>()
 
   constructor(activity: Activity, clock: Clock) {
     this.#activity = activity
@@ -59,10 +53,9 @@ export class RejectedLog implements Companion {
     return (reason, detail, call, body) => {
       const at = this.#clock.now()
       this.#activity.of('rejected', source, reason).add()
-      const key = `${source} ${reason}`
-      const samples = this.#samples.get(key) ?? 0
-      if (samples >= mostPerWrite || this.#waiting.length >= mostWaiting) return
-      this.#samples.set(key, samples + 1)
+      if (this.#waiting.length >= mostWaiting) return
+      const ofKind = this.#waiting.filter((one) => one.source === source && one.reason === reason)
+      if (ofKind.length >= mostPerWrite) return
       const { headers } = call.request
       const told = Number(headers['content-length'] ?? Number.NaN)
       this.#waiting.push({
@@ -88,7 +81,6 @@ export class RejectedLog implements Companion {
   async write(tx: Tx): Promise<void> {
     const waiting = this.#waiting
     this.#waiting = []
-    this.#samples = new Map()
     await insertSamples(tx, waiting)
   }
 }
@@ -115,7 +107,7 @@ async function insertSamples(tx: Tx, waiting: readonly Waiting[]): Promise<void>
   }
 }
 
-function rowOf({ headers, signatureHeader, body, ...row }: Waiting): Insertable<Tables['rejected_webhooks']> {
+function rowOf({ headers, signatureHeader, body, ...row }: Waiting): NewRow {
   return {
     ...row,
     headers: redactHeaders(headers, signatureHeader),

@@ -1,24 +1,12 @@
-import type { NotAdmitted } from '../endpoint/admission.ts'
-import type { Rejected, SignatureFault } from '../schemes/scheme.ts'
-
-/** Why a webhook was refused: a label of the metric. */
-export type Reason =
-  | SignatureFault
-  | NotAdmitted
-  | 'keys-unavailable'
-  | 'malformed'
-  | 'media-type'
-  | 'too-large'
-  | 'too-slow'
-  | 'overloaded'
-  | 'unavailable'
+import type { Rejected } from '../schemes/scheme.ts'
 
 interface Explanation {
   readonly meaning: string
   readonly advice: string
 }
 
-export const reasons: Readonly<Record<Reason, Explanation>> = {
+/** Why webhooks are refused, by the label of the metric. */
+export const reasons = {
   'signature-missing': {
     meaning: 'The signature header, or another signed header, is missing.',
     advice:
@@ -87,6 +75,13 @@ export const reasons: Readonly<Record<Reason, Explanation>> = {
     meaning: 'The database was unavailable. The sender was asked to retry.',
     advice: 'Check the log and `GET /readyz`.',
   },
+} satisfies Record<string, Explanation>
+
+export type Reason = keyof typeof reasons
+
+/** What a reason means; empty texts for one of another version of the service. */
+export function explain(reason: string): Explanation {
+  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
 }
 
 export function reasonOf({ rejected, fault }: Rejected): Reason {

@@ -9,7 +9,7 @@ import type { Row } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { ReceivingRouteParts } from '../routes.ts'
 import { longestLog, presentBody } from './log.ts'
-import { type Reason, reasons } from './reasons.ts'
+import { explain, reasons } from './reasons.ts'
 import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -154,10 +154,6 @@ async function describeCounts({ readerAside: reader }: Database) {
     total: data.reduce((sum, { count }) => sum + count, 0),
     data,
   }
-}
-
-function explain(reason: string): { meaning: string; advice: string } {
-  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
 }
 
 function present({ body, ...row }: Row<'rejected_webhooks'>) {

@@ -76,148 +76,7 @@ type AdyenItem = Record<string, unknown> & { amount?: { value?: number; currency
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
 
-/** Senders that sign a time with the body. */
-export const timedSigners = {
-  /** Standard Webhooks, v1. https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
-  'standard-webhooks': ({ type, secret, id, now, data, raw }) => {
-    const message = raw === undefined ? withPrefix('msg_', id) : id
-    return jsonSample(raw, { type, timestamp: isoTime(now), data }, (body) =>
-      standardHeaders(secret, message, now, body),
-    )
-  },
-
-  /** Stripe: `Stripe-Signature: t=…,v1=…`. https://docs.stripe.com/webhooks#verify-manually */
-  stripe: ({ type, secret, id, now, data, raw }) => {
-    const seconds = secondsOf(now)
-    const sample = {
-      id: withPrefix('evt_', id.replaceAll('-', '')),
-      object: 'event',
-      type,
-      created: seconds,
-      livemode: false,
-      data: { object: data },
-    }
-    return jsonSample(raw, sample, (body) => ({
-      'stripe-signature': `t=${seconds},v1=${hmacOf(secret, `${seconds}.${body}`)}`,
-    }))
-  },
-
-  /** Calendly. https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures */
-  calendly: ({ type, secret, id, now, data, raw }) => {
-    const time = secondsOf(now)
-    const sample = { event: type, created_at: isoTime(now), payload: { uri: id, sample: data } }
-    return jsonSample(raw, sample, (body) => ({
-      'calendly-webhook-signature': `t=${time},v1=${hmacOf(secret, `${time}.${body}`)}`,
-    }))
-  },
-
-  /**
-   * Discord's webhook events; the secret is the 32 bytes of a private key in hex, whose public half the receiver has.
-   * https://docs.discord.com/developers/events/webhook-events
-   */
-  discord: ({ type, secret, id, now, data, raw }) => {
-    const event = { type, timestamp: isoTime(now), data }
-    const time = String(secondsOf(now))
-    const key = privateKey(Buffer.from(derPrefix + secret, 'hex'))
-    return jsonSample(raw, { version: 1, application_id: id, type: 1, event }, (body) => ({
-      'x-signature-timestamp': time,
-      'x-signature-ed25519': sign(null, Buffer.from(time + body), key).toString('hex'),
-    }))
-  },
-
-  /** GitLab: a secret of `whsec_…` signs, any other goes along. https://docs.gitlab.com/user/project/integrations/webhooks/ */
-  gitlab: ({ type, secret, id, now, data, raw }) => {
-    const [kind, action] = splitType(type)
-    const sample = { object_kind: kind, object_attributes: { action, sample: data } }
-    return jsonSample(raw, sample, (body) => ({
-      'x-gitlab-event': `${kind} Hook`,
-      'idempotency-key': id,
-      ...(secret.startsWith('whsec_')
-        ? standardHeaders(secret, id, now, body)
-        : { 'x-gitlab-token': secret }),
-    }))
-  },
-
-  /** HubSpot, version 3: a batch of one event. https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation */
-  hubspot: ({ type, secret, id, now, data, url = '', raw }) => {
-    const event = { eventId: id, subscriptionType: type, occurredAt: now, attemptNumber: 0, sample: data }
-    return jsonSample(raw, [event], (body) => ({
-      'x-hubspot-request-timestamp': String(now),
-      'x-hubspot-signature-v3': hmacOf(secret, `POST${url}${body}${now}`, 'base64'),
-    }))
-  },
-
-  /** Mailgun signs within the body. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks */
-  mailgun: ({ type, secret, id, now, data, raw }) => {
-    const timestamp = String(secondsOf(now))
-    const signature = { timestamp, token: id, signature: hmacOf(secret, timestamp + id) }
-    const renewed = raw?.replace('"signature":"[redacted]"', () => `"signature":${JSON.stringify(signature)}`)
-    return jsonSample(renewed, { signature, 'event-data': { event: type, id, sample: data } }, () => ({}))
-  },
-
-  /** Paddle Billing. https://developer.paddle.com/webhooks/signature-verification */
-  paddle: ({ type, secret, id, now, data, raw }) => {
-    const time = secondsOf(now)
-    return jsonSample(raw, { event_id: withPrefix('evt_', id), event_type: type, data }, (body) => ({
-      'paddle-signature': `ts=${time};h1=${hmacOf(secret, `${time}:${body}`)}`,
-    }))
-  },
-
-  /**
-   * SendGrid: a batch of one event. The secret is a P-256 private key (PKCS #8 in base64), whose public half the receiver has.
-   * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
-   */
-  sendgrid: ({ type, secret, id, now, data, raw }) => {
-    const time = secondsOf(now)
-    const key = privateKey(Buffer.from(secret, 'base64'))
-    const event = { event: type, sg_event_id: id, timestamp: time, sample: data }
-    return jsonSample(raw, [event], (body) => {
-      const signature = sign('sha256', Buffer.from(time + body), key).toString('base64')
-      return {
-        'x-twilio-email-event-webhook-timestamp': String(time),
-        'x-twilio-email-event-webhook-signature': signature,
-      }
-    })
-  },
-
-  /** Slack's Events API, or a slash command for `slash_command.NAME`. https://docs.slack.dev/authentication/verifying-requests-from-slack */
-  slack: ({ type, secret, id, now, data, raw }) => {
-    const [kind, command] = splitType(type)
-    const isCommand = kind === 'slash_command' && command !== undefined
-    const fields = { command: `/${command}`, text: fieldOf(data), trigger_id: id }
-    const form = isCommand ? new URLSearchParams(fields).toString() : undefined
-    const time = String(secondsOf(now))
-    const sample = { type: 'event_callback', event_id: `Ev${id}`, event: { type, sample: data } }
-    return jsonSample(raw ?? form, sample, (body) => ({
-      ...(isCommand && formType),
-      'x-slack-request-timestamp': time,
-      'x-slack-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
-    }))
-  },
-
-  /** Zendesk. https://developer.zendesk.com/documentation/webhooks/verifying/ */
-  zendesk: ({ type, secret, id, now, data, raw }) => {
-    const time = `${isoTime(now).slice(0, 19)}Z`
-    return jsonSample(raw, { id, type, detail: data }, (body) => ({
-      'x-zendesk-webhook-invocation-id': id,
-      'x-zendesk-webhook-signature-timestamp': time,
-      'x-zendesk-webhook-signature': hmacOf(secret, time + body, 'base64'),
-    }))
-  },
-
-  /** Zoom. https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events */
-  zoom: ({ type, secret, id, now, data, raw }) => {
-    const time = String(secondsOf(now))
-    const sample = { event: type, event_ts: now, payload: { object: { uuid: id, sample: data } } }
-    return jsonSample(raw, sample, (body) => ({
-      'x-zm-request-timestamp': time,
-      'x-zm-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
-    }))
-  },
-} satisfies Record<string, SignSample>
-
-/** Senders that sign the body, or the address and the body, without a time. */
-export const bodySigners = {
+export const signers = {
   /** The specified sender: `x-signature`, hex HMAC-SHA256 over the body. */
   provider: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { id, type, data }, (body) => ({ 'x-signature': hmacOf(secret, body) })),
@@ -411,7 +270,144 @@ export const bodySigners = {
     jsonSample(raw, { data: { event_type: type, event_uuid: id, payload: data } }, (body) => ({
       'x-twitter-webhooks-signature': `sha256=${hmacOf(secret, body, 'base64')}`,
     })),
+
+  /** Standard Webhooks, v1. https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+  'standard-webhooks': ({ type, secret, id, now, data, raw }) => {
+    const message = raw === undefined ? withPrefix('msg_', id) : id
+    return jsonSample(raw, { type, timestamp: isoTime(now), data }, (body) =>
+      standardHeaders(secret, message, now, body),
+    )
+  },
+
+  /** Stripe: `Stripe-Signature: t=…,v1=…`. https://docs.stripe.com/webhooks#verify-manually */
+  stripe: ({ type, secret, id, now, data, raw }) => {
+    const seconds = secondsOf(now)
+    const sample = {
+      id: withPrefix('evt_', id.replaceAll('-', '')),
+      object: 'event',
+      type,
+      created: seconds,
+      livemode: false,
+      data: { object: data },
+    }
+    return jsonSample(raw, sample, (body) => ({
+      'stripe-signature': `t=${seconds},v1=${hmacOf(secret, `${seconds}.${body}`)}`,
+    }))
+  },
+
+  /** Calendly. https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures */
+  calendly: ({ type, secret, id, now, data, raw }) => {
+    const time = secondsOf(now)
+    const sample = { event: type, created_at: isoTime(now), payload: { uri: id, sample: data } }
+    return jsonSample(raw, sample, (body) => ({
+      'calendly-webhook-signature': `t=${time},v1=${hmacOf(secret, `${time}.${body}`)}`,
+    }))
+  },
+
+  /**
+   * Discord's webhook events; the secret is the 32 bytes of a private key in hex, whose public half the receiver has.
+   * https://docs.discord.com/developers/events/webhook-events
+   */
+  discord: ({ type, secret, id, now, data, raw }) => {
+    const event = { type, timestamp: isoTime(now), data }
+    const time = String(secondsOf(now))
+    const key = privateKey(Buffer.from(derPrefix + secret, 'hex'))
+    return jsonSample(raw, { version: 1, application_id: id, type: 1, event }, (body) => ({
+      'x-signature-timestamp': time,
+      'x-signature-ed25519': sign(null, Buffer.from(time + body), key).toString('hex'),
+    }))
+  },
+
+  /** GitLab: a secret of `whsec_…` signs, any other goes along. https://docs.gitlab.com/user/project/integrations/webhooks/ */
+  gitlab: ({ type, secret, id, now, data, raw }) => {
+    const [kind, action] = splitType(type)
+    const sample = { object_kind: kind, object_attributes: { action, sample: data } }
+    return jsonSample(raw, sample, (body) => ({
+      'x-gitlab-event': `${kind} Hook`,
+      'idempotency-key': id,
+      ...(secret.startsWith('whsec_')
+        ? standardHeaders(secret, id, now, body)
+        : { 'x-gitlab-token': secret }),
+    }))
+  },
+
+  /** HubSpot, version 3: a batch of one event. https://developers.hubspot.com/docs/apps/developer-platform/build-apps/authentication/request-validation */
+  hubspot: ({ type, secret, id, now, data, url = '', raw }) => {
+    const event = { eventId: id, subscriptionType: type, occurredAt: now, attemptNumber: 0, sample: data }
+    return jsonSample(raw, [event], (body) => ({
+      'x-hubspot-request-timestamp': String(now),
+      'x-hubspot-signature-v3': hmacOf(secret, `POST${url}${body}${now}`, 'base64'),
+    }))
+  },
+
+  /** Mailgun signs within the body. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks */
+  mailgun: ({ type, secret, id, now, data, raw }) => {
+    const timestamp = String(secondsOf(now))
+    const signature = { timestamp, token: id, signature: hmacOf(secret, timestamp + id) }
+    const renewed = raw?.replace('"signature":"[redacted]"', () => `"signature":${JSON.stringify(signature)}`)
+    return jsonSample(renewed, { signature, 'event-data': { event: type, id, sample: data } }, () => ({}))
+  },
+
+  /** Paddle Billing. https://developer.paddle.com/webhooks/signature-verification */
+  paddle: ({ type, secret, id, now, data, raw }) => {
+    const time = secondsOf(now)
+    return jsonSample(raw, { event_id: withPrefix('evt_', id), event_type: type, data }, (body) => ({
+      'paddle-signature': `ts=${time};h1=${hmacOf(secret, `${time}:${body}`)}`,
+    }))
+  },
+
+  /**
+   * SendGrid: a batch of one event. The secret is a P-256 private key (PKCS #8 in base64), whose public half the receiver has.
+   * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+   */
+  sendgrid: ({ type, secret, id, now, data, raw }) => {
+    const time = secondsOf(now)
+    const key = privateKey(Buffer.from(secret, 'base64'))
+    const event = { event: type, sg_event_id: id, timestamp: time, sample: data }
+    return jsonSample(raw, [event], (body) => {
+      const signature = sign('sha256', Buffer.from(time + body), key).toString('base64')
+      return {
+        'x-twilio-email-event-webhook-timestamp': String(time),
+        'x-twilio-email-event-webhook-signature': signature,
+      }
+    })
+  },
+
+  /** Slack's Events API, or a slash command for `slash_command.NAME`. https://docs.slack.dev/authentication/verifying-requests-from-slack */
+  slack: ({ type, secret, id, now, data, raw }) => {
+    const [kind, command] = splitType(type)
+    const isCommand = kind === 'slash_command' && command !== undefined
+    const fields = { command: `/${command}`, text: fieldOf(data), trigger_id: id }
+    const form = isCommand ? new URLSearchParams(fields).toString() : undefined
+    const time = String(secondsOf(now))
+    const sample = { type: 'event_callback', event_id: `Ev${id}`, event: { type, sample: data } }
+    return jsonSample(raw ?? form, sample, (body) => ({
+      ...(isCommand && formType),
+      'x-slack-request-timestamp': time,
+      'x-slack-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
+    }))
+  },
+
+  /** Zendesk. https://developer.zendesk.com/documentation/webhooks/verifying/ */
+  zendesk: ({ type, secret, id, now, data, raw }) => {
+    const time = `${isoTime(now).slice(0, 19)}Z`
+    return jsonSample(raw, { id, type, detail: data }, (body) => ({
+      'x-zendesk-webhook-invocation-id': id,
+      'x-zendesk-webhook-signature-timestamp': time,
+      'x-zendesk-webhook-signature': hmacOf(secret, time + body, 'base64'),
+    }))
+  },
+
+  /** Zoom. https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events */
+  zoom: ({ type, secret, id, now, data, raw }) => {
+    const time = String(secondsOf(now))
+    const sample = { event: type, event_ts: now, payload: { object: { uuid: id, sample: data } } }
+    return jsonSample(raw, sample, (body) => ({
+      'x-zm-request-timestamp': time,
+      'x-zm-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
+    }))
+  },
 } satisfies Record<string, SignSample>
 
 /** The senders that `postern send` can play, by the name that `--source` takes. */
-export const samples: Readonly<Record<string, SignSample>> = { ...bodySigners, ...timedSigners }
+export const samples: Readonly<Record<string, SignSample>> = signers

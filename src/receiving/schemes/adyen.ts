@@ -12,7 +12,7 @@ import {
 } from './body.ts'
 import { createScheme } from './create-scheme.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { signedCheck } from './hmac.ts'
+import { hmacCheck } from './hmac.ts'
 import {
   type Accepted,
   type Check,
@@ -45,8 +45,7 @@ export function adyen(options: SourceOptions): Scheme {
     caution:
       'gets signatures that cover eight fields of an item: anyone who sees a request before it arrives can change the others',
     check(secrets) {
-      const keys = secrets.map(keyOf)
-      const [checkItems, checkBody] = [itemsCheck(secrets, keys), bodyCheck(keys)(secrets)]
+      const [checkItems, checkBody] = [itemsCheck(secrets), bodyCheck(secrets)]
       return (delivery) => (platformHeader in delivery.headers ? checkBody(delivery) : checkItems(delivery))
     },
     read: (delivery) =>
@@ -55,28 +54,21 @@ export function adyen(options: SourceOptions): Scheme {
 }
 
 /** @throws TypeError */
-function keyOf(secret: string): HmacKey {
+function keyOf(secret: string): Buffer {
   const key = decodeDigest(secret, 'hex')
   if (!key) throw new TypeError("adyen: the secret is the webhook's HMAC key in hex digits")
-  return new HmacKey('sha256', key)
+  return key
 }
 
-const bodyCheck = (keys: readonly HmacKey[]) =>
-  signedCheck(
-    { header: platformHeader, encoding: 'base64' },
-    () => (parts, digests) =>
-      findEqual(
-        keys.map((key) => key.digest(...parts)),
-        digests,
-      ),
-  )
+const bodyCheck = hmacCheck({ header: platformHeader, encoding: 'base64', keyOf })
 
 const readBody = fromObject((body, { rawBody }) => identify(bodyDigest(rawBody), body['type'], accepted))
 
 /** Maximum items in a request. Adyen sends one in JSON. */
 const mostItems = 100
 
-function itemsCheck(secrets: readonly string[], keys: readonly HmacKey[]): Check {
+function itemsCheck(secrets: readonly string[]): Check {
+  const keys = secrets.map((secret) => new HmacKey('sha256', keyOf(secret)))
   return ({ rawBody }) => {
     const body = readUnverifiedObject(rawBody)
     if ('rejected' in body) return body

@@ -252,11 +252,6 @@ export function withDigest(id: string | undefined, rawBody: Uint8Array): string 
   return id === undefined ? bodyDigest(rawBody) : `${id}:${bodyDigest(rawBody)}`
 }
 
-/** Returns the sender's id, or the digest of the body if the options request it. */
-export function idBy({ id }: UnsignedIdOptions, rawBody: Uint8Array, sendersId: () => unknown): unknown {
-  return id === 'digest' ? bodyDigest(rawBody) : sendersId()
-}
-
 /** For senders whose events have their id and type at places that the source declares. */
 export interface PlacedOptions {
   /**

@@ -37,7 +37,7 @@ export interface Definition extends Pick<
   check: (secrets: readonly string[]) => Check
   /** Reads a verified delivery. */
   read: (delivery: Delivery, shown: Shown) => VerificationResult
-  ask?: (secrets: readonly string[]) => (question: Question) => Answered | Rejected
+  ask?: (question: Question, secrets: readonly string[]) => Answered | Rejected
 }
 
 const secretsOf = new WeakMap<Verify, readonly ParsedSecret[]>()
@@ -81,7 +81,7 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
   const ask = definition.ask ?? declaredAsk(options.verify)
   const withParsed = (secrets: readonly ParsedSecret[]): Scheme<Payload> => {
     const checkAt = atTime(secrets, check)
-    const askAt = ask && atTime(secrets, ask)
+    const validAt = atTime(secrets, (valid) => valid)
     const caution =
       typeof definition.caution === 'function'
         ? definition.caution(secrets.map(({ value }) => value))
@@ -104,7 +104,12 @@ export function createScheme<Payload = unknown>(definition: Definition): Scheme<
           ? { ...verified, secret }
           : { ...verified, secret, signedAt: found.signedAt }
       },
-      ...(askAt && { ask: (question: Question) => askAt(question.now)?.(question) ?? withoutSecret }),
+      ...(ask && {
+        ask(question: Question) {
+          const valid = validAt(question.now)
+          return valid ? ask(question, valid) : withoutSecret
+        },
+      }),
       withSecrets: (secrets) => withParsed(readSecrets(secrets)),
       ...(options.verify?.challenge && 'body' in options.verify.challenge && { answersPosts: true }),
       ...withValue({ mediaTypes, typesHaveActions, signatureHeader, signs, sendsGet, allowsOrigins }),
@@ -149,22 +154,21 @@ function declaredAsk(declared: AddressCheck | undefined): Definition['ask'] {
   const { get, head, challenge, token, reply } = declared
   const hasQuestion = challenge !== undefined && !('body' in challenge)
   if (!get && !head && !hasQuestion) return undefined
-  return () =>
-    ({ query, headers, method }) => {
-      if (token) {
-        const sent = Buffer.from(query.get(token.query) ?? '')
-        if (!equalBytes(sent, Buffer.from(token.value))) return refuse(`${token.query} does not match`)
-      }
-      if (method === 'HEAD') return head || get ? answerEmpty() : malformed('The source answers no HEAD.')
-      const text = hasQuestion
-        ? 'query' in challenge
-          ? query.get(challenge.query)
-          : headerOf(headers, challenge.header.toLowerCase())
-        : undefined
-      if (typeof text !== 'string') return get ? answerEmpty() : malformed('There is no challenge.')
-      const answered = answerText(text)
-      return 'answer' in answered && reply !== undefined ? answerJson({ [reply]: text }) : answered
+  return ({ query, headers, method }) => {
+    if (token) {
+      const sent = Buffer.from(query.get(token.query) ?? '')
+      if (!equalBytes(sent, Buffer.from(token.value))) return refuse(`${token.query} does not match`)
     }
+    if (method === 'HEAD') return head || get ? answerEmpty() : malformed('The source answers no HEAD.')
+    const text = hasQuestion
+      ? 'query' in challenge
+        ? query.get(challenge.query)
+        : headerOf(headers, challenge.header.toLowerCase())
+      : undefined
+    if (typeof text !== 'string') return get ? answerEmpty() : malformed('There is no challenge.')
+    const answered = answerText(text)
+    return 'answer' in answered && reply !== undefined ? answerJson({ [reply]: text }) : answered
+  }
 }
 
 /** Bytes of the largest body that can be a challenge. */

@@ -1,7 +1,7 @@
 import {
+  bodyDigest,
   fromObject,
   headerOf,
-  idBy,
   identify,
   kindAndAction,
   type UnsignedIdOptions,
@@ -31,14 +31,12 @@ export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
     check: (secrets) => gitlabCheck(secrets, options.tolerance),
     read: fromObject((body, { rawBody, headers }) => {
       const { object_kind: kind, event_name: name } = body
-      const id =
+      const sendersId =
         headerOf(headers, 'webhook-id') ??
         headerOf(headers, 'idempotency-key') ??
         withDigest(headerOf(headers, 'x-gitlab-event-uuid'), rawBody)
-      return identify(
-        idBy(options, rawBody, () => id),
-        kindAndAction(kind ?? name, valueAt(body, 'object_attributes.action')),
-      )
+      const id = options.id === 'digest' ? bodyDigest(rawBody) : sendersId
+      return identify(id, kindAndAction(kind ?? name, valueAt(body, 'object_attributes.action')))
     }),
   })
 }

@@ -134,12 +134,15 @@ export interface Signed {
 interface SignedByHmac extends Signed {
   /** Default sha256. */
   algorithm?: HmacAlgorithm | undefined
+  /** The key of a secret. Default: its text. @throws TypeError */
+  keyOf?: (secret: string) => string | Uint8Array
 }
 
 /** Makes the check of an HMAC, and of the signed time if there is one. */
 export function hmacCheck(signed: SignedByHmac): (secrets: readonly string[]) => Check {
   return signedCheck(signed, (secrets) => {
-    const keys = secrets.map((secret) => new HmacKey(signed.algorithm ?? 'sha256', secret))
+    const { algorithm = 'sha256', keyOf = (secret: string) => secret } = signed
+    const keys = secrets.map((secret) => new HmacKey(algorithm, keyOf(secret)))
     return (parts, digests) =>
       findEqual(
         keys.map((key) => key.digest(...parts)),
@@ -228,7 +231,7 @@ export function preset<Options extends PresetOptions, Payload = unknown>(
       options,
       mediaTypes,
       ...(typesHaveActions && { typesHaveActions }),
-      ...(ask && { ask: (secrets) => (question) => ask(question, secrets, options) }),
+      ...(ask && { ask: (question, secrets) => ask(question, secrets, options) }),
       check: (secrets) => senderCheck(sender, options, secrets),
       read: (delivery, shown) => read(delivery, shown, options),
     })

@@ -73,22 +73,22 @@ export function tokenCaution({ issuer, claims = {} }: Pick<JwtOptions, 'issuer' 
 
 /** Makes the check of a token of the issuer; its secrets are the audiences. */
 export function jwtCheck(options: JwtOptions): (audiences: readonly string[]) => Check {
-  const { issuer, claims = {}, token = { header: 'authorization' } } = options
+  const { token = { header: 'authorization' } } = options
   const isEvent = 'body' in token
   const header = isEvent ? '' : token.header.toLowerCase()
-  const keys = issuerKeys(options)
+  const verifyToken = tokenVerifier(options)
   return (audiences) => (delivery) => {
     const text = isEvent ? delivery.rawBody.toString('latin1').trim() : bearerOf(delivery, header)
     const sent = readToken(text)
     if (!sent) return refuse('there is no token', 'signature-missing')
-    const fault = faultOfClaims(sent.claims, delivery.now, { issuer, claims, isEvent })
+    const fault = faultOfClaims(sent.claims, delivery.now, options)
     if (fault) return fault
     const named = new Set([sent.claims['aud'] ?? []].flat())
     // Without a declared audience, the only secret is the issuer.
     const isUndeclared = isEvent && options.audience === undefined
     const secret = audiences.find((one) => (isUndeclared ? named.size === 0 : named.has(one)))
     if (secret === undefined) return refuse('aud does not match')
-    const verified = keys.verify(sent, delivery.now)
+    const verified = verifyToken(sent, delivery.now)
     return verified === true ? { secret } : verified
   }
 }
@@ -134,12 +134,9 @@ const skew = 60
 function faultOfClaims(
   sent: JsonObject,
   now: number,
-  {
-    issuer,
-    claims,
-    isEvent,
-  }: { issuer: string; claims: NonNullable<JwtOptions['claims']>; isEvent: boolean },
+  { issuer, claims = {}, token }: JwtOptions,
 ): Rejected | undefined {
+  const isEvent = token !== undefined && 'body' in token
   const seconds = now / 1000
   const { iss, exp, nbf, iat } = sent
   if (!(isEvent && iss === undefined) && iss !== issuer) return refuse('iss does not match')
@@ -159,8 +156,11 @@ interface VerifyingKey {
   readonly key: KeyObject
 }
 
-/** The keys of an issuer, which the host of its discovery document or of `jwks` publishes. */
-function issuerKeys({ issuer, jwks }: JwtOptions) {
+/** Verifies with the keys of an issuer, which the host of its discovery document or of `jwks` publishes. */
+function tokenVerifier({
+  issuer,
+  jwks,
+}: JwtOptions): (token: Token, now: number) => true | Rejected | Wanted {
   const discovered = new Fetched({
     request: (one) => ({ url: `${one.replace(/\/$/, '')}/.well-known/openid-configuration` }),
     parse(text) {
@@ -171,19 +171,15 @@ function issuerKeys({ issuer, jwks }: JwtOptions) {
     },
   })
   const sets = new Fetched({ parse: readJwks })
-  return {
-    verify(token: Token, now: number): true | Rejected | Wanted {
-      const found = jwks === undefined ? discovered.at(issuer, now) : { value: jwks }
-      if (!('value' in found)) return found
-      const set = sets.at(found.value, now)
-      if (!('value' in set)) return set
-      if (isSignedBy(token, set.value)) return true
-      const isKnown = set.value.some(({ kid }) => kid === token.header['kid'])
-      return (
-        (isKnown ? undefined : sets.again(found.value, now)) ??
-        refuse('the signature of the token does not match')
-      )
-    },
+  return (token, now) => {
+    const found = jwks === undefined ? discovered.at(issuer, now) : { value: jwks }
+    if (!('value' in found)) return found
+    const set = sets.at(found.value, now)
+    if (!('value' in set)) return set
+    if (isSignedBy(token, set.value)) return true
+    const isKnown = set.value.some(({ kid }) => kid === token.header['kid'])
+    const again = isKnown ? undefined : sets.again(found.value, now)
+    return again ?? refuse('the signature of the token does not match')
   }
 }
 

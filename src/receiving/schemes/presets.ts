@@ -5,7 +5,6 @@ import {
   form,
   fromObject,
   headerOf,
-  idBy,
   identify,
   json,
   kindAndAction,
@@ -36,7 +35,6 @@ import {
 import { newId } from '../../crypto/ids.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { parseExactly } from '../../json/exact.ts'
-import type { IncomingHttpHeaders } from 'node:http'
 
 /**
  * Auth0's log streams to a custom webhook, with the stream's authorization token, which Auth0 repeats in `Authorization`; it signs nothing.
@@ -461,28 +459,14 @@ export function shopify(options: SourceOptions & UnsignedIdOptions): Scheme {
       const [checkWebhook, checkEvent] = [ofWebhooks(secrets), ofEvents(secrets)]
       return (delivery) => (eventsHeader in delivery.headers ? checkEvent(delivery) : checkWebhook(delivery))
     },
-    read: fromObject((body, { rawBody, headers }) => {
-      const { id, type } = eventsHeader in headers ? ofEvent(headers) : ofWebhook(headers)
-      const sendersId = (): string => id ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`)
-      return identify(idBy(options, rawBody, sendersId), type)
+    read: fromObject((_, { rawBody, headers }) => {
+      const isEvent = eventsHeader in headers
+      const read = (name: string) => headerOf(headers, isEvent ? name : `x-${name}`)
+      const topic = read('shopify-topic')
+      const action = isEvent && topic !== undefined ? read('shopify-action') : undefined
+      const type = action === undefined ? topic : `${topic}/${action}`
+      const sendersId = options.id === 'digest' ? bodyDigest(rawBody) : read('shopify-webhook-id')
+      return identify(sendersId ?? bodyDigest(`${type}\n${rawBody.toString('latin1')}`), type)
     }),
   })
-}
-
-interface Named {
-  id: string | undefined
-  type: string | undefined
-}
-
-function ofWebhook(headers: IncomingHttpHeaders): Named {
-  return { id: headerOf(headers, 'x-shopify-webhook-id'), type: headerOf(headers, 'x-shopify-topic') }
-}
-
-function ofEvent(headers: IncomingHttpHeaders): Named {
-  const topic = headerOf(headers, 'shopify-topic')
-  const action = headerOf(headers, 'shopify-action')
-  return {
-    id: headerOf(headers, 'shopify-webhook-id'),
-    type: topic === undefined || action === undefined ? topic : `${topic}/${action}`,
-  }
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import type { Weakness } from '../../config/secret-strength.ts'
+import type { ReceivedEvent } from '../config.ts'
 import type { ForwardTo } from '../forward.ts'
 
 /** A request. `now` is milliseconds since 1970. */
@@ -88,14 +89,7 @@ export interface Question {
 export type Place = { header: string } | { body: string }
 
 /** A verified event that is not stored yet, as handlers would get it. */
-interface ArrivedEvent {
-  readonly id: string
-  readonly type: string
-  readonly source: string
-  readonly payload: unknown
-  readonly raw: Buffer
-  readonly headers: Readonly<Record<string, string>>
-}
+type ArrivedEvent = Pick<ReceivedEvent, 'id' | 'type' | 'source' | 'payload' | 'raw' | 'headers'>
 
 /** How a sender checks the address before it sends webhooks, by declaration. Nothing of it is stored. */
 export interface AddressCheck {
