@@ -11,7 +11,7 @@ import { OwnNewSubscriberBody, OwnSubscriberChangeBody } from '../subscribers/su
 import type { Area, EmittingRouteParts } from './area.ts'
 import { closedObject, DateTime, noContent, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { builtPage, type BuiltPage } from '../../http/pages/built-pages.ts'
+import { builtPage } from '../../http/pages/built-pages.ts'
 import { languageOf, languageTags } from '../../http/pages/language/languages.ts'
 import { pageLanguage } from '../../http/pages/page-view.ts'
 import { ofPages, framedBy } from '../../http/responses/response-headers.ts'
@@ -213,21 +213,14 @@ function portalPageRoute(app: App, parts: EmittingRouteParts): void {
   const { brands, configuration } = parts
   const { basePath, site } = app
   const brand = { name: site.plainName, logo: site.logo }
-  const pages = new Map(languageTags.map((tag) => [tag, portalIn(tag)]))
-  const headers = framedBy(configuration.portalFrameOrigins)
-  /** In a frame, the cookie may be that of another owner than the one whose link the frame opens. */
-  const isInFrame = ({ headers: { 'sec-fetch-dest': dest } }: FastifyRequest): boolean =>
-    dest !== undefined && dest !== 'document'
-  const pageFor = async (request: FastifyRequest, page: BuiltPage): Promise<string> => {
-    const session = isInFrame(request) ? undefined : await findSession(request, parts)
-    if (!session) return page.render({ basePath, brand })
-    return page.render({ basePath, brand, ownerBrand: portalBrand(await brands.get(session.owner)) })
-  }
-  function portalIn(tag: string): BuiltPage {
-    const code = tag.slice(0, 2)
-    const preload = `src/portal/language/${code}.ts`
-    return builtPage(site, 'portal.html', { branded: true, language: languageOf(code), preload })
-  }
+  const pages = new Map(
+    languageTags.map((tag) => {
+      const code = tag.slice(0, 2)
+      const preload = `src/portal/language/${code}.ts`
+      const language = languageOf(code)
+      return [tag, builtPage(site, 'portal.html', { branded: true, language, preload })]
+    }),
+  )
   app.get(
     '/portal',
     route(
@@ -237,12 +230,18 @@ function portalPageRoute(app: App, parts: EmittingRouteParts): void {
       { response: { 200: { description: 'The page', content: { 'text/html': { schema: Type.String() } } } } },
       { sends: { always: ['Cache-Control', ...ofPages] } },
     ),
-    async (request, reply) =>
-      reply
-        .headers(headers)
+    async (request, reply) => {
+      const page = pages.get(pageLanguage(reply).tag)!
+      // In a frame, the cookie may be that of another owner than the one whose link the frame opens.
+      const isInFrame = (request.headers['sec-fetch-dest'] ?? 'document') !== 'document'
+      const session = isInFrame ? undefined : await findSession(request, parts)
+      const ownerBrand = session && portalBrand(await brands.get(session.owner))
+      return reply
+        .headers(framedBy(configuration.portalFrameOrigins))
         .header('cache-control', 'no-store')
         .type('text/html; charset=utf-8')
-        .send(await pageFor(request, pages.get(pageLanguage(reply).tag)!)),
+        .send(page.render({ basePath, brand, ownerBrand }))
+    },
   )
 }
 
