@@ -12,6 +12,7 @@ export const hour = 3_600_000
 const flushEvery = 5_000
 /** Rows of one statement. */
 const perStep = 500
+const key = ['subscriber_id', 'hour', 'duration_class'] as const
 
 interface HealthParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   /** Retention of the hours in milliseconds; Infinity: never removed. */
@@ -161,7 +162,7 @@ export class Health {
       .insertInto('subscriber_hours')
       .values(values)
       .onConflict((conflict) =>
-        conflict.columns(['subscriber_id', 'hour', 'duration_class']).doUpdateSet((eb) => ({
+        conflict.columns(key).doUpdateSet((eb) => ({
           delivered: eb('subscriber_hours.delivered', '+', eb.ref('excluded.delivered')),
           failed: eb('subscriber_hours.failed', '+', eb.ref('excluded.failed')),
         })),
@@ -176,24 +177,16 @@ export class Health {
     if (retention === Infinity || now - this.#sweptAt < hour) return
     this.#sweptAt = now
     try {
-      while (!this.#stopped) {
-        const old = await database.readerAside
-          .selectFrom('subscriber_hours')
-          .select(['subscriber_id', 'hour'])
-          .where('hour', '<', now - retention)
-          .orderBy('hour')
-          .limit(perStep)
-          .execute()
-        if (old.length === 0) return
-        const oldest = old[0]!.hour
-        const ids = old.filter((row) => row.hour === oldest).map((row) => row.subscriber_id)
-        await database.inBackground((tx) =>
-          tx
+      for (let removed = perStep; removed === perStep && !this.#stopped;) {
+        const { numDeletedRows } = await database.inBackground((tx) => {
+          const old = tx.selectFrom('subscriber_hours').where('hour', '<', now - retention)
+          const some = old.select(key).orderBy('hour').limit(perStep)
+          return tx
             .deleteFrom('subscriber_hours')
-            .where('hour', '=', oldest)
-            .where('subscriber_id', 'in', [...new Set(ids)])
-            .execute(),
-        )
+            .where((eb) => eb(eb.refTuple(...key), 'in', some.$asTuple(...key)))
+            .executeTakeFirstOrThrow()
+        })
+        removed = Number(numDeletedRows)
       }
     } catch (error) {
       log.error({ err: error }, 'old counts of attempts could not be removed')
