@@ -1,5 +1,4 @@
 import { Agent, Pool, ProxyAgent, type buildConnector, type Dispatcher } from 'undici'
-import type { Connections } from './exchange.ts'
 import { guardedConnector, vetted, type ConnectorOptions } from './guarded-connector.ts'
 
 const limits = {
@@ -12,21 +11,17 @@ const limits = {
   maxHeaderSize: 32 * 1024,
 }
 
-/** The connections of an outbound agent. */
-export interface PooledAgent extends Connections {
-  close(): Promise<void>
-  destroy(): Promise<void>
-}
+export type PooledAgent = ReturnType<typeof openPooledAgent>
 
 /** Creates the connections of an outbound agent. */
-export function openPooledAgent(options: ConnectorOptions, proxy?: string): PooledAgent {
+export function openPooledAgent(options: ConnectorOptions, proxy?: string) {
   const kept = openPool(options, proxy)
   let fresh: Dispatcher | undefined
   return {
     kept,
-    fresh: () => (fresh ??= openPool(options, proxy)),
-    close: async () => void (await Promise.all([kept.close(), fresh?.close()])),
-    destroy: async () => void (await Promise.all([kept.destroy(), fresh?.destroy()])),
+    fresh: (): Dispatcher => (fresh ??= openPool(options, proxy)),
+    close: async (): Promise<void> => void (await Promise.all([kept.close(), fresh?.close()])),
+    destroy: async (): Promise<void> => void (await Promise.all([kept.destroy(), fresh?.destroy()])),
   }
 }
 

@@ -92,7 +92,7 @@ async function resealBatch(tx: Tx, run: Run, group: SealedGroup): Promise<number
   const damaged = run.damaged.get(column) ?? new Set()
   const isPostgres = database.engine === 'postgres'
   const limit = batchSize + damaged.size
-  const rows = await (isPostgres ? lockOnPostgres : lockOnSqlite)(tx, group, limit)
+  const rows = await lockRows(tx, isPostgres, group, limit)
   const replacements: Replacement[] = []
   for (const row of rows) {
     const name = JSON.stringify(column.key.map((part) => row[part]))
@@ -106,12 +106,26 @@ async function resealBatch(tx: Tx, run: Run, group: SealedGroup): Promise<number
   return replacements.length
 }
 
-/** From its first query on, the transaction has the write lock. */
-async function lockOnSqlite(tx: Tx, group: SealedGroup, limit: number): Promise<SealedRow[]> {
+/** Reads rows and locks them. On SQLite, the transaction has the write lock from its first query on. */
+async function lockRows(
+  tx: Tx,
+  isPostgres: boolean,
+  group: SealedGroup,
+  limit: number,
+): Promise<SealedRow[]> {
   const { table, column, key } = group.column
+  if (isPostgres) {
+    // Before the rows. Otherwise, another transaction could lock the table and wait for these rows: a deadlock.
+    await sql`lock table ${sql.table(table)} in row exclusive mode`.execute(tx)
+    // A sequential or bitmap scan would read the resealed values again in each batch.
+    const scans = sql`set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
+    await sql`select ${scans}`.execute(tx)
+  }
+  const place = sql.raw(isPostgres ? ', ctid::text as place' : '')
+  const lock = sql.raw(isPostgres ? 'for no key update skip locked' : '')
   const { rows } = await sql<SealedRow>`
-    select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed from ${sql.table(table)}
-    where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit}`.execute(tx)
+    select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed ${place} from ${sql.table(table)}
+    where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit} ${lock}`.execute(tx)
   return rows
 }
 
@@ -126,21 +140,6 @@ async function replaceOnSqlite(
       tx,
     )
   }
-}
-
-async function lockOnPostgres(tx: Tx, group: SealedGroup, limit: number): Promise<SealedRow[]> {
-  const { table, column, key } = group.column
-  // Before the rows. Otherwise, another transaction could lock the table and wait for these rows: a deadlock.
-  await sql`lock table ${sql.table(table)} in row exclusive mode`.execute(tx)
-  // A sequential or bitmap scan would read the resealed values again in each batch.
-  await sql`select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`.execute(
-    tx,
-  )
-  const { rows } = await sql<SealedRow>`
-    select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed, ctid::text as place
-    from ${sql.table(table)} where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit}
-    for no key update skip locked`.execute(tx)
-  return rows
 }
 
 /** One statement for all rows, which it finds by their physical locations and their old values. */

@@ -1,12 +1,6 @@
 import type { Client } from 'pg'
-import type { PostgresDatabase } from '../database.ts'
 import { type SessionCheck, SessionClient } from './driver/session-client.ts'
-import {
-  type ConnectionCounts,
-  divideConnections,
-  leastConnections,
-  connectionLimitNotice,
-} from './pool/connection-shares.ts'
+import { divideConnections, leastConnections, connectionLimitNotice } from './pool/connection-shares.ts'
 import { Connector, type SessionPool } from './pool/connector.ts'
 import { requireSessions, requireTransactions } from './pool/pooler-check.ts'
 
@@ -26,7 +20,7 @@ interface Answer {
  * session first calls `postern_continue()` (storage/migrations/0001-initial/servers.ts), which raises the sequences in that case.
  * See docs/adr/0029.
  */
-class Continuity {
+export class Continuity {
   readonly #listeners = new Set<() => void>()
   #life: string | undefined
   /** The highest numbers seen in this life of the database. */
@@ -98,22 +92,10 @@ const seekSettings = `set enable_seqscan = off; set enable_bitmapscan = off; set
   set plan_cache_mode = force_generic_plan`
 
 /** All connections of a process to the primary. */
-export interface Connections extends Pick<
-  PostgresDatabase,
-  'pool' | 'seeks' | 'sessions' | 'addCheck' | 'checkPooling' | 'abandon' | 'close'
-> {
-  readonly counts: ConnectionCounts
-  /** Makes the connections of `pool`. */
-  readonly connector: Connector
-  /** Makes connections that keep their session. */
-  readonly sessionConnector: Connector
-  readonly continuity: Continuity
-  readonly answerWithin: number
-  readonly onError: (error: Error) => void
-}
+export type Connections = ReturnType<typeof openConnections>
 
 /** Opens the pools of a process. Nothing is connected yet: the database may be unavailable now. */
-export function openConnections(url: string, options: ConnectionOptions): Connections {
+export function openConnections(url: string, options: ConnectionOptions) {
   const { sessionUrl, connections = leastConnections, answerWithin = defaultAnswerWithin } = options
   const counts = divideConnections(connections)
   const isNoticed = connectionLimitNotice(connections, options.onNoRoom)
@@ -144,7 +126,9 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
   })
   return {
     counts,
+    /** Makes the connections of `pool`. */
     connector,
+    /** Makes connections that keep their session. */
     sessionConnector,
     pool: main,
     seeks,
@@ -153,17 +137,17 @@ export function openConnections(url: string, options: ConnectionOptions): Connec
     answerWithin,
     onError,
     addCheck,
-    abandon(why) {
+    abandon(why: Error): void {
       for (const one of connectors) one.abandon(why)
     },
-    async checkPooling() {
+    async checkPooling(): Promise<void> {
       await requireSessions(
         sessionConnector,
         sessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL',
       )
       if (sessionUrl !== undefined) await requireTransactions(main, sessionConnector)
     },
-    async close() {
+    async close(): Promise<void> {
       await Promise.all(pools.map((one) => one.close()))
     },
   }

@@ -21,21 +21,27 @@ const mostBatched = 32
  * An open transaction, in which scopes have their turns one after the other. One turn at a time: that of a scope, or of a batch of
  * statements, which gives turns to its scopes if it is broken up. Times are those of `Scheduler.elapsed`.
  */
-export interface ScopedTransaction<Note> {
+export class ScopedTransaction<Note> {
   readonly driver: TransactionDriver
   /** Whether it belongs to one scope only. */
   readonly alone: boolean
   /** The released scopes. */
-  readonly pending: PendingCommit<Note>[]
+  readonly pending: PendingCommit<Note>[] = []
   readonly openedAt: number
   /** When the event loop last had a turn. */
   yieldedAt: number
   /** Savepoints so far. */
-  savepoints: number
+  savepoints = 0
   /** The scope, or the batch, that has the turn. */
   scope: SharedScope<Note> | undefined
-  hasFailed: boolean
   batch: StatementBatch<Note> | undefined
+  hasFailed = false
+
+  constructor(driver: TransactionDriver, alone: boolean, now: number) {
+    this.driver = driver
+    this.alone = alone
+    this.openedAt = this.yieldedAt = now
+  }
 }
 
 /**
@@ -233,18 +239,7 @@ export class SharedTransactionQueue<Note> {
   }
 
   #newTransaction(driver: TransactionDriver, alone: boolean): ScopedTransaction<Note> {
-    const openedAt = this.scheduler.elapsed()
-    const transaction: ScopedTransaction<Note> = {
-      driver,
-      alone,
-      pending: [],
-      openedAt,
-      yieldedAt: openedAt,
-      savepoints: 0,
-      scope: undefined,
-      hasFailed: false,
-      batch: undefined,
-    }
+    const transaction = new ScopedTransaction<Note>(driver, alone, this.scheduler.elapsed())
     // A handler may work for long before it uses its transaction again: its event would wait for that.
     driver.onLost?.((error) => {
       const { scope } = transaction

@@ -1,16 +1,12 @@
 import { Socket } from 'node:net'
 import pg, { type ClientConfig, type PoolClient } from 'pg'
-import type { Place } from '../servers/locator.ts'
+import type { Locator, Place } from '../servers/locator.ts'
 
 /** Runs on a session before its first use. If it rejects, the session ends, and connecting fails with its error. */
 export type SessionCheck = (client: pg.Client) => Promise<void>
 
 /** Finds the server to connect to. */
-export interface Route {
-  find(): Promise<{ place: Place; remembered: boolean }>
-  /** Called when connecting to a place failed. */
-  forget(place: Place): void
-}
+export type Route = Pick<Locator, 'find' | 'forget'>
 
 export interface SessionClientConfig extends ClientConfig {
   route: Route

@@ -50,18 +50,13 @@ const refused = new Set(
 
 const known: Readonly<Record<string, Expected>> = { ...own, ...passedOn, ...withoutEffect }
 
-export interface UrlParameters {
-  /** For `address.ts`. */
-  readonly own: ReadonlyMap<string, string>
-  /** For the driver. */
-  readonly passedOn: URLSearchParams
-}
+export type UrlParameters = ReturnType<typeof readParameters>
 
 /**
  * Parses the part after the question mark. Of several values of a parameter, the last one is used.
  * @throws Error that never contains a value, because a value may be a password
  */
-export function readParameters(text: string): UrlParameters {
+export function readParameters(text: string) {
   const found = { own: new Map<string, string>(), passedOn: new URLSearchParams() }
   for (const [name, value] of new URLSearchParams(text)) {
     if (refused.has(name)) throw new Error(`the parameter ${name} is not supported`)
