@@ -14,7 +14,7 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { DeliveryStatus, JobsTable, SubscribersTable } from '../../storage/tables.ts'
-import { insertDeliveries, newDelivery } from '../events/fan-out.ts'
+import { insertRows, newDelivery } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
 import { measureMissing } from './missing.ts'
 
@@ -114,7 +114,7 @@ export class Replay extends AuditedStore {
         .executeTakeFirstOrThrow()
       if (nonce === null) throw payloadGone()
       const now = this.clock.now()
-      await insertDeliveries(engine, tx, [newDelivery({ id: event, nonce }, id, now, now)])
+      await insertRows(engine, tx, [newDelivery({ id: event, nonce }, id, now, now)])
       const detail = { subscriber: id }
       await this.record(tx, { action: 'delivery.replayed', target: `event:${event}`, detail, ...origin })
     })

@@ -4,7 +4,7 @@ import type { Database, RunLast, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { type NewEvent, type PreparedEvent, prepareEvent, insertOptions } from './event.ts'
-import { type FanOut, insertDeliveries, type InsertedDelivery, newDelivery } from './fan-out.ts'
+import { type FanOut, insertRows, type InsertedDelivery, newDelivery } from './fan-out.ts'
 import { schedule } from './scheduled-events.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { CommittedDelivery } from '../store.ts'
@@ -122,7 +122,7 @@ export class Emitter {
       return subscriberIds.map((subscriberId) => newDelivery(event, subscriberId, now, now))
     })
     const before = generation()
-    const inserted = await insertDeliveries(engine, tx, rows)
+    const inserted = await insertRows(engine, tx, rows)
     return this.#resultsOf(prepared, recorded, { inserted, generation: before }).map(orThrow)
   }
 

@@ -224,7 +224,7 @@ function insertStatement(engine: Engine, rows: readonly NewDelivery[]): Compiled
  * Inserts deliveries with the same `created_at`, unless their subscribers were removed.
  * @returns the inserted ones, unless they are more than `maxReturned`
  */
-export async function insertDeliveries(
+export async function insertRows(
   engine: Engine,
   tx: Tx,
   rows: readonly NewDelivery[],

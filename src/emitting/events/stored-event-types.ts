@@ -212,15 +212,12 @@ const isDescription = (text: string): boolean =>
 
 function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<Row<'event_types'>, 'updated_at'> {
   if (!isDescription(one.description))
-    throw new Problem('invalid-body', {
-      detail: `The description of ${one.type} contains a control character or has more than ${longestDescription} characters.`,
-      pointer: '/description',
-    })
+    throw invalid(
+      '/description',
+      `The description of ${one.type} contains a control character or has more than ${longestDescription} characters.`,
+    )
   if ((one.featureFlags?.length ?? 0) > mostFeatureFlags)
-    throw new Problem('invalid-body', {
-      detail: `${one.type} has more than ${mostFeatureFlags} feature flags.`,
-      pointer: '/featureFlags',
-    })
+    throw invalid('/featureFlags', `${one.type} has more than ${mostFeatureFlags} feature flags.`)
   return {
     type: one.type,
     description: one.description,
@@ -232,6 +229,8 @@ function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<Row<'event_types'>
     created_at: one.createdAt,
   }
 }
+
+const invalid = (pointer: string, detail: string): Problem => new Problem('invalid-body', { detail, pointer })
 
 function read(row: Row<'event_types'>): StoredEventType {
   return {
@@ -304,7 +303,7 @@ let checkOfSchemas: ReturnType<typeof compileSchema> | undefined
 
 /** @throws Problem `invalid-body` */
 function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>): string {
-  const refuse = (detail: string): Problem => new Problem('invalid-body', { detail, pointer: '/schemas' })
+  const refuse = (detail: string): Problem => invalid('/schemas', detail)
   try {
     const written = stringifyExactly(schemas)!
     if (written.length > longestSchemas)
