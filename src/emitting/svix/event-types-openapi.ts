@@ -129,14 +129,9 @@ function bundle(media: Json, spec: Json, type: string): Json {
 
 /** A copy with renamed references to parts of the document. */
 function withReferences(value: unknown, rename: (reference: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((one) => withReferences(one, rename))
-  if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).map(([name, one]) =>
-    name === '$ref' && typeof one === 'string' && one.startsWith('#/')
-      ? [name, rename(one)]
-      : [name, withReferences(one, rename)],
+  return JSON.parse(JSON.stringify(value), (name, one: unknown) =>
+    name === '$ref' && typeof one === 'string' && one.startsWith('#/') ? rename(one) : one,
   )
-  return Object.fromEntries(entries)
 }
 
 /** The part itself, or the part that it references. */
