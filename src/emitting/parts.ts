@@ -111,10 +111,7 @@ function createEmitter(base: Base, dispatcher: () => Dispatcher) {
   const { database, fanOut } = base
   const { engine } = database
   const scheduledEvents = new ScheduledEvents(base)
-  const payloadRemoval = new PayloadRemoval({
-    ...base,
-    forget: (nonce) => dispatcher().forgetPayload(nonce),
-  })
+  const payloadRemoval = new PayloadRemoval({ ...base, dispatcher })
   const replays = new JobWorker({
     ...base,
     name: 'replays',
@@ -128,13 +125,7 @@ function createEmitter(base: Base, dispatcher: () => Dispatcher) {
   })
   return {
     storedEventTypes: new StoredEventTypes(base, base.catalogue),
-    emitter: new Emitter({
-      ...base,
-      engine,
-      generation: () => dispatcher().generation,
-      saw: (...numbers) => database.saw(...numbers),
-      scheduled: (earliest) => scheduledEvents.expect(earliest),
-    }),
+    emitter: new Emitter({ ...base, dispatcher, scheduledEvents }),
     scheduledEvents,
     payloadRemoval,
     workers: [scheduledEvents, payloadRemoval.worker, replays, removalWorker(base)],

@@ -32,7 +32,7 @@ function removalAfter({ database }: TestService, seconds: number): PayloadRemova
     clock,
     log: createLog('fatal'),
     record: async () => undefined,
-    forget: () => undefined,
+    dispatcher: () => ({ forgetPayload: () => undefined }),
   })
 }
 

@@ -2,10 +2,11 @@ import { Problem } from '../../errors.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, RunLast, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
 import type { EventCatalogue } from './event-catalogue.ts'
 import { type NewEvent, type PreparedEvent, prepareEvent, insertOptions } from './event.ts'
 import { type FanOut, insertRows, type InsertedDelivery, newDelivery } from './fan-out.ts'
-import { schedule } from './scheduled-events.ts'
+import { schedule, type ScheduledEvents } from './scheduled-events.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
@@ -45,16 +46,12 @@ export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number
 export type Announce = (emitted: readonly Emitted[]) => void
 
 interface EmitterParts {
-  engine: Engine
+  database: Pick<Database, 'engine' | 'saw'>
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
-  /** Increases with each queue that this process claims. See `CommittedDelivery`. */
-  generation: () => number
-  /** Called with the highest numbers that an event and a delivery got. */
-  saw: (event: number, delivery: number) => void
-  /** Called in the transaction that schedules events, with the earliest of their times. */
-  scheduled: (earliest: number) => void
+  dispatcher: () => Pick<Dispatcher, 'generation'>
+  scheduledEvents: Pick<ScheduledEvents, 'expect'>
 }
 
 /** An event and the subscribers that get it. */
@@ -113,7 +110,8 @@ export class Emitter {
    * meanwhile gets no delivery. The number of statements does not depend on the number of events.
    */
   async emitTo(tx: Tx, addressed: readonly Addressed[]): Promise<Emitted[]> {
-    const { engine, clock, generation } = this.#parts
+    const { clock, dispatcher } = this.#parts
+    const { engine } = this.#parts.database
     const now = clock.now()
     const prepared = addressed.map(({ event }) => prepareEvent(event, now))
     const recorded = (await recordEvents(engine, tx, prepared, { now })).map(orThrow)
@@ -121,9 +119,9 @@ export class Emitter {
       const event = { id: recorded[index]!.id, nonce: prepared[index]!.nonce }
       return subscriberIds.map((subscriberId) => newDelivery(event, subscriberId, now, now))
     })
-    const before = generation()
+    const { generation } = dispatcher()
     const inserted = await insertRows(engine, tx, rows)
-    return this.#resultsOf(prepared, recorded, { inserted, generation: before }).map(orThrow)
+    return this.#resultsOf(prepared, recorded, { inserted, generation }).map(orThrow)
   }
 
   #prepare(event: NewEvent, now: number, stored: ReadonlySet<string> | undefined): PreparedEvent {
@@ -139,7 +137,7 @@ export class Emitter {
     const rows = await tx
       .selectFrom('event_types')
       .select('type')
-      .where(isOneOf(this.#parts.engine, 'type', types))
+      .where(isOneOf(this.#parts.database.engine, 'type', types))
       .where('archived', '=', 0)
       .execute()
     return new Set(rows.map(({ type }) => type))
@@ -163,10 +161,10 @@ export class Emitter {
     events: readonly PreparedEvent[],
     { now, causedBy, last }: { now: number; causedBy: number | null; last?: RunLast },
   ): Promise<PendingResults> {
-    const { engine, fanOut, generation } = this.#parts
+    const { database, fanOut, dispatcher } = this.#parts
     // PostgreSQL gets both in one round trip.
     const [recorded, candidates] = await Promise.all([
-      recordEvents(engine, tx, events, { now, causedBy }),
+      recordEvents(database.engine, tx, events, { now, causedBy }),
       fanOut.candidates(tx, events),
     ])
     if (events.some(({ options }) => options !== null)) await insertOptions(tx, newOf(events, recorded))
@@ -175,10 +173,10 @@ export class Emitter {
       : undefined
     const logged = newOf(events, recorded).filter(({ id }) => !((times?.get(id) ?? 0) > now))
     // Taken before the insert: a queue that is claimed later reads the deliveries from the table.
-    const before = generation()
+    const { generation } = dispatcher()
     const { inserted } = await fanOut.insertDeliveries(tx, logged, { candidates, now, run: last })
     const results = inserted.then((rows) =>
-      this.#resultsOf(events, recorded, { inserted: rows, generation: before, times }),
+      this.#resultsOf(events, recorded, { inserted: rows, generation, times }),
     )
     return { results }
   }
@@ -195,7 +193,7 @@ export class Emitter {
     })
     const times = await schedule(tx, chosen, now)
     const later = [...times.values()].filter((time) => time > now)
-    if (later.length > 0) this.#parts.scheduled(later.reduce((a, b) => Math.min(a, b)))
+    if (later.length > 0) this.#parts.scheduledEvents.expect(later.reduce((a, b) => Math.min(a, b)))
     return times
   }
 
@@ -229,7 +227,7 @@ export class Emitter {
       return deliverAt === undefined ? emitted : { ...emitted, deliverAt }
     })
     // Deliveries are returned in the order of their ids.
-    this.#parts.saw(highestId, inserted?.at(-1)?.id ?? 0)
+    this.#parts.database.saw(highestId, inserted?.at(-1)?.id ?? 0)
     return results
   }
 }

@@ -5,11 +5,11 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { periodicWorker, type Worker } from '../../runtime/worker.ts'
 import type { Tx } from '../../storage/database.ts'
 import { withoutPayload } from '../attempt/attempt.ts'
+import type { Dispatcher } from '../dispatch/dispatcher.ts'
 
 interface PayloadRemovalParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   record: RecordAudit
-  /** Called after a removal, because deliveries in memory may still have the payload. */
-  forget: (nonce: number) => void
+  dispatcher: () => Pick<Dispatcher, 'forgetPayload'>
 }
 
 /** Milliseconds between two searches for payloads whose retention period has ended. */
@@ -92,7 +92,8 @@ export class PayloadRemoval {
       const behind: number = after
       const step = await database.inBackground((tx) => this.#step(tx, event, behind))
       if (step.nonce !== null) {
-        this.#parts.forget(step.nonce)
+        // Deliveries in memory may still have the payload.
+        this.#parts.dispatcher().forgetPayload(step.nonce)
         database.publish('payload', String(step.nonce))
       }
       after = step.next
