@@ -76,12 +76,13 @@ type AdyenItem = Record<string, unknown> & { amount?: { value?: number; currency
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
 
+/** How each sender signs; its preset has the link to its documentation. */
 export const signers = {
   /** The specified sender: `x-signature`, hex HMAC-SHA256 over the body. */
   provider: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { id, type, data }, (body) => ({ 'x-signature': hmacOf(secret, body) })),
 
-  /** Adyen signs eight fields of each item. https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures */
+  /** Adyen signs eight fields of each item. */
   adyen: ({ type, secret, id, data, raw }) => {
     const sample = {
       amount: { value: 1000, currency: 'EUR' },
@@ -125,7 +126,6 @@ export const signers = {
     return jsonSample(raw, [{ ...sample, dataVersion: '1.0' }], () => ({ authorization: `Bearer ${secret}` }))
   },
 
-  /** Bitbucket. https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/ */
   bitbucket: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { sample: data }, (body) => ({
       'x-event-key': type,
@@ -133,7 +133,6 @@ export const signers = {
       'x-hub-signature': `sha256=${hmacOf(secret, body)}`,
     })),
 
-  /** Docusign. https://developers.docusign.com/platform/webhooks/connect/validate */
   docusign: ({ type, secret, id, now, data, raw }) => {
     const sample = {
       event: type,
@@ -160,7 +159,6 @@ export const signers = {
     }))
   },
 
-  /** Intercom. https://developers.intercom.com/docs/webhooks/setting-up-webhooks */
   intercom: ({ type, secret, id, data, raw }) => {
     const sample = { type: 'notification_event', id: `notif_${id}`, topic: type, data: { item: data } }
     return jsonSample(raw, sample, (body) => ({
@@ -168,7 +166,6 @@ export const signers = {
     }))
   },
 
-  /** Linear. https://linear.app/developers/webhooks */
   linear: ({ type, secret, id, now, data, raw }) => {
     const [kind, action] = splitType(type)
     const renewed = raw?.replace(/("webhookTimestamp":\s*)\d+/, `$1${now}`)
@@ -188,7 +185,7 @@ export const signers = {
     }))
   },
 
-  /** Microsoft Graph repeats the secret. https://learn.microsoft.com/graph/change-notifications-delivery-webhooks */
+  /** Microsoft Graph repeats the secret. */
   'microsoft-graph': ({ type, secret, id, data, raw }) => {
     const notification = { subscriptionId: id, clientState: secret, changeType: type, resourceData: data }
     const state = `"clientState":${JSON.stringify(secret)}`
@@ -196,19 +193,16 @@ export const signers = {
     return jsonSample(renewed, { value: [notification] }, () => ({}))
   },
 
-  /** Notion. https://developers.notion.com/reference/webhooks */
   notion: ({ type, secret, id, now, data, raw }) =>
     jsonSample(raw, { id, timestamp: isoTime(now), type, attempt_number: 1, data }, (body) => ({
       'x-notion-signature': `sha256=${hmacOf(secret, body)}`,
     })),
 
-  /** PagerDuty, version 3. https://docs.pagerduty.com/developer/verifying-webhook-signatures */
   pagerduty: ({ type, secret, id, now, data, raw }) =>
     jsonSample(raw, { event: { id, event_type: type, occurred_at: isoTime(now), data } }, (body) => ({
       'x-pagerduty-signature': `v1=${hmacOf(secret, body)}`,
     })),
 
-  /** Sentry. https://docs.sentry.io/integrations/integration-platform/webhooks/ */
   sentry: ({ type, secret, id, data, raw }) => {
     const [resource, action] = splitType(type)
     return jsonSample(raw, { action, data }, (body) => ({
@@ -218,7 +212,6 @@ export const signers = {
     }))
   },
 
-  /** Shopify. https://shopify.dev/docs/apps/build/webhooks/subscribe/https */
   shopify: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, data, (body) => ({
       'x-shopify-topic': type,
@@ -227,7 +220,7 @@ export const signers = {
       'x-shopify-hmac-sha256': hmacOf(secret, body, 'base64'),
     })),
 
-  /** Square signs the address too. https://developer.squareup.com/docs/webhooks/step3validate */
+  /** Square signs the address, too. */
   square: ({ type, secret, id, data, url = '', raw }) =>
     jsonSample(raw, { merchant_id: 'SAMPLE', type, event_id: id, data: { object: data } }, (body) => ({
       'x-square-hmacsha256-signature': hmacOf(secret, url + body, 'base64'),
@@ -251,13 +244,11 @@ export const signers = {
     }
   },
 
-  /** Typeform. https://www.typeform.com/developers/webhooks/secure-your-webhooks/ */
   typeform: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { event_id: id, event_type: type, form_response: data }, (body) => ({
       'typeform-signature': `sha256=${hmacOf(secret, body, 'base64')}`,
     })),
 
-  /** WooCommerce. https://developer.woocommerce.com/docs/apis/rest-api/v3/webhooks/ */
   woocommerce: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, data, (body) => ({
       'x-wc-webhook-topic': type,
@@ -265,7 +256,6 @@ export const signers = {
       'x-wc-webhook-signature': hmacOf(secret, body, 'base64'),
     })),
 
-  /** X. https://docs.x.com/x-api/webhooks/quickstart */
   x: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { data: { event_type: type, event_uuid: id, payload: data } }, (body) => ({
       'x-twitter-webhooks-signature': `sha256=${hmacOf(secret, body, 'base64')}`,
@@ -295,7 +285,6 @@ export const signers = {
     }))
   },
 
-  /** Calendly. https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures */
   calendly: ({ type, secret, id, now, data, raw }) => {
     const time = secondsOf(now)
     const sample = { event: type, created_at: isoTime(now), payload: { uri: id, sample: data } }
@@ -340,7 +329,7 @@ export const signers = {
     }))
   },
 
-  /** Mailgun signs within the body. https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks */
+  /** Mailgun signs within the body. */
   mailgun: ({ type, secret, id, now, data, raw }) => {
     const timestamp = String(secondsOf(now))
     const signature = { timestamp, token: id, signature: hmacOf(secret, timestamp + id) }
@@ -348,7 +337,6 @@ export const signers = {
     return jsonSample(renewed, { signature, 'event-data': { event: type, id, sample: data } }, () => ({}))
   },
 
-  /** Paddle Billing. https://developer.paddle.com/webhooks/signature-verification */
   paddle: ({ type, secret, id, now, data, raw }) => {
     const time = secondsOf(now)
     return jsonSample(raw, { event_id: withPrefix('evt_', id), event_type: type, data }, (body) => ({
@@ -388,7 +376,6 @@ export const signers = {
     }))
   },
 
-  /** Zendesk. https://developer.zendesk.com/documentation/webhooks/verifying/ */
   zendesk: ({ type, secret, id, now, data, raw }) => {
     const time = `${isoTime(now).slice(0, 19)}Z`
     return jsonSample(raw, { id, type, detail: data }, (body) => ({
@@ -398,7 +385,6 @@ export const signers = {
     }))
   },
 
-  /** Zoom. https://developers.zoom.us/docs/api/webhooks/#verify-webhook-events */
   zoom: ({ type, secret, id, now, data, raw }) => {
     const time = String(secondsOf(now))
     const sample = { event: type, event_ts: now, payload: { object: { uuid: id, sample: data } } }

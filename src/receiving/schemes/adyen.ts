@@ -10,7 +10,7 @@ import {
   readUnverifiedObject,
   valueAt,
 } from './body.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './preset.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { hmacCheck } from './hmac.ts'
 import {
@@ -20,7 +20,6 @@ import {
   refuse,
   type Rejected,
   type Reply,
-  type Scheme,
   type SourceOptions,
   type VerificationResult,
 } from './scheme.ts'
@@ -38,20 +37,15 @@ const platformHeader = 'hmacsignature'
  * digest. Adyen signs no time.
  * https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures
  */
-export function adyen(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'adyen',
-    options,
-    caution:
-      'gets signatures that cover eight fields of an item: anyone who sees a request before it arrives can change the others',
-    check(secrets) {
-      const [checkItems, checkBody] = [itemsCheck(secrets), bodyCheck(secrets)]
-      return (delivery) => (platformHeader in delivery.headers ? checkBody(delivery) : checkItems(delivery))
-    },
-    read: (delivery) =>
-      platformHeader in delivery.headers ? readBody(delivery) : readItems(delivery.rawBody),
-  })
-}
+export const adyen = preset<SourceOptions>('adyen', {
+  caution:
+    'gets signatures that cover eight fields of an item: anyone who sees a request before it arrives can change the others',
+  check(secrets) {
+    const [checkItems, checkBody] = [itemsCheck(secrets), bodyCheck(secrets)]
+    return (delivery) => (platformHeader in delivery.headers ? checkBody(delivery) : checkItems(delivery))
+  },
+  read: (delivery) => (platformHeader in delivery.headers ? readBody(delivery) : readItems(delivery.rawBody)),
+})
 
 /** @throws TypeError */
 function keyOf(secret: string): Buffer {

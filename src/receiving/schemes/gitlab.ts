@@ -1,16 +1,7 @@
-import {
-  bodyDigest,
-  fromObject,
-  headerOf,
-  identify,
-  kindAndAction,
-  type UnsignedIdOptions,
-  valueAt,
-  withDigest,
-} from './body.ts'
-import { createScheme } from './create-scheme.ts'
+import { headerOf, kindAndAction, type UnsignedIdOptions, valueAt, withDigest } from './body.ts'
+import { preset } from './preset.ts'
 import { credentialCheck, repeatsCredential } from './credentials.ts'
-import { type Check, type Scheme, type TimedOptions } from './scheme.ts'
+import type { Check, TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
 
 /**
@@ -22,24 +13,17 @@ import { standardCheck } from './standard-webhooks.ts'
  * `merge_request.open`.
  * https://docs.gitlab.com/user/project/integrations/webhooks/
  */
-export function gitlab(options: TimedOptions & UnsignedIdOptions): Scheme {
-  return createScheme({
-    name: 'gitlab',
-    options,
-    typesHaveActions: true,
-    caution: (secrets) => (secrets.some((one) => !isSigning(one)) ? repeatsCredential : undefined),
-    check: (secrets) => gitlabCheck(secrets, options.tolerance),
-    read: fromObject((body, { rawBody, headers }) => {
-      const { object_kind: kind, event_name: name } = body
-      const sendersId =
-        headerOf(headers, 'webhook-id') ??
-        headerOf(headers, 'idempotency-key') ??
-        withDigest(headerOf(headers, 'x-gitlab-event-uuid'), rawBody)
-      const id = options.id === 'digest' ? bodyDigest(rawBody) : sendersId
-      return identify(id, kindAndAction(kind ?? name, valueAt(body, 'object_attributes.action')))
-    }),
-  })
-}
+export const gitlab = preset<TimedOptions & UnsignedIdOptions>('gitlab', {
+  typesHaveActions: true,
+  caution: (secrets) => (secrets.some((one) => !isSigning(one)) ? repeatsCredential : undefined),
+  check: (secrets, { tolerance }) => gitlabCheck(secrets, tolerance),
+  id: (_, { rawBody, headers }) =>
+    headerOf(headers, 'webhook-id') ??
+    headerOf(headers, 'idempotency-key') ??
+    withDigest(headerOf(headers, 'x-gitlab-event-uuid'), rawBody),
+  type: (body) =>
+    kindAndAction(body['object_kind'] ?? body['event_name'], valueAt(body, 'object_attributes.action')),
+})
 
 const isSigning = (secret: string): boolean => secret.startsWith('whsec_')
 

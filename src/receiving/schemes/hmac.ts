@@ -1,21 +1,9 @@
 import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
 import { type Encoding, decodeDigest, findEqual } from './digest.ts'
-import { createScheme, type Definition } from './create-scheme.ts'
+import { createScheme } from './create-scheme.ts'
+import { headerOf, placedReader, type PlacedOptions } from './body.ts'
 import {
-  bodyDigest,
-  headerOf,
-  identify,
-  type JsonObject,
-  placedReader,
-  type PlacedOptions,
-  readObject,
-  type UnsignedIdOptions,
-} from './body.ts'
-import {
-  type Answered,
-  type Question,
   type Scheme,
-  type Shown,
   type TimedOptions,
   type TimeUnit,
   type Check,
@@ -25,7 +13,6 @@ import {
   refuse,
   type Rejected,
   shownAt,
-  type VerificationResult,
   type Wanted,
 } from './scheme.ts'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -131,7 +118,7 @@ export interface Signed {
   signedUrl?: (url: string) => string
 }
 
-interface SignedByHmac extends Signed {
+export interface SignedByHmac extends Signed {
   /** Default sha256. */
   algorithm?: HmacAlgorithm | undefined
   /** The key of a secret. Default: its text. @throws TypeError */
@@ -158,11 +145,11 @@ type Match = (
   delivery: Delivery,
 ) => number | Rejected | Wanted
 
+/** Makes what verifies signatures with these secrets. */
+export type Matcher = (secrets: readonly string[]) => Match
+
 /** Makes the check of a signature that `match` verifies, and of the signed time if there is one. */
-export function signedCheck(
-  signed: Signed,
-  matcher: (secrets: readonly string[]) => Match,
-): (secrets: readonly string[]) => Check {
+export function signedCheck(signed: Signed, matcher: Matcher): (secrets: readonly string[]) => Check {
   const { header, timestampUnit, tolerance = defaultTolerance } = signed
   const content = compileTemplate(signed)
   const read = signed.pairs ? pairsReader(signed, signed.pairs) : plainReader(signed)
@@ -186,79 +173,6 @@ export function signedCheck(
 
 /** A header `t=<seconds>,v1=<hex>[,v1=…]` with an HMAC over `t.body`. */
 export const timedPairs = { pairs: { signature: 'v1', timestamp: 't' }, template: '{timestamp}.{body}' }
-
-/** The options that presets can have. */
-interface PresetOptions extends UnsignedIdOptions, TimedOptions {
-  url?: string
-}
-
-/** A sender that sends an HMAC in a header. */
-interface Sender<Options> extends Pick<Definition, 'mediaTypes' | 'typesHaveActions'> {
-  /** `tolerance` and `url` are those of the options. */
-  signed: SignedByHmac
-  /** Answers a request of at most 256 bytes without a signature; undefined refuses it. */
-  unsigned?: (secrets: readonly string[]) => (text: string, now: number) => Answered | undefined
-  /** Answers the sender's GET. */
-  ask?: (question: Question, secrets: readonly string[], options: Options) => Answered | Rejected
-}
-
-type PartOf = (body: JsonObject, delivery: Delivery) => unknown
-
-/** Where a JSON object has its id and type, which are not validated. With `id: 'digest'` in the options, its id is not used. */
-interface Named {
-  id: PartOf
-  type: PartOf
-}
-
-interface Read<Options> {
-  read: (delivery: Delivery, shown: Shown, options: Options) => VerificationResult
-}
-
-/** The largest body, in bytes, that `unsigned` gets. */
-const largestUnsigned = 256
-
-/** Makes the preset of a sender. */
-export function preset<Options extends PresetOptions, Payload = unknown>(
-  name: string,
-  sender: Sender<Options> & (Named | Read<Options>),
-): (options: Options) => Scheme<Payload> {
-  const { ask, mediaTypes, typesHaveActions } = sender
-  const read: Read<Options>['read'] =
-    'read' in sender ? sender.read : (delivery, _, options) => readNamed(sender, options, delivery)
-  return (options) =>
-    createScheme<Payload>({
-      name,
-      options,
-      mediaTypes,
-      ...(typesHaveActions && { typesHaveActions }),
-      ...(ask && { ask: (question, secrets) => ask(question, secrets, options) }),
-      check: (secrets) => senderCheck(sender, options, secrets),
-      read: (delivery, shown) => read(delivery, shown, options),
-    })
-}
-
-function senderCheck(
-  { signed, unsigned }: Pick<Sender<never>, 'signed' | 'unsigned'>,
-  { tolerance, url }: PresetOptions,
-  secrets: readonly string[],
-): Check {
-  const check = hmacCheck({ ...signed, tolerance, url })(secrets)
-  const answer = unsigned?.(secrets)
-  if (!answer) return check
-  return (delivery) => {
-    const { rawBody, headers, now } = delivery
-    const isSigned = headers[signed.header] !== undefined || rawBody.length > largestUnsigned
-    return (isSigned ? undefined : answer(rawBody.toString('latin1'), now)) ?? check(delivery)
-  }
-}
-
-function readNamed({ id, type }: Named, options: PresetOptions, delivery: Delivery): VerificationResult {
-  const body = readObject(delivery.rawBody)
-  if ('rejected' in body) return body
-  const { object } = body
-  const eventId = options.id === 'digest' ? bodyDigest(delivery.rawBody) : id(object, delivery)
-  return identify(eventId, type(object, delivery))
-}
 
 interface Sent {
   timestamp: string | undefined

@@ -1,6 +1,6 @@
 import { digestWithout, identify, readJson } from './body.ts'
 import { parseExactly } from '../../json/exact.ts'
-import { preset } from './hmac.ts'
+import { preset } from './preset.ts'
 import type { AddressedOptions } from './presets.ts'
 import { malformed, type TimedOptions } from './scheme.ts'
 

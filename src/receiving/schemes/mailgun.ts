@@ -1,14 +1,13 @@
 import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readUnverifiedObject } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './preset.ts'
 import {
   type Check,
   checkTime,
   type Delivery,
   refuse,
   type Rejected,
-  type Scheme,
   shownAt,
   type TimedOptions,
 } from './scheme.ts'
@@ -29,22 +28,18 @@ const retryTolerance = 9 * 3600
  * default `tolerance` is nine hours.
  * https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks
  */
-export function mailgun(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'mailgun',
-    options,
-    mediaTypes: [json, form],
-    caution:
-      'gets a signature that does not cover the body: anyone who sees a request before it arrives can send its signature with another body',
-    check: (secrets) => mailgunCheck(secrets, options.tolerance),
-    read(delivery) {
-      const signature = readSignature(delivery)
-      if ('rejected' in signature) return signature
-      const { token, event } = signature
-      return identify(token ?? bodyDigest(delivery.rawBody), event)
-    },
-  })
-}
+export const mailgun = preset<TimedOptions>('mailgun', {
+  mediaTypes: [json, form],
+  caution:
+    'gets a signature that does not cover the body: anyone who sees a request before it arrives can send its signature with another body',
+  check: (secrets, { tolerance }) => mailgunCheck(secrets, tolerance),
+  read(delivery) {
+    const signature = readSignature(delivery)
+    if ('rejected' in signature) return signature
+    const { token, event } = signature
+    return identify(token ?? bodyDigest(delivery.rawBody), event)
+  },
+})
 
 interface Signature {
   timestamp?: unknown

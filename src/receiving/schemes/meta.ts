@@ -1,7 +1,7 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { parseExactly } from '../../json/exact.ts'
 import { bodyDigest, eventsOf, fromObject, identify, type JsonObject, readJson, valueAt } from './body.ts'
-import { preset } from './hmac.ts'
+import { preset } from './preset.ts'
 import { type Accepted, answerText, refuse, type Rejected, type SourceOptions } from './scheme.ts'
 
 export interface MetaOptions extends SourceOptions {

@@ -1,8 +1,8 @@
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { newId } from '../../crypto/ids.ts'
 import { bodyDigest, fromObject, identify, isObject, queryParameter, readUnverifiedObject } from './body.ts'
-import { answerText, type Check, refuse, type Scheme, type SourceOptions } from './scheme.ts'
-import { createScheme } from './create-scheme.ts'
+import { answerText, type Check, refuse, type SourceOptions } from './scheme.ts'
+import { preset } from './preset.ts'
 import { repeatsCredential } from './credentials.ts'
 
 /**
@@ -15,20 +15,16 @@ import { repeatsCredential } from './credentials.ts'
  * `validationTokens`, which come with resource data, are not checked.
  * https://learn.microsoft.com/graph/change-notifications-delivery-webhooks
  */
-export function microsoftGraph(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'microsoft-graph',
-    options,
-    caution: repeatsCredential,
-    check: graphCheck,
-    read: fromObject((body, { rawBody, now }) => {
-      const value = body['value'] as readonly Record<string, unknown>[]
-      const isLifecycle = value.every((notification) => notification['lifecycleEvent'] !== undefined)
-      const id = value.some(isDistinct) ? bodyDigest(rawBody) : newId(now)
-      return identify(id, isLifecycle ? 'lifecycle' : 'notifications')
-    }),
-  })
-}
+export const microsoftGraph = preset<SourceOptions>('microsoft-graph', {
+  caution: repeatsCredential,
+  check: graphCheck,
+  read: fromObject((body, { rawBody, now }) => {
+    const value = body['value'] as readonly Record<string, unknown>[]
+    const isLifecycle = value.every((notification) => notification['lifecycleEvent'] !== undefined)
+    const id = value.some(isDistinct) ? bodyDigest(rawBody) : newId(now)
+    return identify(id, isLifecycle ? 'lifecycle' : 'notifications')
+  }),
+})
 
 /** Whether no later notification of another change has the same bytes. */
 function isDistinct({ id, resourceData }: Record<string, unknown>): boolean {

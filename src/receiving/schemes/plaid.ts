@@ -1,18 +1,10 @@
 import { createHash } from 'node:crypto'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import { bodyDigest, headerOf, identify, kindAndAction, readObject } from './body.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './preset.ts'
 import { Fetched } from './fetched.ts'
 import { isSignedBy, readJwks, readToken } from './jwt.ts'
-import {
-  type Check,
-  checkTime,
-  defaultTolerance,
-  refuse,
-  type Scheme,
-  shownAt,
-  type TimedOptions,
-} from './scheme.ts'
+import { type Check, checkTime, defaultTolerance, refuse, shownAt, type TimedOptions } from './scheme.ts'
 
 export interface PlaidOptions extends TimedOptions {
   /** The client ID of the Plaid account. With `secret`, that of the environment, it fetches Plaid's keys. */
@@ -30,21 +22,17 @@ const keyName = /^[\w-]{1,64}$/
  * the digest of the signed time and the body; a retry has a new time and is a new event.
  * https://plaid.com/docs/api/webhooks/webhook-verification/
  */
-export function plaid(options: PlaidOptions): Scheme {
-  return createScheme({
-    name: 'plaid',
-    options,
-    typesHaveActions: true,
-    signatureHeader: 'plaid-verification',
-    check: (secrets) => plaidCheck(secrets[0]!, options),
-    read({ rawBody }, { signedAt }) {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const { webhook_type: kind, webhook_code: code } = body.object
-      return identify(bodyDigest(`${signedAt}:${rawBody.toString('latin1')}`), kindAndAction(kind, code))
-    },
-  })
-}
+export const plaid = preset<PlaidOptions>('plaid', {
+  typesHaveActions: true,
+  signatureHeader: 'plaid-verification',
+  check: (secrets, options) => plaidCheck(secrets[0]!, options),
+  read({ rawBody }, { signedAt }) {
+    const body = readObject(rawBody)
+    if ('rejected' in body) return body
+    const { webhook_type: kind, webhook_code: code } = body.object
+    return identify(bodyDigest(`${signedAt}:${rawBody.toString('latin1')}`), kindAndAction(kind, code))
+  },
+})
 
 function plaidCheck(secret: string, options: PlaidOptions): Check {
   const { clientId, environment = 'production', tolerance = defaultTolerance } = options

@@ -18,7 +18,8 @@ import {
 } from './body.ts'
 import { credentialCheck, repeatsCredential } from './credentials.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { hmacCheck, preset, timedPairs } from './hmac.ts'
+import { hmacCheck, timedPairs } from './hmac.ts'
+import { preset } from './preset.ts'
 import { createScheme } from './create-scheme.ts'
 import {
   answerEmpty,
@@ -41,27 +42,23 @@ import { parseExactly } from '../../json/exact.ts'
  * Each log of a request (JSON lines, array or object) is an event of its own. The id is `log_id`, the type `data.type`, such as `s`.
  * https://auth0.com/docs/customize/log-streams/custom-log-streams
  */
-export function auth0(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'auth0',
-    options,
-    mediaTypes: [json, 'application/x-ndjson', 'text/plain'],
-    caution: repeatsCredential,
-    check: credentialCheck('authorization'),
-    read({ rawBody }) {
-      const whole = readJson(rawBody, parseExactly)
-      if ('value' in whole) return eventsOf([whole.value].flat(), readLog)
-      const logs: unknown[] = []
-      for (const line of rawBody.toString('latin1').split('\n')) {
-        if (line.trim() === '') continue
-        const log = readJson(Buffer.from(line, 'latin1'), parseExactly)
-        if ('rejected' in log) return log
-        logs.push(log.value)
-      }
-      return eventsOf(logs, readLog)
-    },
-  })
-}
+export const auth0 = preset<SourceOptions>('auth0', {
+  mediaTypes: [json, 'application/x-ndjson', 'text/plain'],
+  caution: repeatsCredential,
+  check: credentialCheck('authorization'),
+  read({ rawBody }) {
+    const whole = readJson(rawBody, parseExactly)
+    if ('value' in whole) return eventsOf([whole.value].flat(), readLog)
+    const logs: unknown[] = []
+    for (const line of rawBody.toString('latin1').split('\n')) {
+      if (line.trim() === '') continue
+      const log = readJson(Buffer.from(line, 'latin1'), parseExactly)
+      if ('rejected' in log) return log
+      logs.push(log.value)
+    }
+    return eventsOf(logs, readLog)
+  },
+})
 
 const readLog = (log: unknown) => identify(valueAt(log, 'log_id'), valueAt(log, 'data.type'))
 
@@ -98,31 +95,27 @@ export const calendly = preset<TimedOptions>('calendly', {
  * https://developers.docusign.com/platform/webhooks/connect/validate
  * https://developers.docusign.com/platform/webhooks/connect/json-sim-event-model
  */
-export function docusign(options: SourceOptions): Scheme {
-  return createScheme({
-    name: 'docusign',
-    options,
-    check(secrets) {
-      const keys = secrets.map((secret) => new HmacKey('sha256', secret))
-      return ({ rawBody, headers }) => {
-        const sent = Object.keys(headers)
-          .filter((name) => docusignHeader.test(name))
-          .flatMap((name) => decodeDigest(headerOf(headers, name) ?? '', 'base64') ?? [])
-        if (sent.length === 0) return refuse('x-docusign-signature-1 is missing', 'signature-missing')
-        const expected = keys.map((key) => key.digest(rawBody))
-        const found = findEqual(expected, sent)
-        return found === -1 ? refuse('no x-docusign-signature matches') : { secret: secrets[found]! }
-      }
-    },
-    read({ rawBody }) {
-      // All digits count.
-      const body = readJson(rawBody, parseExactly)
-      return 'rejected' in body
-        ? body
-        : identify(digestWithout(body.value, 'retryCount'), valueAt(body.value, 'event'))
-    },
-  })
-}
+export const docusign = preset<SourceOptions>('docusign', {
+  check(secrets) {
+    const keys = secrets.map((secret) => new HmacKey('sha256', secret))
+    return ({ rawBody, headers }) => {
+      const sent = Object.keys(headers)
+        .filter((name) => docusignHeader.test(name))
+        .flatMap((name) => decodeDigest(headerOf(headers, name) ?? '', 'base64') ?? [])
+      if (sent.length === 0) return refuse('x-docusign-signature-1 is missing', 'signature-missing')
+      const expected = keys.map((key) => key.digest(rawBody))
+      const found = findEqual(expected, sent)
+      return found === -1 ? refuse('no x-docusign-signature matches') : { secret: secrets[found]! }
+    }
+  },
+  read({ rawBody }) {
+    // All digits count.
+    const body = readJson(rawBody, parseExactly)
+    return 'rejected' in body
+      ? body
+      : identify(digestWithout(body.value, 'retryCount'), valueAt(body.value, 'event'))
+  },
+})
 
 const docusignHeader = /^x-docusign-signature-\d{1,3}$/
 

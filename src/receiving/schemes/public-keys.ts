@@ -20,7 +20,8 @@ import {
   rsaSha256,
   verifies,
 } from './digest.ts'
-import { readSigned, type Signed, signedCheck } from './hmac.ts'
+import { type Matcher, readSigned, type Signed, signedCheck } from './hmac.ts'
+import { preset } from './preset.ts'
 import {
   answerEmpty,
   answerJson,
@@ -28,7 +29,6 @@ import {
   type Reply,
   type Scheme,
   type TimedOptions,
-  type VerificationResult,
   type CommonOptions,
   type Secret,
 } from './scheme.ts'
@@ -58,37 +58,29 @@ const interactions: Readonly<Record<number, { name: string; reply: Reply }>> = {
  * https://docs.discord.com/developers/events/webhook-events
  * https://docs.discord.com/developers/interactions/receiving-and-responding
  */
-export function discord(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'discord',
-    options,
-    check: keyPairCheck(
-      {
-        header: 'x-signature-ed25519',
-        timestampHeader: 'x-signature-timestamp',
-        template: '{timestamp}{body}',
-        encoding: 'hex',
-        tolerance: options.tolerance,
-      },
-      'ed25519',
-      (secrets) => secrets.map(discordKey),
-    ),
-    read({ rawBody }): VerificationResult {
-      const body = readObject(rawBody)
-      if ('rejected' in body) return body
-      const { type, event, id } = body.object
-      if (type === 0) return answerEmpty(204)
-      if (event !== undefined) return identify(bodyDigest(rawBody), valueAt(event, 'type'), noContent)
-      if (type === 1) return answerJson({ type: 1 })
-      const interaction = typeof type === 'number' ? interactions[type] : undefined
-      return identify(
-        id,
-        interaction?.name ?? (typeof type === 'number' ? String(type) : type),
-        interaction?.reply,
-      )
-    },
-  })
-}
+export const discord = preset<TimedOptions>('discord', {
+  signed: {
+    header: 'x-signature-ed25519',
+    timestampHeader: 'x-signature-timestamp',
+    template: '{timestamp}{body}',
+    encoding: 'hex',
+    match: keyMatcher('ed25519', (secrets) => secrets.map(discordKey)),
+  },
+  read({ rawBody }) {
+    const body = readObject(rawBody)
+    if ('rejected' in body) return body
+    const { type, event, id } = body.object
+    if (type === 0) return answerEmpty(204)
+    if (event !== undefined) return identify(bodyDigest(rawBody), valueAt(event, 'type'), noContent)
+    if (type === 1) return answerJson({ type: 1 })
+    const interaction = typeof type === 'number' ? interactions[type] : undefined
+    return identify(
+      id,
+      interaction?.name ?? (typeof type === 'number' ? String(type) : type),
+      interaction?.reply,
+    )
+  },
+})
 
 function discordKey(secret: string): KeyObject {
   const bytes = decodeDigest(secret, 'hex')
@@ -105,30 +97,22 @@ function discordKey(secret: string): KeyObject {
  * raise `tolerance` if Postern rejects them.
  * https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
  */
-export function sendgrid(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'sendgrid',
-    options,
-    check: keyPairCheck(
-      {
-        header: 'x-twilio-email-event-webhook-signature',
-        timestampHeader: 'x-twilio-email-event-webhook-timestamp',
-        template: '{timestamp}{body}',
-        encoding: 'base64',
-        tolerance: options.tolerance,
-      },
-      'ecdsa-sha256',
-      (secrets) => secrets.map(sendgridKey),
-    ),
-    read({ rawBody }) {
-      const body = readJson(rawBody)
-      if ('rejected' in body) return body
-      return Array.isArray(body.value)
-        ? identify(bodyDigest(rawBody), 'batch')
-        : malformed('The body is not an array of events.')
-    },
-  })
-}
+export const sendgrid = preset<TimedOptions>('sendgrid', {
+  signed: {
+    header: 'x-twilio-email-event-webhook-signature',
+    timestampHeader: 'x-twilio-email-event-webhook-timestamp',
+    template: '{timestamp}{body}',
+    encoding: 'base64',
+    match: keyMatcher('ecdsa-sha256', (secrets) => secrets.map(sendgridKey)),
+  },
+  read({ rawBody }) {
+    const body = readJson(rawBody)
+    if ('rejected' in body) return body
+    return Array.isArray(body.value)
+      ? identify(bodyDigest(rawBody), 'batch')
+      : malformed('The body is not an array of events.')
+  },
+})
 
 function sendgridKey(secret: string): KeyObject {
   try {
@@ -183,20 +167,22 @@ export function publicKey(options: PublicKeyOptions): Scheme {
     signatureHeader: header,
     signs: `signs ${template === '{body}' ? 'the raw body' : `\`${template}\``} (${algorithm}) and sends the signature in the header \`${header}\``,
     // Its `url` is that of the key, not of the source.
-    check: keyPairCheck({ ...signed, encoding, url: undefined }, algorithm, (secrets) =>
-      url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : published,
+    check: signedCheck(
+      { ...signed, encoding, url: undefined },
+      keyMatcher(algorithm, (secrets) =>
+        url === undefined ? secrets.map((secret) => readKey(algorithm, secret)) : published,
+      ),
     ),
     read: placedReader(options),
   })
 }
 
-/** The check of a signature that the private half of a key made. @param keysOf the keys of the secrets, or what fetches them from the first one */
-function keyPairCheck(
-  signed: Signed,
+/** Matches signatures that the private half of a key made. @param keysOf the keys of the secrets, or what fetches them from the first one */
+function keyMatcher(
   algorithm: SignatureAlgorithm,
   keysOf: (secrets: readonly string[]) => readonly KeyObject[] | Fetched<KeyObject[]>,
-) {
-  return signedCheck(signed, (secrets) => {
+): Matcher {
+  return (secrets) => {
     const keys = keysOf(secrets)
     return (parts, signatures, { now }) => {
       const message = Buffer.concat(parts.map((part) => Buffer.from(part)))
@@ -207,7 +193,7 @@ function keyPairCheck(
       if (!('value' in found)) return found
       return found.value.some(isSigned) ? 0 : (keys.again(secrets[0]!, now) ?? -1)
     }
-  })
+  }
 }
 
 /** @throws TypeError */

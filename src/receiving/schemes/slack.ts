@@ -1,5 +1,5 @@
 import { bodyDigest, form, identify, json, kindOf, readForm, readObject } from './body.ts'
-import { preset } from './hmac.ts'
+import { preset } from './preset.ts'
 import { answerEmpty, answerText, type Reply, type TimedOptions, type VerificationResult } from './scheme.ts'
 
 /** Slack shows the response's body to users, and treats unknown bodies as failures. */

@@ -1,18 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { fromObject, headerOf, identify } from './body.ts'
+import { headerOf } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, decodeKey, ed25519, ed25519Key, findEqual, verifies } from './digest.ts'
-import { createScheme } from './create-scheme.ts'
-import {
-  type Check,
-  checkTime,
-  defaultTolerance,
-  refuse,
-  type Scheme,
-  shownAt,
-  type TimedOptions,
-} from './scheme.ts'
+import { preset } from './preset.ts'
+import { type Check, checkTime, defaultTolerance, refuse, shownAt, type TimedOptions } from './scheme.ts'
 
 /**
  * Standard Webhooks: headers `webhook-*` or `svix-*`, with signatures over `id.timestamp.body`, separated by spaces. `v1` is
@@ -21,14 +13,11 @@ import {
  * https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
  * https://docs.svix.com/receiving/verifying-payloads/how-manual
  */
-export function standardWebhooks(options: TimedOptions): Scheme {
-  return createScheme({
-    name: 'standard-webhooks',
-    options,
-    check: (secrets) => standardCheck(secrets, options.tolerance),
-    read: fromObject((body, { headers }) => identify(readHeaders(headers).id, body['type'])),
-  })
-}
+export const standardWebhooks = preset<TimedOptions>('standard-webhooks', {
+  check: (secrets, { tolerance }) => standardCheck(secrets, tolerance),
+  id: (_, { headers }) => readHeaders(headers).id,
+  type: (body) => body['type'],
+})
 
 /** The check alone, for senders that sign in this way and identify their events differently. */
 export function standardCheck(secrets: readonly string[], tolerance = defaultTolerance): Check {

@@ -14,14 +14,13 @@ import {
 } from './body.ts'
 import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
-import { createScheme } from './create-scheme.ts'
+import { preset } from './preset.ts'
 import {
   type Check,
   type Delivery,
   refuse,
   type Rejected,
   type Reply,
-  type Scheme,
   type VerificationResult,
 } from './scheme.ts'
 import type { AddressedOptions } from './presets.ts'
@@ -42,22 +41,18 @@ const noInstructions: Reply = {
  * query, which becomes the payload. Forms are answered with empty TwiML.
  * https://www.twilio.com/docs/usage/security#validating-requests
  */
-export function twilio(options: AddressedOptions): Scheme {
-  return createScheme({
-    name: 'twilio',
-    options,
-    mediaTypes: [json, form],
-    typesHaveActions: true,
-    sendsGet: true,
-    check: (secrets) => twilioCheck(secrets, options.url),
-    read: (delivery, { signed = '' }) => {
-      if (delivery.rawBody.length === 0) return readQuery(delivery, bodyDigest(signed))
-      return kindOf(delivery.rawBody) === 'form'
-        ? readCallback(delivery, bodyDigest(signed))
-        : readEvent(delivery, bodyDigest(signed))
-    },
-  })
-}
+export const twilio = preset<AddressedOptions>('twilio', {
+  mediaTypes: [json, form],
+  typesHaveActions: true,
+  sendsGet: true,
+  check: (secrets, { url }) => twilioCheck(secrets, url),
+  read: (delivery, { signed = '' }) => {
+    if (delivery.rawBody.length === 0) return readQuery(delivery, bodyDigest(signed))
+    return kindOf(delivery.rawBody) === 'form'
+      ? readCallback(delivery, bodyDigest(signed))
+      : readEvent(delivery, bodyDigest(signed))
+  },
+})
 
 function twilioCheck(secrets: readonly string[], configured: string | undefined): Check {
   const keys = secrets.map((secret) => ({ secret, mac: new HmacKey('sha1', secret) }))
