@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import type { LookupAddress } from 'node:dns'
-import { once } from 'node:events'
-import { createServer as createHttp, type IncomingMessage } from 'node:http'
+import { createServer as createHttp } from 'node:http'
 import { createServer as createHttps } from 'node:https'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { after, test } from 'node:test'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { selfSigned } from '#test/harness/certificate.ts'
+import { selfSigned, trusted } from '#test/harness/certificate.ts'
+import { startConnectProxy } from '#test/harness/connect-proxy.ts'
+import { listening } from '#test/harness/listening.ts'
 import { Egress, faultOfDestination } from './egress.ts'
 import type { Resolve } from './guarded-connector.ts'
 import { type AgentOptions, createOutboundAgent } from './outbound-agent.ts'
@@ -14,12 +14,6 @@ import type { Outcome } from './exchange.ts'
 
 const rules = { allowPrivateNetwork: false }
 const local: LookupAddress = { address: '127.0.0.1', family: 4 }
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outcome> {
   const agent = createOutboundAgent({
@@ -36,8 +30,8 @@ function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outc
 const codeOf = ({ error, status }: Outcome): unknown => status ?? (error as { code?: unknown }).code
 
 test('private addresses of an allowed network may be called, and no others', async () => {
-  const server = createHttp((_request, response) => response.end())
-  const port = await listen(server)
+  await using server = await listening(createHttp((_request, response) => response.end()))
+  const { port } = server
   const networks = ['127.0.0.0/24', 'fd00::/8']
   assert.equal(codeOf(await post(`http://127.0.0.1:${port}`, { networks })), 200)
   assert.equal(codeOf(await post(`http://[::ffff:127.0.0.1]:${port}`, { networks })), 200)
@@ -47,13 +41,11 @@ test('private addresses of an allowed network may be called, and no others', asy
   assert.equal(faultOfDestination('http://127.0.0.9/', egress), undefined)
   assert.equal(faultOfDestination('https://[fd00::1]/', egress), undefined)
   assert.match(faultOfDestination('https://10.0.0.1/', egress) ?? '', /private/)
-  server.closeAllConnections()
-  server.close()
 })
 
 test('an allowed host may lead to private addresses; a wildcard means the names below', async () => {
-  const server = createHttp((_request, response) => response.end())
-  const port = await listen(server)
+  await using server = await listening(createHttp((_request, response) => response.end()))
+  const { port } = server
   const hosts = ['hooks.test', '*.Internal.Test.', 'bücher.test']
   for (const host of [
     'hooks.test',
@@ -68,14 +60,12 @@ test('an allowed host may lead to private addresses; a wildcard means the names 
   const egress = new Egress({ ...rules, hosts })
   assert.equal(faultOfDestination('http://a.internal.test/', egress), undefined)
   assert.match(faultOfDestination('http://other.test/', egress) ?? '', /https/)
-  server.closeAllConnections()
-  server.close()
 })
 
 test('a port that is not allowed is refused at registration and at the connection', async () => {
   let connections = 0
-  const server = createServer(() => (connections += 1))
-  const port = await listen(server)
+  await using server = await listening(createServer(() => (connections += 1)))
+  const { port } = server
   const hosts = ['hooks.test']
   const outcome = await post(`http://hooks.test:${port}`, {
     hosts,
@@ -97,66 +87,35 @@ test('a port that is not allowed is refused at registration and at the connectio
     assert.equal(faultOfDestination(url, egress), undefined, url)
   for (const url of ['https://a.test:22/', 'https://a.test:9000/', 'https://a.test:25/'])
     assert.match(faultOfDestination(url, egress) ?? '', /EMIT_PORTS/, url)
-  server.close()
 })
 
-/** A proxy that tunnels, and remembers what for. */
-async function startProxy(answer = 'HTTP/1.1 200 OK\r\n\r\n') {
-  const asked: { target: string; authorization: string | undefined }[] = []
-  const sockets = new Set<Socket>()
-  const server = createHttp()
-  server.on('connect', (request: IncomingMessage, client: Socket) => {
-    asked.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] })
-    sockets.add(client)
-    client.on('error', () => undefined)
-    client.write(answer)
-    if (!answer.includes('200')) {
-      client.end()
-      return
-    }
-    // Names are the proxy's to resolve: here they are all this machine.
-    const upstream = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1')
-    sockets.add(upstream)
-    upstream.on('error', () => client.destroy())
-    client.pipe(upstream).pipe(client)
-  })
-  const port = await listen(server)
-  after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.closeAllConnections()
-    server.close()
-  })
+/** The URL of a proxy with credentials, and what it was asked for. */
+async function startProxy(answer?: string) {
+  const { port, asked, close } = await startConnectProxy(answer)
+  after(close)
   return { proxy: `http://user:p%40ss@127.0.0.1:${port}`, asked }
 }
 
 test('deliveries go through the proxy, http also by CONNECT, and TLS is verified end to end', async () => {
   const { proxy, asked } = await startProxy()
-  const plain = createHttp((_request, response) => response.end('plain'))
+  await using plain = await listening(createHttp((_request, response) => response.end('plain')))
   const { key, cert } = selfSigned('shop.test')
-  const secure = createHttps({ key, cert }, (_request, response) => response.end('secure'))
-  const [plainPort, securePort] = [await listen(plain), await listen(secure)]
+  await using secure = await listening(
+    createHttps({ key, cert }, (_request, response) => response.end('secure')),
+  )
   const options = { proxy, hosts: ['shop.test'] }
-  const outcome = await post(`http://shop.test:${plainPort}`, options)
+  const outcome = await post(`http://shop.test:${plain.port}`, options)
   assert.equal(outcome.body?.toString(), 'plain')
   assert.equal(outcome.phases.reused, false)
   assert.equal(typeof outcome.phases.connect, 'number')
-  assert.equal(codeOf(await post(`https://shop.test:${securePort}`, options)), 'DEPTH_ZERO_SELF_SIGNED_CERT')
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, cert])
-  try {
-    const { body } = await post(`https://shop.test:${securePort}`, options)
-    assert.equal(body?.toString(), 'secure')
-  } finally {
-    setDefaultCACertificates(before)
-  }
+  assert.equal(codeOf(await post(`https://shop.test:${secure.port}`, options)), 'DEPTH_ZERO_SELF_SIGNED_CERT')
+  using _trust = trusted(cert)
+  const { body } = await post(`https://shop.test:${secure.port}`, options)
+  assert.equal(body?.toString(), 'secure')
   assert.deepEqual(asked[0], {
-    target: `shop.test:${plainPort}`,
+    target: `shop.test:${plain.port}`,
     authorization: `Basic ${Buffer.from('user:p@ss').toString('base64')}`,
   })
-  for (const server of [plain, secure]) {
-    server.closeAllConnections()
-    server.close()
-  }
 })
 
 test('the proxy gets no request for a name that resolves to a private address here', async () => {
@@ -168,14 +127,11 @@ test('the proxy gets no request for a name that resolves to a private address he
 
 test('a name that only the proxy can resolve is passed to the proxy', async () => {
   const { proxy, asked } = await startProxy()
-  const plain = createHttp((_request, response) => response.end())
-  const port = await listen(plain)
+  await using plain = await listening(createHttp((_request, response) => response.end()))
   const unknown: Resolve = (_host, callback) =>
     callback(Object.assign(new Error('unknown'), { code: 'ENOTFOUND' }), [])
-  assert.equal(codeOf(await post(`http://shop.test:${port}`, { proxy, resolve: unknown })), 200)
+  assert.equal(codeOf(await post(`http://shop.test:${plain.port}`, { proxy, resolve: unknown })), 200)
   assert.equal(asked.length, 1)
-  plain.closeAllConnections()
-  plain.close()
 })
 
 test('when the proxy refuses, the attempt fails with its message', async () => {

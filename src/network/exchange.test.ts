@@ -1,49 +1,28 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer as createHttp, type RequestListener } from 'node:http'
 import { createServer as createHttps } from 'node:https'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { selfSigned } from '#test/harness/certificate.ts'
+import { selfSigned, trusted } from '#test/harness/certificate.ts'
+import { listening } from '#test/harness/listening.ts'
 import { NotSent, type Exchange } from './exchange.ts'
 import type { Resolve } from './guarded-connector.ts'
 import { createOutboundAgent } from './outbound-agent.ts'
 
 const localhost: Resolve = (_host, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
 
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
-
 /** A server that does with each connection what the test says, below HTTP. */
-async function raw(onConnection: (socket: Socket) => void): Promise<{ port: number; close: () => void }> {
-  const sockets = new Set<Socket>()
-  const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-    onConnection(socket)
-  })
-  const port = await listen(server)
-  return {
-    port,
-    close: () => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-    },
-  }
-}
+const raw = (onConnection: (socket: Socket) => void) =>
+  listening(
+    createServer((socket) => {
+      socket.on('error', () => undefined)
+      onConnection(socket)
+    }),
+  )
 
 async function withServer(listener: RequestListener, work: (port: number) => Promise<void>): Promise<void> {
-  const server = createHttp(listener)
-  try {
-    await work(await listen(server))
-  } finally {
-    server.closeAllConnections()
-    server.close()
-  }
+  await using server = await listening(createHttp(listener))
+  await work(server.port)
 }
 
 function agentWith(resolve: Resolve = localhost) {
@@ -113,47 +92,36 @@ test('each of many concurrent exchanges has the phases of its own connection', a
 
 test('an https exchange has a TLS phase', async () => {
   const { key, cert } = selfSigned('shop.test')
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, cert])
-  const server = createHttps({ key, cert }, (_request, response) => response.end())
+  using _trust = trusted(cert)
+  await using server = await listening(createHttps({ key, cert }, (_request, response) => response.end()))
   const { post } = agentWith()
-  try {
-    const { status, phases } = await post(`https://shop.test:${await listen(server)}`).ended
-    assert.equal(status, 200)
-    assert.equal(typeof phases.tls, 'number')
-  } finally {
-    setDefaultCACertificates(before)
-    server.closeAllConnections()
-    server.close()
-  }
+  const { status, phases } = await post(`https://shop.test:${server.port}`).ended
+  assert.equal(status, 200)
+  assert.equal(typeof phases.tls, 'number')
 })
 
 test('an untrusted certificate fails in the handshake, before the request is sent', async () => {
   const yesterday = new Date(Date.now() - 3_600_000)
   const cases = [
-    { made: selfSigned('shop.test'), trusted: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
-    { made: selfSigned('other.test'), trusted: true, code: 'ERR_TLS_CERT_ALTNAME_INVALID' },
-    { made: selfSigned('shop.test', { to: yesterday }), trusted: true, code: 'CERT_HAS_EXPIRED' },
+    { made: selfSigned('shop.test'), isTrusted: false, code: 'DEPTH_ZERO_SELF_SIGNED_CERT' },
+    { made: selfSigned('other.test'), isTrusted: true, code: 'ERR_TLS_CERT_ALTNAME_INVALID' },
+    { made: selfSigned('shop.test', { to: yesterday }), isTrusted: true, code: 'CERT_HAS_EXPIRED' },
   ]
-  const before = getCACertificates('default')
-  for (const { made, trusted, code } of cases) {
-    if (trusted) setDefaultCACertificates([...before, made.cert])
-    const server = createHttps(made, () => assert.fail('a request came'))
+  for (const { made, isTrusted, code } of cases) {
+    using _trust = isTrusted ? trusted(made.cert) : undefined
+    await using server = await listening(createHttps(made, () => assert.fail('a request came')))
     const { post } = agentWith()
-    const { error, status, step } = await post(`https://shop.test:${await listen(server)}`).ended
+    const { error, status, step } = await post(`https://shop.test:${server.port}`).ended
     assert.equal((error as { code?: string }).code, code)
     assert.equal(status, null)
     assert.equal(step, 'tls')
-    setDefaultCACertificates(before)
-    server.closeAllConnections()
-    server.close()
   }
 })
 
 test('an aborted exchange ends at once and reports the current phase', async () => {
   const never: Resolve = () => undefined
-  const silent = await raw(() => undefined)
-  const begun = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'))
+  await using silent = await raw(() => undefined)
+  await using begun = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'))
   const cases = [
     { origin: 'http://shop.test', resolve: never, step: 'dns' },
     { origin: `https://shop.test:${silent.port}`, resolve: localhost, step: 'tls' },
@@ -171,8 +139,6 @@ test('an aborted exchange ends at once and reports the current phase', async () 
     assert.equal(outcome.status, step === 'body' ? 200 : null)
     assert.equal(outcome.body?.toString(), step === 'body' ? 'half' : undefined)
   }
-  silent.close()
-  begun.close()
 })
 
 test('an exchange that is aborted while it connects is not sent later', async () => {
@@ -182,7 +148,7 @@ test('an exchange that is aborted while it connects is not sent later', async ()
   }
   let requests = 0
   const closed = Promise.withResolvers<void>()
-  const server = await raw((socket) => {
+  await using server = await raw((socket) => {
     socket.on('data', () => (requests += 1))
     socket.on('close', () => closed.resolve())
   })
@@ -193,7 +159,6 @@ test('an exchange that is aborted while it connects is not sent later', async ()
   found()
   await closed.promise
   assert.equal(requests, 0)
-  server.close()
 })
 
 test('an exchange that may no longer be sent once it is connected is not sent', async () => {
@@ -203,12 +168,11 @@ test('an exchange that may no longer be sent once it is connected is not sent', 
     localhost(host, callback)
   }
   let requests = 0
-  const server = await raw((socket) => socket.on('data', () => (requests += 1)))
+  await using server = await raw((socket) => socket.on('data', () => (requests += 1)))
   const { post } = agentWith(late)
   const { error, status } = await post(`http://shop.test:${server.port}`, 1024, () => may).ended
   assert.ok(error instanceof NotSent)
   assert.deepEqual([status, requests], [null, 0])
-  server.close()
 })
 
 test('the response is read up to the limit, which is no failure', async () => {
@@ -228,14 +192,13 @@ test('the response is read up to the limit, which is no failure', async () => {
 })
 
 test('endless interim responses (1xx) are a failure', async () => {
-  const server = await raw((socket) => {
+  await using server = await raw((socket) => {
     const more = setInterval(() => socket.write('HTTP/1.1 102 Processing\r\n\r\n'.repeat(10)), 5)
     socket.on('close', () => clearInterval(more))
   })
   const { error, status, step } = await agentWith().post(`http://127.0.0.1:${server.port}`).ended
   assert.match(String(error), /interim/)
   assert.deepEqual([status, step], [null, 'answer'])
-  server.close()
 })
 
 /** Answers each request of a connection, which is numbered from 0, with what `answer` returns; `undefined` closes the connection. */
@@ -366,22 +329,15 @@ test('before it is repeated it is asked again whether it may be sent', async () 
 
 test('TLS names a host without the dot at its end', async () => {
   const { key, cert } = selfSigned('shop.test')
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, cert])
+  using _trust = trusted(cert)
   const names: unknown[] = []
   const server = createHttps({ key, cert }, (request, response) => {
     names.push((request.socket as unknown as { servername: unknown }).servername)
     response.end()
   })
   const { post } = agentWith()
-  try {
-    const port = await listen(server)
-    for (const host of ['shop.test.', 'shop.test'])
-      assert.equal((await post(`https://${host}:${port}`).ended).status, 200)
-    assert.deepEqual(names, ['shop.test', 'shop.test'])
-  } finally {
-    setDefaultCACertificates(before)
-    server.closeAllConnections()
-    server.close()
-  }
+  await using opened = await listening(server)
+  for (const host of ['shop.test.', 'shop.test'])
+    assert.equal((await post(`https://${host}:${opened.port}`).ended).status, 200)
+  assert.deepEqual(names, ['shop.test', 'shop.test'])
 })

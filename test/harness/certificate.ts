@@ -1,3 +1,4 @@
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
 const der = (tag: number, ...contents: Uint8Array[]): Buffer => {
@@ -92,4 +93,11 @@ export function issued(
     sequence(toBeSigned, rsaWithSha256, der(0x03, Buffer.concat([Buffer.from([0]), signature]))),
   )
   return { name: subject, key: privateKey, cert }
+}
+
+/** Lets this process trust a certificate until the end of the block. */
+export function trusted(certificate: string): Disposable {
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, certificate])
+  return { [Symbol.dispose]: () => setDefaultCACertificates(before) }
 }

@@ -1,13 +1,12 @@
 // What an attempt tells of a name: the same for one that is unknown and one of the private network, also with a proxy.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
 import { createSecureServer } from 'node:http2'
 import { createServer as createHttps } from 'node:https'
-import { connect, createServer as createTcp, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer as createTcp, type Server } from 'node:net'
 import { after, test } from 'node:test'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { selfSigned } from '#test/harness/certificate.ts'
+import { selfSigned, trusted } from '#test/harness/certificate.ts'
+import { startConnectProxy } from '#test/harness/connect-proxy.ts'
+import { listening } from '#test/harness/listening.ts'
 import type { Resolve } from '../../network/guarded-connector.ts'
 import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
@@ -22,32 +21,10 @@ const resolve: Resolve = (host, callback) =>
       : callback(Object.assign(new Error('unknown'), { code: 'ENOTFOUND' }), []),
   )
 
-/** A proxy. @param answer to each CONNECT; `tunnel` connects to this machine. */
-async function startProxy(answer: string): Promise<{ proxy: string; port: number }> {
-  const sockets = new Set<Socket>()
-  const server = createServer((_request, response) => response.end())
-  server.on('connect', (request: IncomingMessage, client: Socket) => {
-    sockets.add(client)
-    client.on('error', () => undefined)
-    if (answer !== 'tunnel') {
-      client.write(answer)
-      return
-    }
-    const upstream = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1')
-    sockets.add(upstream)
-    upstream.on('error', () => client.destroy())
-    client.write('HTTP/1.1 200 OK\r\n\r\n')
-    client.pipe(upstream).pipe(client)
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { proxy: `http://127.0.0.1:${port}`, port }
+async function startProxy(answer?: string): Promise<{ proxy: string; port: number }> {
+  const { url, port, close } = await startConnectProxy(answer)
+  after(close)
+  return { proxy: url, port }
 }
 
 async function attemptTo(url: string, proxy: string | undefined, owned: boolean): Promise<AttemptResult> {
@@ -93,7 +70,7 @@ test('an owner cannot tell an unknown name from one of the private network', asy
 })
 
 test('an owner reaches names that only the proxy resolves, and learns of failures behind it', async () => {
-  const { proxy, port } = await startProxy('tunnel')
+  const { proxy, port } = await startProxy()
   const { status, failure } = await attemptTo(`http://shop.test:${port}/`, proxy, true)
   assert.deepEqual([status, failure], [200, null])
   const withoutTls = await attemptTo(`https://shop.test:${port}/`, proxy, true)
@@ -106,16 +83,10 @@ const here: Resolve = (_host, callback) => callback(null, [{ address: '127.0.0.1
 
 /** What an attempt to a server of this machine says of its failure. */
 async function failureAt(server: Server, scheme: 'http' | 'https'): Promise<[string | null, string | null]> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => sockets.add(socket.on('error', () => undefined)))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  after(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
+  server.on('connection', (socket) => socket.on('error', () => undefined))
+  await using opened = await listening(server)
+  const { port } = opened
   const agent = createOutboundAgent({ allowPrivateNetwork: true, resolve: here })
-  const { port } = server.address() as AddressInfo
   const { failure, error } = await attemptOver(
     agent,
     `${scheme}://shop.test:${port}/`,
@@ -128,21 +99,16 @@ async function failureAt(server: Server, scheme: 'http' | 'https'): Promise<[str
 
 test('servers with HTTP/2 only, and those that require a client certificate, are explained', async () => {
   const { key, cert } = selfSigned('shop.test')
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, cert])
-  try {
-    const [kind, message] = await failureAt(createSecureServer({ key, cert, allowHTTP1: false }), 'https')
-    assert.deepEqual(
-      [kind, message],
-      ['tls-failed', 'the server rejected HTTP/1.1 in the TLS handshake (ALPN): it speaks only HTTP/2'],
-    )
-    const strict = createHttps({ key, cert, requestCert: true, rejectUnauthorized: true })
-    const [failure, error] = await failureAt(strict, 'https')
-    assert.equal(failure, 'closed')
-    assert.match(error ?? '', /right after the TLS handshake: the server may require a client certificate$/)
-  } finally {
-    setDefaultCACertificates(before)
-  }
+  using _trust = trusted(cert)
+  const [kind, message] = await failureAt(createSecureServer({ key, cert, allowHTTP1: false }), 'https')
+  assert.deepEqual(
+    [kind, message],
+    ['tls-failed', 'the server rejected HTTP/1.1 in the TLS handshake (ALPN): it speaks only HTTP/2'],
+  )
+  const strict = createHttps({ key, cert, requestCert: true, rejectUnauthorized: true })
+  const [failure, error] = await failureAt(strict, 'https')
+  assert.equal(failure, 'closed')
+  assert.match(error ?? '', /right after the TLS handshake: the server may require a client certificate$/)
 })
 
 test('a head that is not valid HTTP is explained, and not as a wrong length', async () => {

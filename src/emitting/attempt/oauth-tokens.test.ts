@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
+import { listening } from '#test/harness/listening.ts'
 import type { Resolve } from '../../network/guarded-connector.ts'
 import { createOutboundAgent } from '../../network/outbound-agent.ts'
 import { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
@@ -25,13 +24,9 @@ function tokensFrom(tokenUrl: string, { owned = false, allowPrivateNetwork = fal
 }
 
 async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  after(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const { url, close } = await listening(createServer(listener))
+  after(close)
+  return `${url}/`
 }
 
 test('a token endpoint that resolves to a private address is not called, and an owner cannot tell it from an unknown name', async () => {
