@@ -1,12 +1,11 @@
 // AUDIT_EXPORT_URL: every entry arrives, in order, at a webhook or a syslog receiver that may be away for a while.
 import assert from 'node:assert/strict'
 import { createHmac, randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
 import { describe, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
-import { onEachEngine, type ReceivedCall, started, startReceiver } from '#test/harness/index.ts'
+import { listening, onEachEngine, type ReceivedCall, started, startReceiver } from '#test/harness/index.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import type { AuditRow } from '../../src/accounts/audit/audit-log.ts'
@@ -239,20 +238,15 @@ async function startSyslog(server: Server) {
     sockets.add(socket)
     socket.on('data', (piece: Buffer) => stream.push(piece)).on('error', () => socket.destroy())
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { port, close } = await listening(server)
   const messages = (): string[] => streams.flatMap((stream) => parseFrames(Buffer.concat(stream)))
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     messages,
     entries: (): Entry[] => messages().map((text) => JSON.parse(text.slice(text.indexOf('{'))) as Entry),
     drop(): void {
       for (const socket of sockets) socket.destroy()
     },
-    async close(): Promise<void> {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   }
 }

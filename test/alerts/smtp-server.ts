@@ -1,5 +1,5 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer } from 'node:net'
+import { listening } from '../harness/listening.ts'
 
 export interface Mail {
   from: string
@@ -19,11 +19,8 @@ export interface SmtpServer {
 /** A mail server on a loopback port, which speaks as much of RFC 5321 as a sender without TLS needs. */
 export async function startSmtpServer(): Promise<SmtpServer> {
   const mails: Mail[] = []
-  const sockets = new Set<Socket>()
   let refusal: string | undefined
   const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
     const say = (line: string): void => void socket.write(`${line}\r\n`)
     let mail: Mail = { from: '', to: [], data: '' }
     let reading = false
@@ -70,16 +67,11 @@ export async function startSmtpServer(): Promise<SmtpServer> {
     socket.on('error', () => socket.destroy())
     say('220 here')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const { port, close } = await listening(server)
   return {
-    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `smtp://127.0.0.1:${port}`,
     mails,
     refuseNext: (answer) => void (refusal = answer),
-    async close() {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   }
 }

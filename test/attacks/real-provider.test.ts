@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import { createServer, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
-import { Browser, started, startedService, startTestService, type TestService } from '#test/harness/index.ts'
+import { Browser, listening, started } from '#test/harness/index.ts'
 import { onEachEngine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
+import { startedService, startTestService, type TestService } from '#test/harness/service.ts'
 import { startRealProvider, type RealProvider } from '#test/harness/real-provider.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { appStart, assertFails, assertRefused, exchange, newPkce, spa, whoAmI } from '../login/harness.ts'
@@ -193,6 +194,7 @@ describe('two services behind one address, on one PostgreSQL', onPostgres, () =>
   let provider: RealProvider
   let database: TestDatabase
   let services: TestService[]
+  let opened: Awaited<ReturnType<typeof listening>>
   /** Which of them gets the next request; or they take turns. */
   let turn: 0 | 1 | 'each' = 0
   let count = 0
@@ -209,11 +211,8 @@ describe('two services behind one address, on one PostgreSQL', onPostgres, () =>
   before(async () => {
     provider = await startRealProvider()
     database = await postgres!.createMigratedDatabase()
-    await new Promise<void>((listening) => front.listen(0, '127.0.0.1', listening))
-    const env = {
-      ...environment(provider),
-      BASE_URL: `http://127.0.0.1:${(front.address() as AddressInfo).port}`,
-    }
+    opened = await listening(front)
+    const env = { ...environment(provider), BASE_URL: opened.url }
     provider.register(callbacks(env.BASE_URL))
     const options = { env, databaseUrl: database.url, config: { login: { clients: [spa] } } }
     // Their clocks do not quite agree either.
@@ -226,8 +225,7 @@ describe('two services behind one address, on one PostgreSQL', onPostgres, () =>
   after(async () => {
     for (const service of services) await service.close()
     await database.drop()
-    front.close()
-    front.closeAllConnections()
+    await opened.close()
     await provider.close()
   })
 

@@ -1,13 +1,13 @@
 // The portal in a frame of pages of other origins: docs/adr/0048-embedded-portal.md.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { stripTypeScriptTypes } from 'node:module'
 import { after, before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
-import { engines, started, type TestService } from '../harness/index.ts'
+import { engines, listening, started, type TestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, picture } from './browser.ts'
@@ -27,11 +27,11 @@ embedPortal(document.getElementById('webhooks'), {
 
 describe('the portal in a frame', () => {
   let service: TestService
-  let allowed: { server: Server; origin: string }
-  let stranger: { server: Server; origin: string }
+  let allowed: Awaited<ReturnType<typeof startApp>>
+  let stranger: Awaited<ReturnType<typeof startApp>>
 
   /** An application of another origin, whose server makes links. */
-  async function startApp(host: string): Promise<{ server: Server; origin: string }> {
+  async function startApp(host: string) {
     const server = createServer((request, response) => {
       void (async () => {
         if (request.url === '/link') return response.end(await makeLink(service, 'acme'))
@@ -40,9 +40,8 @@ describe('the portal in a frame', () => {
         return response.end(script ? library : html)
       })()
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const { port } = server.address() as { port: number }
-    return { server, origin: `http://${host}:${port}` }
+    const { port, close } = await listening(server)
+    return { close, origin: `http://${host}:${port}` }
   }
 
   const browser = started(launchBrowser)
@@ -56,7 +55,7 @@ describe('the portal in a frame', () => {
   })
   after(async () => {
     await service?.close()
-    for (const app of [allowed, stranger]) app?.server.close()
+    for (const app of [allowed, stranger]) await app?.close()
   })
 
   const visit = async (origin: string): Promise<Page> => {

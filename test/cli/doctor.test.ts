@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { existsSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -10,7 +9,7 @@ import { migrate } from '../../src/storage/migrate.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { EventQueueStatus } from '../../src/storage/tables.ts'
-import { insertEvent, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { insertEvent, listening, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { onEachEngine, onSqlite, sqlite } from '#test/harness/engines.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -164,14 +163,12 @@ describe('postern doctor', () => {
       response
         .writeHead(found ? 200 : 404, { 'content-type': 'application/json' })
         .end(JSON.stringify(document))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    })
+    await using opened = await listening(server)
+    const base = opened.url
     const env = { ACME_CLIENT_ID: 'x', ACME_CLIENT_SECRET: 'y' }
     const keys = await doctor({ ...env, ACME_ISSUER: base })
     const none = await doctor({ ...env, ACME_ISSUER: `${base}/tenant` })
-    server.closeAllConnections()
-    server.close()
     assert.match(keys.stdout, /^✖ provider acme: http:\/\/127\.0\.0\.1:9\/keys cannot be reached/m)
     assert.match(
       none.stdout,
@@ -185,16 +182,14 @@ describe('postern doctor', () => {
       response
         .writeHead(200, { 'content-type': 'application/json' })
         .end(JSON.stringify({ issuer: `${base}/slash` }))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    })
+    await using opened = await listening(server)
+    const base = opened.url
     const { code, stdout } = await doctor({
       ACME_CLIENT_ID: 'x',
       ACME_CLIENT_SECRET: 'y',
       ACME_ISSUER: `${base}/slash/`,
     })
-    server.closeAllConnections()
-    server.close()
     assert.equal(code, 1)
     assert.ok(stdout.includes(`names the issuer "${base}/slash", but "${base}/slash/" is configured`), stdout)
   })
@@ -202,13 +197,11 @@ describe('postern doctor', () => {
   test('warns of a provider whose clock differs', async () => {
     const server = createServer((_request, response) => {
       response.writeHead(404, { date: new Date(Date.now() - 3_600_000).toUTCString() }).end()
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const base = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+    })
+    await using opened = await listening(server)
+    const base = opened.url
     const env = { ...provider.env('ACME'), ACME_TOKEN_URL: `${base}/token` }
     const { stdout } = await doctor(env)
-    server.closeAllConnections()
-    server.close()
     assert.match(stdout, /^! provider acme: its clock and this one differ by 3(600|599|601) s/m)
   })
 

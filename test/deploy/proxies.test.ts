@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { Agent } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { createLog } from '../../src/telemetry/log.ts'
 import { adminKey, engines, freePort, startTestService, type TestService } from '../harness/index.ts'
+import { listening } from '../harness/listening.ts'
 import { eventually, sign } from '../receiving/harness.ts'
 import { ask, host, proxyKinds, startProxy, type Ask, type Proxy } from './proxies.ts'
 
@@ -143,11 +144,11 @@ for (const kind of proxyKinds) {
   describe(`${kind.file}: repetitions`, { skip }, () => {
     const seen: string[] = []
     const bodies: string[] = []
-    let server: Server
+    let opened: Awaited<ReturnType<typeof listening>>
     let address: string
     before(async () => {
       // Takes each request, and breaks the connection instead of answering, except under / and /sound.
-      server = createServer((request, response) => {
+      const server = createServer((request, response) => {
         if (request.url?.startsWith('/readyz')) {
           response.end('{}')
           return
@@ -159,14 +160,10 @@ for (const kind of proxyKinds) {
           else request.socket.destroy()
         })
       })
-      server.listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      address = `127.0.0.1:${(server.address() as AddressInfo).port}`
+      opened = await listening(server)
+      address = `127.0.0.1:${opened.port}`
     })
-    after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
+    after(() => opened.close())
 
     test('a request that is not idempotent is sent once, however it ends', async (t) => {
       const proxy = await startProxy(kind, [address, address])

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Adapter, AdapterPayload, JWK } from 'oidc-provider'
 import { Provider } from 'oidc-provider/lib/provider.js'
 import type { Browser } from './browser.ts'
+import { listening } from './listening.ts'
 
 export interface RealProvider {
   issuer: string
@@ -39,8 +39,7 @@ export async function startRealProvider(): Promise<RealProvider> {
     if (request.url === '/token') response.on('finish', () => provider.exchanges.push(response.statusCode))
     skews.run(skew, () => void handle!(request, response))
   })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url: issuer, close } = await listening(server)
   const client = { id: 'real-client', secret: 'a-secret-that-the-real-provider-knows' }
   Date.now = () => now() + (skews.getStore() ?? 0)
 
@@ -119,10 +118,7 @@ export async function startRealProvider(): Promise<RealProvider> {
     },
     close() {
       Date.now = now
-      return new Promise((closed) => {
-        server.close(() => closed())
-        server.closeAllConnections()
-      })
+      return close()
     },
   }
   return provider

@@ -1,11 +1,9 @@
 // oauth2-proxy 7 as it is: provider `oidc`, issuer, client id, secret and redirect URL.
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
-import { Browser, freePort, onEachEngine } from '#test/harness/index.ts'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { after, test } from 'node:test'
+import { Browser, freePort, listening, onEachEngine, started } from '#test/harness/index.ts'
 import { until } from '../../emitting/harness.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
@@ -18,21 +16,14 @@ onEachEngine('oauth2-proxy', (engine) => {
   const stock = useStockService(engine, () => [
     { id: 'proxy', secret: webSecret, redirectUris: ['http://127.0.0.1/oauth2/callback'] },
   ])
-  let app: Server
   let proxy: ChildProcess | undefined
   const seen: IncomingHttpHeaders[] = []
-  before(async () => {
-    app = createServer((request, response) => {
-      seen.push(request.headers)
-      response.end('inside')
-    }).listen(0, '127.0.0.1')
-    await once(app, 'listening')
+  const server = createServer((request, response) => {
+    seen.push(request.headers)
+    response.end('inside')
   })
-  after(() => {
-    proxy?.kill()
-    app.close()
-    app.closeAllConnections()
-  })
+  const app = started(() => listening(server))
+  after(() => void proxy?.kill())
 
   test('signs a person in, and passes user and e-mail address on', { skip }, async () => {
     const { service } = stock
@@ -46,7 +37,7 @@ onEachEngine('oauth2-proxy', (engine) => {
       `--client-secret=${webSecret}`,
       `--redirect-url=${origin}/oauth2/callback`,
       `--http-address=127.0.0.1:${port}`,
-      `--upstream=http://127.0.0.1:${(app.address() as AddressInfo).port}`,
+      `--upstream=${app.url}`,
       `--cookie-secret=${'c'.repeat(32)}`,
       '--cookie-secure=false',
       '--email-domain=*',
