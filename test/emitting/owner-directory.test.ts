@@ -1,30 +1,23 @@
 // Customers that programs create. A uid can change, but never identifies two of them.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { OwnerDirectory } from '../../src/emitting/subscribers/owner-directory.ts'
 import { applicationId, isOwnId } from '../../src/emitting/svix/ids.ts'
-import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
+import { onEachEngine, started } from '../harness/index.ts'
 import { ManualClock } from '../harness/manual-clock.ts'
 
 const origin = { actor: 'key:1' }
 
 onEachEngine('the directory of customers', (engine) => {
-  let testDatabase: TestDatabase
-  let database: Database
   let directory: OwnerDirectory
   const clock = new ManualClock()
 
+  const testDatabase = started(() => engine.createMigratedDatabase())
+  const database = started(() => openDatabase(testDatabase.url))
   before(async () => {
-    testDatabase = await engine.createMigratedDatabase()
-    database = await openDatabase(testDatabase.url)
     directory = new OwnerDirectory(database, clock, createRecordAudit(clock))
-  })
-  after(async () => {
-    await database.close()
-    await testDatabase.drop()
   })
 
   const ownerOf = async (text: string) => (await directory.find(text))?.owner

@@ -5,12 +5,11 @@ import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Webhook } from 'svix'
-import { adminKey, engines, listening, startTestService, type TestService } from '../harness/index.ts'
-import { type ReceivedCall, type Receiver, startReceiver } from '../harness/receiver.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { adminKey, engines, listening, started, startTestService, temporaryFolder } from '../harness/index.ts'
+import { type ReceivedCall, startReceiver } from '../harness/receiver.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -36,18 +35,12 @@ function serve(answers: Record<string, unknown>): Promise<{ url: string } & Asyn
 
 describe('the programs of the migration guides', () => {
   const folder = temporaryFolder()
-  let service: TestService
-  let target: Receiver
   let receiver: string
 
+  const service = started(() => startTestService(engines[0]!, { env: { ALLOW_PRIVATE_NETWORK: 'true' } }))
+  const target = started(() => startReceiver())
   before(async () => {
-    service = await startTestService(engines[0]!, { env: { ALLOW_PRIVATE_NETWORK: 'true' } })
-    target = await startReceiver()
     receiver = new URL(target.url).origin
-  })
-  after(async () => {
-    await target.close()
-    await service.close()
   })
 
   /** Runs the program of a page. Returns its lines. */
