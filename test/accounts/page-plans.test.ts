@@ -1,30 +1,20 @@
 // Statements of pages read few rows, also where a planner has reasons for another plan.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { auditEntries, type AuditFilter } from '../../src/accounts/audit/audit-log.ts'
 import { planPage } from '../../src/listing/plan.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
-import type { PostgresDatabase, SqliteDatabase } from '../../src/storage/database.ts'
-import { openDatabase } from '../../src/storage/open.ts'
+import { openPostgres } from '../../src/storage/postgres/database.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { engines, scoped, started } from '../harness/index.ts'
 
 const engine = engines.find(({ name }) => name === 'sqlite')
 
 // SQLite has no statistics of its tables: which index it takes depends on the statements alone.
 describe('plans of pages on SQLite', { skip: !engine && 'TEST_ENGINE excludes SQLite' }, () => {
-  let home: TestDatabase
-  let database: SqliteDatabase
-
-  before(async () => {
-    home = await engine!.createMigratedDatabase()
-    database = openSqlite(home.url.slice('sqlite:'.length))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
-  })
+  const home = started(() => engine!.createMigratedDatabase())
+  const database = started(async () => openSqlite(home.url.slice('sqlite:'.length)))
 
   const planOf = (sql: string, parameters: readonly unknown[]): string =>
     database.readConnection
@@ -68,27 +58,22 @@ const postgres = engines.find(({ name }) => name === 'postgres')
 
 describe('plans of pages on PostgreSQL', { skip: !postgres && 'TEST_ENGINE excludes PostgreSQL' }, () => {
   test('a search of users reads those that it found, and not all in the order of the page', async () => {
-    const home = await postgres!.createMigratedDatabase()
-    const database = (await openDatabase(home.url)) as PostgresDatabase
-    try {
-      await database.pool.query(`insert into users (id, email, name, provider, provider_id, role, created_at)
-        select 'u' || lpad(n::text, 9, '0'), case when n < 3000 then 'ada' else 'bob' end || n, 'name', 'google', 'p' || n, 'user', 0
-        from generate_series(1, 30000) n`)
-      await database.pool.query('analyze users')
-      const list = usersList([])
-      const { filters, order, values } = readQuery(list, { q: 'ada', sort: '-id' })
-      const plan = planPage({ list, filters, order, rows: 51, from: 'start' }, 'postgres')
-      const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(
-        `explain (analyze, timing off, costs off) ${plan.sql}`,
-        plan.slots.map((slot) => values[slot]),
-      )
-      const text = rows.map((row) => row['QUERY PLAN']).join('\n')
-      const most = Math.max(...Array.from(text.matchAll(/rows=(\d+)/g), ([, count]) => Number(count)))
-      // 2,999 match, and 1,000 of them are taken.
-      assert.ok(most <= 3_000, text)
-    } finally {
-      await database.close()
-      await home.drop()
-    }
+    await using home = await postgres!.createMigratedDatabase()
+    await using database = scoped(openPostgres(home.url))
+    await database.pool.query(`insert into users (id, email, name, provider, provider_id, role, created_at)
+      select 'u' || lpad(n::text, 9, '0'), case when n < 3000 then 'ada' else 'bob' end || n, 'name', 'google', 'p' || n, 'user', 0
+      from generate_series(1, 30000) n`)
+    await database.pool.query('analyze users')
+    const list = usersList([])
+    const { filters, order, values } = readQuery(list, { q: 'ada', sort: '-id' })
+    const plan = planPage({ list, filters, order, rows: 51, from: 'start' }, 'postgres')
+    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(
+      `explain (analyze, timing off, costs off) ${plan.sql}`,
+      plan.slots.map((slot) => values[slot]),
+    )
+    const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const most = Math.max(...Array.from(text.matchAll(/rows=(\d+)/g), ([, count]) => Number(count)))
+    // 2,999 match, and 1,000 of them are taken.
+    assert.ok(most <= 3_000, text)
   })
 })

@@ -1,29 +1,22 @@
 // The choice of `login.sameAddress: 'offer'` in a browser without scripts: its forms lead to other sites and back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { after, before, test } from 'node:test'
-import { listening, type OAuthProvider, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
-import { startTestService, type TestService } from '../harness/service.ts'
+import { test } from 'node:test'
+import { listening, onEachEngine, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { appStart, newPkce } from '../login/harness.ts'
 import { launchBrowser, picture } from './browser.ts'
 
 onEachEngine('the choice between linking and a new user', (engine) => {
   const browser = started(launchBrowser)
-  let provider: OAuthProvider
-  let service: TestService
   let callback: string
   const app = started(() => listening(createServer((_request, response) => void response.end('inside'))))
-  before(async () => {
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     callback = `${app.url}/callback`
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('GOOGLY'), ...provider.env('HUB'), GOOGLY_NAME: 'Googly', HUB_NAME: 'Hub' },
       config: { login: { sameAddress: 'offer', clients: [{ id: 'spa', redirectUris: [callback] }] } },
     })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
   const become = (id: string): void => {
     provider.profile = { id, displayName: id, emails: [{ value: 'ada@example.com', verified: true }] }

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import { each, engines, startTestService, type TestService, webhookSecret } from '#test/harness/index.ts'
+import { describe, test } from 'node:test'
+import { each, engines, started, startTestService, webhookSecret } from '#test/harness/index.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { discord, slack, stripe } from '../../src/index.ts'
 import { postern, type Ended } from './command.ts'
 
 describe('postern trigger', () => {
   const folder = temporaryFolder()
-  let service: TestService
-  before(async () => {
+  const service = started(async () => {
     writeFileSync(
       join(folder, 'postern.config.ts'),
       `import { defineConfig, discord, slack, stripe } from 'postern'
@@ -21,7 +20,7 @@ describe('postern trigger', () => {
          games: discord({ secret: '${'ab'.repeat(32)}' }),
        } } })`,
     )
-    service = await startTestService(engines[0]!, {
+    return startTestService(engines[0]!, {
       config: {
         receiving: {
           sources: {
@@ -32,9 +31,6 @@ describe('postern trigger', () => {
         },
       },
     })
-  })
-  after(async () => {
-    await service.close()
   })
   const trigger = (...args: string[]): Promise<Ended> =>
     postern(folder, ['trigger', ...args], { BASE_URL: service.baseUrl, WEBHOOK_SECRET: webhookSecret })

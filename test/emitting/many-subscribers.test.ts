@@ -12,30 +12,27 @@ const rateLimit = 0.01
 
 onEachEngine('more subscribers than queues', (engine) => {
   test('each gets a call, and a rate limit outlives the turn of a queue', async () => {
-    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver()])
-    try {
-      await Promise.all(
-        Array.from({ length: subscribers }, (_, n) =>
-          subscribe(service, { url: `${receiver.url}/${n}`, eventTypes: ['many'], rateLimit }),
-        ),
+    await using service = await startEmitting(engine)
+    await using receiver = await startReceiver()
+    await Promise.all(
+      Array.from({ length: subscribers }, (_, n) =>
+        subscribe(service, { url: `${receiver.url}/${n}`, eventTypes: ['many'], rateLimit }),
+      ),
+    )
+    for (let n = 0; n < 2; n += 1) await emit(service, { type: 'many', data: n })
+    let more = 0
+    await eventually(() => {
+      const called = new Set(receiver.calls.map(({ path }) => path))
+      // Then come some more turns.
+      if (called.size === subscribers) more += 1
+      return more > 100
+    })
+    for (const [path, [first, second]] of Map.groupBy(receiver.calls, ({ path: called }) => called)) {
+      const apart = second ? second.at - first!.at : Infinity
+      assert.ok(
+        apart > 50_000,
+        `${path} got two calls within ${apart} ms: ${String(first!.body)} and ${String(second?.body)}`,
       )
-      for (let n = 0; n < 2; n += 1) await emit(service, { type: 'many', data: n })
-      let more = 0
-      await eventually(() => {
-        const called = new Set(receiver.calls.map(({ path }) => path))
-        // Then come some more turns.
-        if (called.size === subscribers) more += 1
-        return more > 100
-      })
-      for (const [path, [first, second]] of Map.groupBy(receiver.calls, ({ path: called }) => called)) {
-        const apart = second ? second.at - first!.at : Infinity
-        assert.ok(
-          apart > 50_000,
-          `${path} got two calls within ${apart} ms: ${String(first!.body)} and ${String(second?.body)}`,
-        )
-      }
-    } finally {
-      await Promise.all([service.close(), receiver.close()])
     }
   })
 })

@@ -1,26 +1,16 @@
 // The concurrency and the rate of a subscriber hold for all processes on one PostgreSQL together.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type Answer, startReceiver, type TestService } from '../harness/index.ts'
-import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
+import { describe, test } from 'node:test'
+import { type Answer, type Engine, onPostgres, postgres, started, startReceiver } from '../harness/index.ts'
 import { emit, startEmitting, subscribe, until } from './harness.ts'
 
 // One process works on an SQLite file.
 
 describe('a subscriber of two processes', onPostgres, () => {
   const engine = postgres as Engine
-  let home: TestDatabase
-  let services: TestService[]
-  before(async () => {
-    home = await engine.createMigratedDatabase()
-    services = []
-    for (let process = 0; process < 2; process += 1)
-      services.push(await startEmitting(engine, { databaseUrl: home.url }))
-  })
-  after(async () => {
-    await Promise.all(services.map((service) => service.close()))
-    await home.drop()
-  })
+  const home = started(() => engine.createMigratedDatabase())
+  const start = () => started(() => startEmitting(engine, { databaseUrl: home.url }))
+  const services = [start(), start()]
 
   test('the concurrency holds over both processes', async () => {
     const gate = Promise.withResolvers<void>()

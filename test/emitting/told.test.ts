@@ -9,24 +9,19 @@ test('a subscriber that another process changed is read again at once', onPostgr
   // What was read a second ago is read again: for this process a second never passes.
   const now = Date.now()
   const still: Clock = { now: () => now, after: (ms, callback) => systemClock.after(ms, callback) }
-  const owner = await startEmitting(engine!, { parts: { clock: still } })
-  const before = await startReceiver()
-  const behind = await startReceiver()
-  try {
-    const { id } = await subscribe(owner, { url: before.url, eventTypes: ['a'] })
+  await using owner = await startEmitting(engine!, { parts: { clock: still } })
+  await using before = await startReceiver()
+  await using behind = await startReceiver()
+  const { id } = await subscribe(owner, { url: before.url, eventTypes: ['a'] })
+  await emit(owner, { type: 'a', data: {} })
+  await before.waitFor(1)
+  // It owns the queue, because it was alone.
+  await using other = await startEmitting(engine!, { databaseUrl: owner.databaseUrl })
+  await until(async () => {
+    // A notification may be lost, which costs a second of a clock that moves: so it is sent again.
+    await expectJson(other, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: behind.url } })
     await emit(owner, { type: 'a', data: {} })
-    await before.waitFor(1)
-    // It owns the queue, because it was alone.
-    await using other = await startEmitting(engine!, { databaseUrl: owner.databaseUrl })
-    await until(async () => {
-      // A notification may be lost, which costs a second of a clock that moves: so it is sent again.
-      await expectJson(other, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: behind.url } })
-      await emit(owner, { type: 'a', data: {} })
-      return behind.calls.length > 0
-    }, 'the owner of the queue sends to the new address')
-    assert.ok(before.calls.length >= 1)
-  } finally {
-    await owner.close()
-    await Promise.all([before.close(), behind.close()])
-  }
+    return behind.calls.length > 0
+  }, 'the owner of the queue sends to the new address')
+  assert.ok(before.calls.length >= 1)
 })

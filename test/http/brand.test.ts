@@ -1,26 +1,23 @@
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { readEnvironment } from '../../src/config/environment.ts'
-import { Browser, engines, type OAuthProvider, started, startOAuthProvider } from '../harness/index.ts'
-import { startedService, startTestService, type TestService } from '../harness/service.ts'
-import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { Browser, engines, started, startOAuthProvider, temporaryFolder } from '../harness/index.ts'
+import { startedService, startTestService } from '../harness/service.ts'
 import { signIn } from '../login/harness.ts'
 
 describe('the brand of an installation', () => {
   const folder = temporaryFolder()
-  let provider: OAuthProvider
-  let service: TestService
-  before(async () => {
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     await writeFile(
       join(folder, 'logo.svg'),
       '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
     )
     await writeFile(join(folder, 'large.png'), Buffer.alloc(100_001))
     await writeFile(join(folder, 'logo.html'), '<p>')
-    provider = await startOAuthProvider()
-    service = await startTestService(engines[0]!, {
+    return startTestService(engines[0]!, {
       env: {
         ...provider.env('ACME'),
         BRAND_NAME: 'Tom & <Anna>',
@@ -28,10 +25,6 @@ describe('the brand of an installation', () => {
         BRAND_COLOR: '#FFCC00',
       },
     })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   test('is on the pages for people, escaped', async () => {

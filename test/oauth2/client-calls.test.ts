@@ -1,7 +1,7 @@
 // How apps authenticate, get tokens without a user, and ask about and end tokens.
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import {
   decodeJwt,
   exportJWK,
@@ -11,8 +11,8 @@ import {
   type JWK,
   type JWTPayload,
 } from 'jose'
-import { Browser, type OAuthProvider, onEachEngine, rowsOf, startOAuthProvider } from '#test/harness/index.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
+import { startTestService } from '#test/harness/service.ts'
 import { ClientAssertions } from '../../src/oauth2/clients/client-assertions.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { answerOf, callback, secret, token } from './harness.ts'
@@ -25,19 +25,17 @@ const basic = (id: string, password = secret) => ({
 type Json = Record<string, unknown>
 
 onEachEngine('calls of apps', (engine) => {
-  let provider: OAuthProvider
-  let service: TestService
   let shift = 0
   const keys = new Map<string, CryptoKey>()
-  before(async () => {
+  const provider = started(startOAuthProvider)
+  const service = started(async () => {
     const jwks: JWK[] = []
     for (const alg of ['ES256', 'RS256', 'PS256', 'EdDSA']) {
       const { publicKey, privateKey } = await generateKeyPair(alg)
       keys.set(alg, privateKey)
       jwks.push({ ...(await exportJWK(publicKey)), kid: alg, alg })
     }
-    provider = await startOAuthProvider()
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ADMIN_IDENTITIES: 'acme:boss' },
       config: {
         login: {
@@ -58,10 +56,6 @@ onEachEngine('calls of apps', (engine) => {
       },
       parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
     })
-  })
-  after(async () => {
-    await service.close()
-    await provider.close()
   })
 
   const grant = { grant_type: 'client_credentials' }

@@ -1,25 +1,13 @@
 // An app that one process changes or deletes is changed for every other one, at the very next call.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { type Engine, onPostgres, postgres, type TestDatabase } from '#test/harness/engines.ts'
-import { startTestService, type TestService } from '#test/harness/service.ts'
+import { describe, test } from 'node:test'
+import { onPostgres, postgres, started, startedService } from '#test/harness/index.ts'
 import { token } from './harness.ts'
 
 describe('apps of two services on one PostgreSQL', onPostgres, () => {
-  let database: TestDatabase
-  let first: TestService
-  let second: TestService
-  before(async () => {
-    const engine = postgres as Engine
-    database = await engine.createMigratedDatabase()
-    first = await startTestService(engine, { databaseUrl: database.url })
-    second = await startTestService(engine, { databaseUrl: database.url })
-  })
-  after(async () => {
-    await first.close()
-    await second.close()
-    await database.drop()
-  })
+  const database = started(() => postgres!.createMigratedDatabase())
+  const first = startedService(postgres!, () => ({ databaseUrl: database.url }))
+  const second = startedService(postgres!, () => ({ databaseUrl: database.url }))
 
   type Made = { id: string; secret: string }
   async function make(): Promise<Made> {

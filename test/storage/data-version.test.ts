@@ -1,26 +1,16 @@
 import { sql } from 'kysely'
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { eventually } from '../receiving/harness.ts'
-import { onSqlite, sqlite as engine, type TestDatabase } from '../harness/engines.ts'
+import { onSqlite, sqlite as engine, started } from '../harness/index.ts'
 
 describe('the data version', onSqlite, () => {
-  let home: TestDatabase
-  let database: SqliteDatabase
-
-  before(async () => {
-    home = await engine!.createDatabase()
-    database = openSqlite(home.url.slice('sqlite:'.length))
-    await database.batch('request', (connection) => connection.exec('create table numbers (n integer)'))
-  })
-  after(async () => {
-    await database.close()
-    await home.drop()
-  })
+  const home = started(() => engine!.createDatabase())
+  const database = started(async () => openSqlite(home.url.slice('sqlite:'.length)))
+  before(() => database.batch('request', (connection) => connection.exec('create table numbers (n integer)')))
 
   test('changes with each write of this process, even in the same turn of the event loop', async () => {
     const seen = new Set([database.dataVersion()])

@@ -1,26 +1,18 @@
 // PostgreSQL keeps the plan of a prepared statement until the table is analyzed.
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 import { analyzeChanged } from '../../src/storage/postgres/statistics.ts'
-import type { PostgresDatabase } from '../../src/storage/database.ts'
-import { engines, type TestDatabase } from '../harness/engines.ts'
+import { engines, started } from '../harness/index.ts'
 
 for (const engine of engines.filter(({ name }) => name === 'postgres'))
   describe('statistics', () => {
-    let home: TestDatabase
-    let database: PostgresDatabase
-
+    const home = started(() => engine.createMigratedDatabase())
+    // One connection: what is prepared on it is there for the next statement.
+    const database = started(async () => openPostgres(home.url))
     before(async () => {
-      home = await engine.createMigratedDatabase()
-      // One connection: what is prepared on it is there for the next statement.
-      database = openPostgres(home.url)
       // Autovacuum would do the same, some time.
       await database.pool.query('alter table event_queue set (autovacuum_enabled = false)')
-    })
-    after(async () => {
-      await database.close()
-      await home.drop()
     })
 
     const fill = async (from: number, to: number): Promise<void> => {
