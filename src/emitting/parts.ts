@@ -16,7 +16,7 @@ import { Replay, type ReplayFilter, replayStep } from './deliveries/replay.ts'
 import { deliveryMetrics } from './dispatch/delivery-attempts.ts'
 import { Dispatcher } from './dispatch/dispatcher.ts'
 import { Endpoints } from './dispatch/endpoints.ts'
-import { type DisablingPolicy, OperationalEvents } from './dispatch/operational-events.ts'
+import { OperationalEvents } from './dispatch/operational-events.ts'
 import { builtInTypes, TestEvents } from './events/built-in-types.ts'
 import { type Announce, Emitter, groupEmits } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
@@ -70,7 +70,6 @@ export function createBase<Parts extends BaseParts>(parts: Parts) {
       ownerlessGetAll: config.ownerlessGetAll ?? false,
     }),
     health: new Health({ database, clock, log, retention: configuration.payloadRetention }),
-    disabling: { after: configuration.emitDisableAfter } satisfies DisablingPolicy,
   }
 }
 

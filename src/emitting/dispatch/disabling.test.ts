@@ -3,12 +3,12 @@ import { test } from 'node:test'
 import { consequenceOf, disablesAt } from './operational-events.ts'
 
 const day = 86_400_000
-const week = { after: 7 * day }
+const week = 7 * day
 
 test('a subscriber is not disabled without failures, or when the policy is off', () => {
   assert.equal(disablesAt({ failingSince: null, warnedAt: null }, week), null)
-  assert.equal(disablesAt({ failingSince: 0, warnedAt: null }, { after: Infinity }), null)
-  assert.equal(consequenceOf({ failingSince: 0, warnedAt: 0 }, { after: Infinity }, 1e15), undefined)
+  assert.equal(disablesAt({ failingSince: 0, warnedAt: null }, Infinity), null)
+  assert.equal(consequenceOf({ failingSince: 0, warnedAt: 0 }, Infinity, 1e15), undefined)
 })
 
 test('a subscriber whose next failure comes long after the week is warned first, with the full notice period', () => {
@@ -20,6 +20,6 @@ test('a subscriber whose next failure comes long after the week is warned first,
 })
 
 test('for a short period the notice is half of it', () => {
-  const short = { after: day }
+  const short = day
   assert.equal(consequenceOf({ failingSince: 0, warnedAt: null }, short, day / 2), 'warn')
 })

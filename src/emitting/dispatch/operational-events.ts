@@ -18,9 +18,8 @@ import type { ModuleParts } from '../../http/service-module.ts'
 /** Failed attempts of one delivery after which its subscriber counts as failing: by default five minutes after the first. */
 const failingAfter = 3
 
-interface OperationalEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
+interface OperationalEventsParts extends Pick<ModuleParts, 'configuration' | 'database' | 'clock'> {
   emitter: Pick<Emitter, 'emitTo'>
-  disabling: DisablingPolicy
   record: RecordAudit
   /** Called when a side effect that may have changed the subscriber is committed. */
   changed: (subscriberId: string) => void
@@ -74,7 +73,8 @@ export class OperationalEvents {
   /** In the order in which they are applied. */
   #effectsOf(attempt: FinishedAttempt): SideEffect[] {
     const { delivery, endpoint, outcome, result } = attempt
-    const { clock, disabling } = this.#parts
+    const { clock, configuration } = this.#parts
+    const { emitDisableAfter } = configuration
     const { failingSince, operational } = endpoint
     const effects: SideEffect[] = []
     if (outcome.kind === 'delivered') {
@@ -82,7 +82,7 @@ export class OperationalEvents {
     } else if (result.failure !== 'aborted') {
       if (failingSince === null && (outcome.kind === 'dead' || delivery.begun >= failingAfter))
         effects.push((tx) => this.#markFailing(tx, attempt))
-      const consequence = operational ? undefined : consequenceOf(endpoint, disabling, clock.now())
+      const consequence = operational ? undefined : consequenceOf(endpoint, emitDisableAfter, clock.now())
       if (consequence === 'warn') effects.push((tx) => this.#warn(tx, attempt))
       if (consequence === 'disable') {
         const reason = `Every attempt since ${isoTime(failingSince!)} failed.`
@@ -148,11 +148,11 @@ export class OperationalEvents {
   }
 
   async #warn(tx: Tx, attempt: FinishedAttempt): Promise<OperationalEvent | undefined> {
-    const { clock, disabling } = this.#parts
+    const { clock, configuration } = this.#parts
     const { id, failingSince } = attempt.endpoint
     const warnedAt = clock.now()
     if (!(await this.#updateIf(tx, id, { warned_at: warnedAt }, 'warned_at is null'))) return undefined
-    const at = disablesAt({ failingSince, warnedAt }, disabling)
+    const at = disablesAt({ failingSince, warnedAt }, configuration.emitDisableAfter)
     const data = {
       ...descriptionOf(attempt),
       failingSince: isoTime(failingSince!),
@@ -187,11 +187,21 @@ export class OperationalEvents {
    */
   async publish(tx: Tx, events: readonly OperationalEvent[]): Promise<void> {
     if (events.length === 0) return
-    const subscribers = await this.#operationalSubscribers(tx)
+    const { engine } = this.#parts.database
+    const operational = await tx
+      .selectFrom('subscribers')
+      .select(['id', 'event_types', 'conditions'])
+      .where('operational', '=', 1)
+      .where('status', 'in', ['active', 'paused'])
+      .orderBy('id')
+      // No subscriber may be removed before its deliveries are inserted.
+      .$if(engine === 'postgres', (locking) => locking.forKeyShare())
+      .execute()
     const addressed = events.map(({ type, data }) => ({
       event: { type, data },
-      subscriberIds: subscribers
-        .filter(({ eventTypes, conditions }) => matchesType(eventTypes, type) && holds(conditions, data))
+      subscriberIds: operational
+        .filter(({ event_types }) => matchesType(JSON.parse(event_types) as string[], type))
+        .filter(({ conditions }) => holds(JSON.parse(conditions ?? '[]') as Condition[], data))
         .map(({ id }) => id),
     }))
     const wanted = addressed.filter(({ subscriberIds }) => subscriberIds.length > 0)
@@ -200,28 +210,11 @@ export class OperationalEvents {
     const rows = await tx
       .selectFrom('subscribers')
       .select('id')
-      .where(isOneOf(this.#parts.database.engine, 'id', ids))
+      .where(isOneOf(engine, 'id', ids))
       .execute()
     const known = new Set(rows.map(({ id }) => id))
     const about = wanted.filter(({ event }) => known.has(event.data.subscriber.id))
     if (about.length > 0) await this.#parts.emitter.emitTo(tx, about)
-  }
-
-  async #operationalSubscribers(tx: Tx) {
-    const rows = await tx
-      .selectFrom('subscribers')
-      .select(['id', 'event_types', 'conditions'])
-      .where('operational', '=', 1)
-      .where('status', 'in', ['active', 'paused'])
-      .orderBy('id')
-      // No subscriber may be removed before its deliveries are inserted.
-      .$if(this.#parts.database.engine === 'postgres', (locking) => locking.forKeyShare())
-      .execute()
-    return rows.map(({ id, event_types, conditions }) => ({
-      id,
-      eventTypes: JSON.parse(event_types) as string[],
-      conditions: conditions === null ? [] : (JSON.parse(conditions) as Condition[]),
-    }))
   }
 }
 
@@ -246,35 +239,28 @@ function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 
 
 const day = 86_400_000
 
-/** When subscribers are disabled because all their deliveries fail. */
-export interface DisablingPolicy {
-  /** Milliseconds without a success; Infinity never disables. */
-  after: number
-}
-
 /** The state of a failing subscriber; times in milliseconds since 1970. */
 type Failing = Pick<Endpoint, 'failingSince' | 'warnedAt'>
 
 /** The shortest time between the warning and the disabling: a day, or half of a shorter `after`. */
-function notice({ after }: DisablingPolicy): number {
+function notice(after: number): number {
   return Math.min(day, after / 2)
 }
 
-/** When the next failure disables the subscriber; `null` while it does not fail. At least the notice after the warning. */
-export function disablesAt({ failingSince, warnedAt }: Failing, policy: DisablingPolicy): number | null {
-  if (failingSince === null || policy.after === Infinity) return null
-  const at = failingSince + policy.after
-  return warnedAt === null ? at : Math.max(at, warnedAt + notice(policy))
+/**
+ * When the next failure disables the subscriber; `null` while it does not fail. At least the notice after the warning.
+ * @param after milliseconds without a success; Infinity never disables
+ */
+export function disablesAt({ failingSince, warnedAt }: Failing, after: number): number | null {
+  if (failingSince === null || after === Infinity) return null
+  const at = failingSince + after
+  return warnedAt === null ? at : Math.max(at, warnedAt + notice(after))
 }
 
 /** Returns the consequence of an attempt that fails at `now`. Subscribers are only disabled by failures, never by time alone. */
-export function consequenceOf(
-  failing: Failing,
-  policy: DisablingPolicy,
-  now: number,
-): 'warn' | 'disable' | undefined {
-  const at = disablesAt(failing, policy)
+export function consequenceOf(failing: Failing, after: number, now: number): 'warn' | 'disable' | undefined {
+  const at = disablesAt(failing, after)
   if (at === null) return undefined
-  if (failing.warnedAt === null) return now >= at - notice(policy) ? 'warn' : undefined
+  if (failing.warnedAt === null) return now >= at - notice(after) ? 'warn' : undefined
   return now >= at ? 'disable' : undefined
 }

@@ -96,7 +96,7 @@ const NewKeysView = {
 
 function viewSubscriber(
   row: SubscribersTable,
-  { keyring, disabling, destinations }: EmittingRouteParts,
+  { configuration, keyring, destinations }: EmittingRouteParts,
   { reachesAll }: Area,
   { lastDay, ownerName }: { lastDay: Summary; ownerName: string | null },
 ): Static<typeof SubscriberView> {
@@ -104,7 +104,7 @@ function viewSubscriber(
   const hidesSettings = !reachesAll && !isOpenToOwners(destinations, row)
   const failing = { failingSince: row.failing_since, warnedAt: row.warned_at }
   const mayEnd = row.status === 'active' && row.operational === 0
-  const end = mayEnd ? disablesAt(failing, disabling) : null
+  const end = mayEnd ? disablesAt(failing, configuration.emitDisableAfter) : null
   const { settings = null, ...options } = readRequestOptions(row.request)
   return {
     id: row.id,
