@@ -16,6 +16,8 @@ export interface JobStep {
   readonly last: number | undefined
   /** Whether no rows follow. */
   readonly done: boolean
+  /** The number of all rows, if it was only an upper limit until now. */
+  readonly total?: number
 }
 
 export interface JobWorkerParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
@@ -120,11 +122,12 @@ export class JobWorker implements Worker {
     if (!job) return undefined
     const { rate } = job
     const size = rate === null ? perStep : Math.min(perStep, Math.max(1, Math.floor(rate / stepsPerSecond)))
-    const { count, last, done } = await step(tx, job, size, now)
+    const { count, last, done, total = job.total } = await step(tx, job, size, now)
     await tx
       .updateTable('jobs')
       .set({
         done: job.done + count,
+        total,
         position: last ?? job.position,
         status: done ? 'done' : 'running',
         due_at: rate === null ? now : now + Math.ceil((count / rate) * 1000),

@@ -50,36 +50,22 @@ export async function missingStep(
   const row = tx.selectFrom('subscribers').selectAll().where('id', '=', job.subscriber_id)
   // Two jobs of one subscriber must not insert the same delivery.
   const subscriber = await (engine === 'postgres' ? row.forNoKeyUpdate() : row).executeTakeFirst()
-  const numbers =
-    !subscriber || subscriber.operational || subscriber.status === 'disabled'
-      ? []
-      : await idsIn(
-          tx,
-          engine,
-          subscriber.owner === null ? [eventsFor()] : [subscriber.owner, everybody].map(eventsFor),
-          { after: job.position, before: filter.upTo + 1, count: examinedPerStep, ascending: true },
-        )
-  if (numbers.length === 0) return end(tx, job, 0)
-  const { id, conditions } = subscriber!
+  const end = (count: number): JobStep => ({ count, last: undefined, done: true, total: job.done + count })
+  if (!subscriber || subscriber.operational || subscriber.status === 'disabled') return end(0)
+  const { id, owner, conditions } = subscriber
+  const streams = owner === null ? [eventsFor()] : [owner, everybody].map(eventsFor)
+  const range = { after: job.position, before: filter.upTo + 1 }
+  const numbers = await idsIn(tx, engine, streams, { ...range, count: examinedPerStep, ascending: true })
+  if (numbers.length === 0) return end(0)
   const most = conditions === null ? limit : Math.min(limit, payloadsPerStep)
   const missing = await isMissing(tx, engine, { numbers, subscriber: id, filter }).limit(most).execute()
   const payloads = conditions === null ? undefined : await readPayloads(tx, missing)
   const events = missing.map((event) => storedEvent({ ...event, payload: payloads?.get(event.event) }))
-  const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates: [subscriber!], now })
+  const { inserted } = await fanOut.insertDeliveries(tx, events, { candidates: [subscriber], now })
   const count = (await inserted)!.length
   if (missing.length === most) return { count, last: missing.at(-1)!.event, done: false }
-  if (numbers.length < examinedPerStep) return end(tx, job, count)
+  if (numbers.length < examinedPerStep) return end(count)
   return { count, last: numbers.at(-1), done: false }
-}
-
-/** Sets the total to the actual number. Until then it was the number of events that could be missing. */
-async function end(tx: Tx, { id, done }: JobsTable, count: number): Promise<JobStep> {
-  await tx
-    .updateTable('jobs')
-    .set({ total: done + count })
-    .where('id', '=', id)
-    .execute()
-  return { count, last: undefined, done: true }
 }
 
 function isMissing(
