@@ -1,21 +1,8 @@
 import { sql } from 'kysely'
-import { idsIn, type IdStream } from '../../storage/id-order.ts'
-import type { Engine } from '../../storage/query-runner.ts'
-import type { Queryable } from '../../storage/database.ts'
+import type { IdStream } from '../../storage/id-order.ts'
 import type { DeliveryStatus } from '../../storage/tables.ts'
 
 export type OpenStatus = Exclude<DeliveryStatus, 'delivered'>
-
-/** The highest id of a subscriber's deliveries. */
-export async function highestId(
-  db: Queryable,
-  engine: Engine,
-  subscriberId: string,
-): Promise<number | undefined> {
-  const all = { after: 0, before: Number.MAX_SAFE_INTEGER }
-  const [id] = await idsIn(db, engine, [deliveryStream({ subscriberId })], { ...all, count: 1 })
-  return id
-}
 
 /** Deliveries of a subscriber, of an owner or of all, of a status or of any. */
 export function deliveryStream({

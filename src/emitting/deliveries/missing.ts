@@ -36,7 +36,7 @@ export async function measureMissing(
     .where('event', '<', before)
     .$if(owner !== null, (all) => all.where('audience', 'in', [owner!, everybody]))
     .executeTakeFirstOrThrow()
-  return { total, after, before: (last ?? 0) + 1 }
+  return { total, behind: after, upTo: last ?? 0 }
 }
 
 /** Inserts at most `limit` deliveries, of the next events that a subscriber never got but matches now. */

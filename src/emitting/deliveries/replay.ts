@@ -6,8 +6,8 @@ import type { Database, Tx } from '../../storage/database.ts'
 import { type AllowanceKind, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/event.ts'
 import { type DeliveryFilter, type ResponseClass, sharedConditions, typeOfEvent } from './delivery-log.ts'
-import { type IdRange, idsIn } from '../../storage/id-order.ts'
-import { deliveryStream, highestId } from './id-streams.ts'
+import { idsIn } from '../../storage/id-order.ts'
+import { deliveryStream } from './id-streams.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { lockOwner } from '../subscribers/owner-directory.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
@@ -150,22 +150,16 @@ export class Replay extends AuditedStore {
       return same
     })
     if (running) return running
-    const isMissing = filter.status === 'missing'
-    const { total, after, before } = await (isMissing ? measureMissing : measure)(
-      this.database,
-      subscriberId,
-      filter,
-      now,
-    )
+    const measureAll = filter.status === 'missing' ? measureMissing : measure
+    const { total, behind, upTo } = await measureAll(this.database, subscriberId, filter, now)
     const job = await this.database.transaction(async (tx) => {
       const same = await this.#findSame(tx, subscriberId, asked)
       if (same) return same
       await this.#take(tx, 'bulk-replay', subscriberId, caller)
-      const highest = isMissing ? before : ((await highestId(tx, this.database.engine, subscriberId)) ?? 0)
-      const stored: StoredFilter = { ...filter, upTo: Math.min(highest, before - 1) }
+      const stored: StoredFilter = { ...filter, upTo }
       const begun = await startJob(
         tx,
-        { kind: 'replay', subscriberId, filter: stored, total, rate, behind: after },
+        { kind: 'replay', subscriberId, filter: stored, total, rate, behind },
         now,
       )
       await this.record(tx, {
@@ -240,10 +234,12 @@ export interface StoredFilter extends ReplayFilter {
   upTo: number
 }
 
-/** The ids between which they are. */
-export interface Measured extends IdRange {
+export interface Measured {
   /** The number of deliveries; for missing events, an upper limit. */
   total: number
+  /** The id behind which they begin, and the last one; 0 without any. */
+  behind: number
+  upTo: number
 }
 
 /** Counts without a transaction, because it reads all deliveries of the subscriber that the time of the filter does not exclude. */
@@ -254,15 +250,15 @@ async function measure(
   now: number,
 ): Promise<Measured> {
   const range = await bounds(db, 'deliveries', filter)
-  const { total } = await db
+  const { total, last } = await db
     .selectFrom('deliveries')
-    .select((eb) => eb.fn.countAll<number>().as('total'))
+    .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.max<number | null>('id').as('last')])
     .where('subscriber_id', '=', subscriberId)
     .where('id', '>', range.after)
     .where('id', '<', range.before)
     .where(isReplayable(filter, now))
     .executeTakeFirstOrThrow()
-  return { total, ...range }
+  return { total, behind: range.after, upTo: last ?? 0 }
 }
 
 /** SQL for whether the filter selects a delivery of its subscriber. Pending ones only if they wait for a later attempt. */

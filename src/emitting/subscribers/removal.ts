@@ -3,7 +3,7 @@ import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { JobsTable } from '../../storage/tables.ts'
 import { idsIn } from '../../storage/id-order.ts'
-import { deliveryStream, highestId } from '../deliveries/id-streams.ts'
+import { deliveryStream } from '../deliveries/id-streams.ts'
 
 /** Deliveries of one step, each with its attempts: few, because a step blocks all other writers of SQLite. */
 const perStep = 50
@@ -21,7 +21,8 @@ interface RemovalFilter {
 export async function removeSubscriber(engine: Engine, tx: Tx, id: string, now: number): Promise<void> {
   // Waits for the transactions that insert deliveries for it, because they lock its row. No delivery comes later.
   await tx.deleteFrom('subscribers').where('id', '=', id).execute()
-  const upTo = await highestId(tx, engine, id)
+  const all = { after: 0, before: Number.MAX_SAFE_INTEGER }
+  const [upTo] = await idsIn(tx, engine, [deliveryStream({ subscriberId: id })], { ...all, count: 1 })
   if (upTo === undefined) return
   const filter: RemovalFilter = { upTo }
   // No call shows the progress of this job, so nothing counts its deliveries.
