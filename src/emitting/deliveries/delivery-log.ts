@@ -134,7 +134,7 @@ export class DeliveryLog {
   ): Promise<PageOfRows<DeliveryEntry>> {
     const [database, cursors] = [this.#database, this.#cursors]
     const query = [reach, Object.entries(filter).toSorted(([a], [b]) => (a < b ? -1 : 1))]
-    const source = await sourceOf({ db: database.readerAside, engine: database.engine }, filter)
+    const source = await sourceOf(database, filter)
     const scope: CursorScope = { list: 'deliveries', keys: placeKeys, query }
     const keysOf = ({ event, id }: Place): number[] => [event, id]
     const [event, id] = (cursor === undefined ? keysOf(newest) : cursors.decode(scope, cursor)) as number[]

@@ -1,5 +1,4 @@
-import type { Engine } from '../../storage/query-runner.ts'
-import type { Queryable } from '../../storage/database.ts'
+import type { Database, Queryable } from '../../storage/database.ts'
 import type { DeliverySearch } from './delivery-log.ts'
 import { type IdRange, idsIn } from '../../storage/id-order.ts'
 import { deliveryStream, eventsOfType, type OpenStatus } from './id-streams.ts'
@@ -50,11 +49,6 @@ export async function search<Row, Start, Last extends Start>(
   }
 }
 
-interface SourceParts {
-  db: Queryable
-  engine: Engine
-}
-
 /** Before the newest delivery. */
 export const newest: Place = { event: Number.MAX_SAFE_INTEGER, id: Number.MAX_SAFE_INTEGER }
 /** Without a success, so that an index has them. */
@@ -63,13 +57,13 @@ const openStatuses = ['pending', 'dead'] as const
 const eventsPerChunk = 500
 
 /** Chooses the index that excludes most. */
-export async function sourceOf(parts: SourceParts, search: DeliverySearch): Promise<DeliverySource> {
+export async function sourceOf(database: Database, search: DeliverySearch): Promise<DeliverySource> {
   const { eventId, eventType, subscriberId, owner } = search
-  if (eventId !== undefined) return ofEvent(parts, eventId)
+  if (eventId !== undefined) return ofEvent(database, eventId)
   const statuses = openStatusesOf(search)
   if (eventType !== undefined && subscriberId === undefined && owner === undefined && !statuses)
-    return ofType(parts, eventType, search)
-  const { db, engine } = parts
+    return ofType(database, eventType, search)
+  const { readerAside: db, engine } = database
   const range = await bounds(db, 'deliveries', search)
   const of = { subscriberId, owner: owner ?? undefined }
   const streams = (statuses ?? [undefined]).map((status) => deliveryStream({ ...of, status }))
@@ -105,7 +99,7 @@ export async function bounds(
 const outOfOrder = 500
 
 /** All deliveries of one event: one for each subscriber that it went to. */
-function ofEvent({ db }: SourceParts, eventId: string): DeliverySource {
+function ofEvent({ readerAside: db }: Database, eventId: string): DeliverySource {
   return {
     async read({ id }, count) {
       const places = await db
@@ -123,7 +117,7 @@ function ofEvent({ db }: SourceParts, eventId: string): DeliverySource {
 }
 
 async function ofType(
-  { db, engine }: SourceParts,
+  { readerAside: db, engine }: Database,
   type: string,
   search: DeliverySearch,
 ): Promise<DeliverySource> {
