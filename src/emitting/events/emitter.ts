@@ -87,13 +87,15 @@ export class Emitter {
   }
 
   /**
-   * Emits each event with its own result: a problem with one does not prevent the others.
+   * Emits each event with its own result: a problem with one does not prevent the others. A problem instead of an event is its result.
    * @param last sends the last statement together with the commit; its result arrives with that of the commit
    */
-  async emitEach(tx: Tx, last: RunLast, events: readonly NewEvent[]): Promise<PendingResults> {
+  async emitEach(tx: Tx, last: RunLast, events: readonly (NewEvent | Problem)[]): Promise<PendingResults> {
     const now = this.#parts.clock.now()
     const stored = await this.#storedOf(tx, events)
-    const prepared = events.map((event) => orProblem(() => this.#prepare(event, now, stored)))
+    const prepared = events.map((event) =>
+      event instanceof Problem ? event : orProblem(() => this.#prepare(event, now, stored)),
+    )
     const valid = prepared.filter((event): event is PreparedEvent => !(event instanceof Problem))
     const emitted = await this.#emit(tx, valid, { now, causedBy: null, last })
     const results = emitted.results.then((all) => {
@@ -131,8 +133,10 @@ export class Emitter {
   }
 
   /** Those types of the events that are not declared, but stored and not archived; `undefined` if none needs this check. */
-  async #storedOf(tx: Tx, events: readonly NewEvent[]): Promise<ReadonlySet<string> | undefined> {
-    const types = this.#parts.catalogue.undeclared(events.map(({ type }) => type))
+  async #storedOf(tx: Tx, events: readonly (NewEvent | Problem)[]): Promise<ReadonlySet<string> | undefined> {
+    const types = this.#parts.catalogue.undeclared(
+      events.flatMap((event) => (event instanceof Problem ? [] : event.type)),
+    )
     if (types.length === 0) return undefined
     const rows = await tx
       .selectFrom('event_types')
@@ -288,14 +292,15 @@ export interface CommitEmitsParts {
 }
 
 /**
- * Emits events in one transaction, each with its own result, and passes them to the dispatcher after the commit.
+ * Emits events in one transaction, each with its own result, and passes them to the dispatcher after the commit. A problem instead of an
+ * event is its result.
  * @throws StorageUnavailable
  */
 export async function commitEmits(
   { database, emitter, announce }: CommitEmitsParts,
-  events: readonly NewEvent[],
+  events: readonly (NewEvent | Problem)[],
 ): Promise<(Emitted | Problem)[]> {
-  if (events.length === 0) return []
+  if (events.every((event) => event instanceof Problem)) return [...events]
   const { results } = await database.transaction((tx, last) => emitter.emitEach(tx, last, events))
   const settled = await results
   announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))

@@ -162,68 +162,62 @@ export async function* emitNdjson(body: Readable, parts: NdjsonEventsParts): Asy
         yield write(...answers)
         if (over) return
       }
-      if (!goesOn) {
-        yield write(refusal(lines.number + 1, 'overloaded', 'Too many large bodies are being read.'))
-        return
-      }
-      if (!call.has(clock.now())) {
-        const detail = `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`
-        yield write(refusal(lines.number + 1, 'request-timeout', detail))
+      const end = !goesOn ? tooLarge() : call.has(clock.now()) ? undefined : tooLong()
+      if (end) {
+        yield write(answerTo(lines.number + 1, end))
         return
       }
     }
     const last = lines.take()
-    if (lines.dropped)
-      yield write(refusal(lines.number, 'overloaded', 'Too many large bodies are being read.'))
+    if (lines.dropped) yield write(answerTo(lines.number, tooLarge()))
     else if (last) yield write(...(await emitLines([last], parts)).answers)
   } finally {
     budget.end(lines)
   }
 }
 
+const tooLarge = (): Problem => new Problem('overloaded', { detail: 'Too many large bodies are being read.' })
+
+const tooLong = (): Problem =>
+  new Problem('request-timeout', {
+    detail: `A call may take ${longestCall / 1000} s: send this line and those behind it in another call.`,
+  })
+
 /** @returns `over` if the database is unavailable; the remaining lines are then not processed */
 async function emitLines(
   lines: readonly Line[],
   parts: NdjsonEventsParts,
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
-  const read = lines.map(({ bytes }) => readLine(bytes, parts.lineLimit))
-  const events = read.filter((event): event is NewEvent => !(event instanceof Problem))
-  let results: IterableIterator<Problem | Emitted>
+  const events = lines.map((line) => readLine(line, parts))
   let over = false
-  try {
-    results = (
-      await commitEmits(
-        parts,
-        events.map((event) => ({ ...event, headers: parts.headers })),
-      )
-    ).values()
-  } catch (error) {
+  const results = await commitEmits(parts, events).catch((error: unknown) => {
     const problem = toProblem(error)
     // An unexpected error ends the response and is logged like any other.
     if (problem.code === 'internal') throw error
-    results = events.map(() => problem).values()
     over = true
-  }
-  const answers = read.map((event, index): LineAnswer => {
+    return events.map((event) => (event instanceof Problem ? event : problem))
+  })
+  const answers = results.map((result, index): LineAnswer => {
     const { number: line } = lines[index]!
-    if (event instanceof Problem) return answerTo(line, event)
-    const result = results.next().value!
     if (result instanceof Problem) return answerTo(line, result)
-    return Object.assign({ line, status: 202 as const }, viewEmitted(result, event))
+    return Object.assign({ line, status: 202 as const }, viewEmitted(result, events[index] as NewEvent))
   })
   return { answers, over }
 }
 
 const check = checkOf(NewEventBody)
 
-function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem {
+function readLine(
+  { bytes }: Line,
+  { lineLimit, headers }: Pick<NdjsonEventsParts, 'lineLimit' | 'headers'>,
+): NewEvent | Problem {
   if (bytes === undefined)
-    return new Problem('body-too-large', { detail: `A line may have at most ${limit} bytes.` })
+    return new Problem('body-too-large', { detail: `A line may have at most ${lineLimit} bytes.` })
   try {
     const event = parseLossless(bytes)
     readNumbers(event)
     const faults = check(event)
-    if (!faults) return event as NewEvent
+    if (!faults) return { ...(event as NewEvent), headers }
     const pointer = faults[0]?.instancePath ?? ''
     const message = validationMessage(faults, NewEventBody) ?? 'is not of the documented form'
     return new Problem('invalid-body', { detail: `${pointer || 'The line'} ${message}.`, pointer })
@@ -235,10 +229,6 @@ function readLine(bytes: Buffer | undefined, limit: number): NewEvent | Problem 
 
 function answerTo(line: number, { status, code, extras }: Problem): LineAnswer {
   return { line, status, code, detail: extras.detail, pointer: extras.pointer || undefined }
-}
-
-function refusal(line: number, code: 'overloaded' | 'request-timeout', detail: string): LineAnswer {
-  return answerTo(line, new Problem(code, { detail }))
 }
 
 function write(...answers: LineAnswer[]): string {
