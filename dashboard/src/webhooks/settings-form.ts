@@ -162,7 +162,7 @@ export function changeOf(
     description: () => ({ description: after.description.trim() || null }),
     eventTypes: () => ({ eventTypes: [...after.eventTypes] }),
     conditions: () => ({
-      conditions: linesOf(after.conditions).map(readCondition) as SubscriberChange['conditions'],
+      conditions: linesOf(after.conditions).map(readCondition),
     }),
     operational: () => ({ operational: after.operational }),
     timeout: () => ({ timeout: readNumber(after.timeout) }),
@@ -240,7 +240,7 @@ function readCondition(line: string): Condition {
   const [, path = '', op = '', value] = /^(\S*)\s+(\w+)(?:\s+(\S.*))?$/.exec(line) ?? []
   if (op === '') throw new Error(fill(words.settings.conditionWrong, { line }))
   const condition: Condition = { path, op: op as Condition['op'] }
-  if (value !== undefined) condition.value = readJson(value)
+  if (value !== undefined) condition.value = readJson(value) as Condition['value']
   return condition
 }
 
