@@ -11,7 +11,6 @@ import {
   type Completion,
   type DeliveryStore,
   type DueSubscribers,
-  type EventPayload,
   type ReadRequest,
 } from './store.ts'
 
@@ -64,7 +63,7 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
   const { reader, readConnection } = database
   return {
     activeSubscribers: activeSubscribersIn(reader),
-    readPayloads: (events, longest) => readPayloads(reader, events, longest),
+    readPayloads: readPayloadsFrom(reader),
     acquireSession: () => Promise.resolve(),
     subscribersDue: async (now, after) => subscribersDue(readConnection, now, after),
     claim: (subscriberIds) => Promise.resolve([...subscriberIds]),
@@ -111,22 +110,18 @@ function readDue(reader: SqliteConnection, request: ReadRequest, now: number): D
   return rest === 0 ? found : found.concat(rows(dueAfter, retries, behind.dueAt, now, rest))
 }
 
-async function readPayloads(
-  db: Queryable,
-  events: readonly number[],
-  longest?: number,
-): Promise<Map<number, EventPayload>> {
-  if (events.length === 0) return new Map()
-  const found = await db
-    .selectFrom('events')
-    .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
-    .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'events.nonce'])
-    .select('events.headers')
-    .select('idempotency_keys.audience')
-    .where('events.id', 'in', [...events])
-    .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
-    .execute()
-  return new Map(found.map(({ id, ...rest }) => [id, rest]))
+function readPayloadsFrom(db: Queryable): DeliveryStore['readPayloads'] {
+  return async (events, longest) => {
+    if (events.length === 0) return new Map()
+    const found = await db
+      .selectFrom('events')
+      .leftJoin('idempotency_keys', 'idempotency_keys.event', 'events.id')
+      .select(['events.id', 'events.event_id', 'type', 'payload', 'nonce', 'headers', 'audience'])
+      .where('events.id', 'in', [...events])
+      .$if(longest !== undefined, (all) => all.where(sql<number>`octet_length(payload)`, '<=', longest!))
+      .execute()
+    return new Map(found.map(({ id, ...rest }) => [id, rest]))
+  }
 }
 
 function subscribersDue(reader: SqliteConnection, now: number, after: string): DueSubscribers {

@@ -472,6 +472,8 @@ onEachEngine('the audit log and all routes', (engine) => {
     const change = {
       url: 'https://new.example.com/hook?token=another-secret',
       headers: { 'x-key': 'third-secret' },
+      eventTypes: ['order.*'],
+      timeout: 5,
       status: 'paused',
     }
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
@@ -495,7 +497,7 @@ onEachEngine('the audit log and all routes', (engine) => {
       ]),
     )
     assert.deepEqual(JSON.parse(rows[1]!.detail!), {
-      changed: 'url,headers',
+      changed: 'url,eventTypes,timeoutSeconds,headers',
       oldOrigin: new URL(receiver.url).origin,
       newOrigin: 'https://new.example.com',
     })
