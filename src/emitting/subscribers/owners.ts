@@ -87,20 +87,21 @@ export class Owners {
     }
     const at = sql.raw(database.engine === 'sqlite' ? 'instr' : 'strpos')
     const part = text?.toLowerCase()
-    const matches =
-      part === undefined
-        ? sql`1 = 1`
-        : sql`(${at}(lower(owner), ${part}) > 0 or ${at}(lower(name), ${part}) > 0)`
+    const found = database.readerAside
+      .selectFrom('owners')
+      .select('owner')
+      .$if(part !== undefined, (all) =>
+        all.where(sql<boolean>`(${at}(lower(owner), ${part}) > 0 or ${at}(lower(name), ${part}) > 0)`),
+      )
+      .orderBy('owner')
     const page = await cursors.read(
       scope,
       request,
-      async (behind: string | undefined, count) => {
-        const from = behind === undefined ? sql`` : sql`owner > ${behind} and`
-        const { rows } = await sql<{ owner: string }>`
-          select owner from owners where ${from} ${matches}
-          order by owner limit ${count}`.execute(database.readerAside)
-        return rows
-      },
+      (behind: string | undefined, count) =>
+        found
+          .$if(behind !== undefined, (all) => all.where('owner', '>', behind!))
+          .limit(count)
+          .execute(),
       ({ owner }) => owner,
     )
     return { rows: await this.#describe(page.rows.map(({ owner }) => owner)), nextCursor: page.nextCursor }
@@ -142,16 +143,9 @@ export class Owners {
       const own = subscribers.filter((one) => one.owner === owner)
       const { name = null, uid = null, metadata = {} } = rows.get(owner) ?? {}
       const states = { active: 0, idle: 0, failing: 0, paused: 0, disabled: 0 }
-      let [delivered, failed] = [0, 0]
-      let newest: Owner['lastDelivery'] = null
-      for (const one of own) {
-        const day = summarize(days.get(one.id) ?? [])
-        states[stateOf(one, day)] += 1
-        delivered += day.delivered
-        failed += day.failed
-        const delivery = last.get(one.id)
-        if (delivery && (newest === null || delivery.id > newest.id)) newest = delivery
-      }
+      for (const one of own) states[stateOf(one, summarize(days.get(one.id) ?? []))] += 1
+      const { delivered, failed, successRate } = summarize(own.flatMap(({ id }) => days.get(id) ?? []))
+      const deliveries = own.flatMap(({ id }) => last.get(id) ?? [])
       return {
         owner,
         name,
@@ -161,8 +155,8 @@ export class Owners {
         states,
         delivered,
         failed,
-        successRate: delivered + failed === 0 ? null : delivered / (delivered + failed),
-        lastDelivery: newest,
+        successRate,
+        lastDelivery: deliveries.toSorted((a, b) => b.id - a.id)[0] ?? null,
         linkExpiresAt: links.get(owner) ?? null,
         sessionExpiresAt: sessions.get(owner) ?? null,
       }
