@@ -1,17 +1,13 @@
-import type { Pauses } from '../handlers/paused.ts'
-import type { PlanOf, Plan } from '../handlers/plan.ts'
-import type { ClaimedEvent, EventQueue, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
-import type { ConcurrencyGroups } from './concurrency-groups.ts'
+import type { Plan } from '../handlers/plan.ts'
+import type { ClaimedEvent, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
 import { KindRotation, nameOf, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval, gather, pauseAfterError } from './timing.ts'
 import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Suspects } from './suspects.ts'
-import type { WakeUps } from '../../runtime/repeated-pass.ts'
-import type { ModuleParts } from '../../http/service-module.ts'
+import type { Shared } from './shared.ts'
 import type { Progress } from '../../runtime/worker.ts'
-import type { Claims, RestoredClaims } from './claims.ts'
 
 /** Events that one claim takes at most. */
 const mostClaimed = 256
@@ -20,23 +16,14 @@ const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
 
-export interface ClaimRoundsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
-  store: EventQueue
-  planOf: PlanOf
-  pauses: Pauses
-  groups: ConcurrencyGroups
-  /** Where other processes run the same handlers. */
-  slots: HandlerSlots | undefined
+export interface ClaimRoundsParts extends Shared {
   runner: EventRunner
   suspects: Suspects
-  claims: Claims
-  restored: RestoredClaims
-  wakeUps: WakeUps
+  /** Where other processes run the same handlers. */
+  slots: HandlerSlots | undefined
   progress: Progress
   /** Opens the session that holds the claims, if it is not open. */
   openSession: () => Promise<void>
-  /** Whether more events may be claimed: false once the worker stops. */
-  mayContinue: () => boolean
 }
 
 /**

@@ -11,6 +11,7 @@ import { Metrics } from '../../telemetry/metrics.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner } from './event-runner.ts'
+import type { Shared } from './shared.ts'
 import { RestoredClaims } from './claims.ts'
 import { leaseMargin, mostTimeAhead } from './timing.ts'
 
@@ -65,25 +66,27 @@ function runnerOf() {
     },
   }
   const nothing = (): void => undefined
-  const runner = new EventRunner({
-    clock,
-    planOf,
-    log: createLog('silent'),
-    metrics: new Metrics(),
-    groups: new ConcurrencyGroups(),
-    inFlight: new InFlight(),
-    restored: new RestoredClaims(),
-    claims: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
-    aborts,
-    schedule: [],
-    database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
-    transactions: { begin: () => scope },
-    emitWithin:
-      async (_tx: unknown, [{ type }]: [{ type: string }]) =>
-      () =>
-        started.push(type),
-    onFree: nothing,
-  } as unknown as ConstructorParameters<typeof EventRunner>[0])
+  const runner = new EventRunner(
+    {
+      clock,
+      planOf,
+      log: createLog('silent'),
+      metrics: new Metrics(),
+      groups: new ConcurrencyGroups(),
+      inFlight: new InFlight(),
+      restored: new RestoredClaims(),
+      claims: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
+      aborts,
+      schedule: [],
+      database: { transaction: (work: (tx: unknown) => unknown) => work(statement) },
+      transactions: { begin: () => scope },
+      emitWithin:
+        async (_tx: unknown, [{ type }]: [{ type: string }]) =>
+        () =>
+          started.push(type),
+    } as unknown as Shared,
+    nothing,
+  )
   return { clock, runner, ends, extended, aborts, failed, meanwhile, commit, started }
 }
 

@@ -1,11 +1,9 @@
-import type { InFlight } from '../../runtime/worker.ts'
 import { SharedCommitFailed } from '../../storage/sharing/transaction-driver.ts'
 import { begin, run, spans, type Work } from '../../telemetry/spans.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
+import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { attempt, type AttemptParts, type AttemptTrace } from './attempt.ts'
-import type { Queued, ConcurrencyGroups } from './concurrency-groups.ts'
+import { attempt, type AttemptTrace } from './attempt.ts'
+import type { Queued } from './concurrency-groups.ts'
 import { extendLease } from './held-events.ts'
 import {
   ClaimLost,
@@ -14,11 +12,10 @@ import {
   TransactionTimeout,
   WaitedForTransaction,
 } from './interruptions.ts'
-import type { Claims, RestoredClaims } from './claims.ts'
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
-import { type Failure, type FailureParts, recordFailure } from './failures.ts'
-import type { WakeUps } from '../../runtime/repeated-pass.ts'
+import { type Failure, recordFailure } from './failures.ts'
+import type { Shared } from './shared.ts'
 
 /** The most handlers that run at once in one process. */
 const mostRunning = 192
@@ -26,23 +23,6 @@ const mostRunning = 192
 const scarceFrom = 96
 /** Errors that the handler did not cause: such an attempt does not count. */
 const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
-
-export interface EventRunnerParts extends AttemptParts, FailureParts {
-  metrics: Metrics
-  /** Called for each run of a handler without an error, with its milliseconds. */
-  onHandled?: ((handler: string, duration: number) => void) | undefined
-}
-
-interface RunnerState {
-  groups: ConcurrencyGroups
-  claims: Claims
-  wakeUps: WakeUps
-  planOf: PlanOf
-  inFlight: InFlight
-  restored: RestoredClaims
-  /** Called when an event of the plan has freed its slot, and queued events have taken what they may. */
-  onFree: (plan: Plan) => void
-}
 
 /**
  * Runs the handlers of claimed events and commits their work. A claimed event is
@@ -54,7 +34,8 @@ interface RunnerState {
  * each of these writes, so an event whose lease has ended may be in any state here.
  */
 export class EventRunner {
-  readonly #parts: EventRunnerParts & RunnerState
+  readonly #parts: Shared
+  readonly #onFree: (plan: Plan) => void
   readonly #attempts
   readonly #observe
   /** Handlers that have not ended. */
@@ -65,8 +46,10 @@ export class EventRunner {
   #lost: Error | undefined
   #stopped = false
 
-  constructor(parts: EventRunnerParts & RunnerState) {
+  /** @param onFree called when an event of the plan has freed its slot, and queued events have taken what they may */
+  constructor(parts: Shared, onFree: (plan: Plan) => void) {
     this.#parts = parts
+    this.#onFree = onFree
     this.#attempts = parts.metrics.counter(
       'postern_handler_attempts_total',
       'Attempts to process a received event by outcome: processed, retry, failed, lost, given-back',
@@ -166,11 +149,11 @@ export class EventRunner {
   }
 
   #freeSlot(plan: Plan): void {
-    const { groups, onFree } = this.#parts
+    const { groups } = this.#parts
     this.#running -= 1
     groups.freeSlot(plan)
     for (const waiting of groups.waiting(plan)) this.startQueued(waiting)
-    onFree(plan)
+    this.#onFree(plan)
   }
 
   /** Processes an event, including its commit, and counts the outcome. Never rejects. */

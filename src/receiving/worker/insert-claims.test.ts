@@ -5,7 +5,7 @@ import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, IncomingEvent } from '../queue/store.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
-import { InsertClaims } from './insert-claims.ts'
+import { InsertClaims, type InsertClaimsParts } from './insert-claims.ts'
 
 const handlers = new Map([
   ['quick', [registeredHandler('quick')]],
@@ -72,20 +72,20 @@ function setUp() {
       get isScarce() {
         return state.isScarce
       },
-      enqueue: (claimed) => void state.begun.push(claimed),
+      enqueue: (claimed: readonly ClaimedEvent[]) => void state.begun.push(claimed),
     },
     suspects: { excludes: () => false },
     claims: {
       get voided() {
         return state.voided
       },
-      releaseSoon: (events) => void state.released.push(events),
-      unanswered: (lost) => void state.lost.push(lost),
+      releaseSoon: (events: readonly ClaimedEvent[]) => void state.released.push(events),
+      unanswered: (lost: unknown) => void state.lost.push(lost),
     },
     wakeUps: { now: () => void (state.woken += 1) },
-    scheduler: { soon: (turn) => void state.turns.push(turn) },
+    scheduler: { soon: (turn: () => void) => void state.turns.push(turn) },
     isIdle: () => state.isIdle,
-  })
+  } as unknown as InsertClaimsParts)
   const nextTurn = (): void => {
     for (const turn of state.turns.splice(0)) turn()
   }

@@ -1,30 +1,19 @@
-import type { Clock, Scheduler } from '../../runtime/clock.ts'
 import { InFlight } from '../../runtime/worker.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Pauses } from '../handlers/paused.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
-import type { ClaimedEvent, EventQueue, IncomingEvent, InsertClaim } from '../queue/store.ts'
-import type { Claims } from './claims.ts'
-import type { ConcurrencyGroups } from './concurrency-groups.ts'
+import type { Plan } from '../handlers/plan.ts'
+import type { ClaimedEvent, IncomingEvent, InsertClaim } from '../queue/store.ts'
 import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
 import type { Suspects } from './suspects.ts'
-import type { WakeUps } from '../../runtime/repeated-pass.ts'
+import type { Shared } from './shared.ts'
 
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
 const mostTime = 1_000
 
-interface InsertClaimsParts {
-  store: Pick<EventQueue, 'newClaim'>
-  clock: Pick<Clock, 'now'>
-  planOf: PlanOf
-  pauses: Pick<Pauses, 'isPaused' | 'isFresh'>
-  groups: ConcurrencyGroups
-  runner: Pick<EventRunner, 'isScarce' | 'enqueue'>
-  claims: Pick<Claims, 'releaseSoon' | 'unanswered' | 'voided'>
-  suspects: Pick<Suspects, 'excludes'>
-  wakeUps: Pick<WakeUps, 'now'>
-  scheduler: Pick<Scheduler, 'soon'>
+export interface InsertClaimsParts extends Shared {
+  runner: EventRunner
+  suspects: Suspects
+  scheduler: NonNullable<Shared['scheduler']>
   /** Whether the worker has claimed all that was due, and would claim new events at once. */
   isIdle: () => boolean
 }

@@ -1,16 +1,13 @@
 import type { Tx } from '../../storage/database.ts'
-import type { Pauses } from '../handlers/paused.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
-import { type ClaimedEvent, type EventQueue, readClaimed } from '../queue/store.ts'
-import type { Claims } from './claims.ts'
-import type { ConcurrencyGroups } from './concurrency-groups.ts'
+import type { Plan } from '../handlers/plan.ts'
+import { type ClaimedEvent, readClaimed } from '../queue/store.ts'
 import type { EventRunner } from './event-runner.ts'
-import { mostCrashes, ProcessEnded, recordFailure, type FailureParts } from './failures.ts'
+import { mostCrashes, ProcessEnded, recordFailure } from './failures.ts'
 import type { HandlerSlots } from './handler-slots.ts'
 import { ownWork } from './held-events.ts'
 import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
-import type { WakeUps } from '../../runtime/repeated-pass.ts'
+import type { Shared } from './shared.ts'
 
 /** Suspects that one query reads. */
 const perPage = 100
@@ -28,19 +25,12 @@ interface Suspect {
   readonly aloneAt: number | null
 }
 
-interface SuspectsParts extends FailureParts {
-  store: Pick<EventQueue, 'newClaim'>
-  groups: ConcurrencyGroups
-  runner: Pick<EventRunner, 'startAlone' | 'isIdle'>
+interface SuspectsParts extends Shared {
+  runner: EventRunner
+  /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined
-  planOf: PlanOf
-  pauses: Pick<Pauses, 'isPaused'>
-  claims: Pick<Claims, 'releaseSoon' | 'unanswered' | 'voided'>
-  wakeUps: Pick<WakeUps, 'now' | 'in'>
   /** Releases all queued events. Returns whether an insert in flight may still claim some. */
   withdrawAll: () => boolean
-  /** Whether handlers may be started: false once the worker stops. */
-  mayContinue: () => boolean
 }
 
 /**

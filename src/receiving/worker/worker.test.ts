@@ -12,7 +12,8 @@ import { createLog } from '../../telemetry/log.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, ClaimInserts, EventQueue, IncomingEvent } from '../queue/store.ts'
 import { perRound } from './due-kinds.ts'
-import { HandlerWorker, type WorkerParts } from './worker.ts'
+import type { WorkerParts } from './shared.ts'
+import { HandlerWorker } from './worker.ts'
 
 /** A database without rows: there are no suspects. */
 const reader = new Kysely({

@@ -1,32 +1,22 @@
-import { systemClock, type Scheduler } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import { type Worker, Progress, InFlight } from '../../runtime/worker.ts'
 import { aborted, whenAborted } from '../../runtime/abort-broadcast.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { Pauses } from '../handlers/paused.ts'
 import type { PlanOf, Plan } from '../handlers/plan.ts'
 import type { EventQueue } from '../queue/store.ts'
 import { Claims, RestoredClaims } from './claims.ts'
 import { ClaimRounds } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
-import { EventRunner, type EventRunnerParts } from './event-runner.ts'
+import { EventRunner } from './event-runner.ts'
 import { HandlerSlots } from './handler-slots.ts'
 import { InsertClaims } from './insert-claims.ts'
+import type { WorkerParts } from './shared.ts'
 import { Stopping } from './interruptions.ts'
 import { gather } from './timing.ts'
 import { Suspects } from './suspects.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
 import { pagesOfKinds } from './due-kinds.ts'
 import { unhandledWait } from './unhandled.ts'
-
-export interface WorkerParts extends EventRunnerParts {
-  store: EventQueue
-  planOf: PlanOf
-  pauses: Pauses
-  /** The event loop. Default: that of the process. */
-  scheduler?: Pick<Scheduler, 'soon'> | undefined
-  /** Closes what handlers use, after the last handler. */
-  close: () => Promise<void>
-}
 
 /**
  * Claims due events and runs their handlers, from the first pass to the end of the last handler. It is fair: each round continues with
@@ -39,7 +29,6 @@ export class HandlerWorker implements Worker {
   /** Where other processes run the same handlers. */
   readonly #slots: HandlerSlots | undefined
   readonly #wakeUps: WakeUps
-  /** Work that a stop waits for: events until the end of their commit, and claims that are being given back. */
   readonly #inFlight = new InFlight()
   readonly #restored = new RestoredClaims()
   readonly #claims: Claims
@@ -65,32 +54,20 @@ export class HandlerWorker implements Worker {
       inFlight: this.#inFlight,
       restored: this.#restored,
       wakeUps: this.#wakeUps,
+      mayContinue: () => this.#state === 'started',
     }
-    this.#runner = new EventRunner({
-      ...shared,
-      onFree: (plan) => this.#rounds.slotFreed(plan),
-    })
+    this.#runner = new EventRunner(shared, (plan) => this.#rounds.slotFreed(plan))
     this.#slots = this.#createSlots()
-    const mayContinue = (): boolean => this.#state === 'started'
-    this.#suspects = new Suspects({
-      ...shared,
-      runner: this.#runner,
-      slots: this.#slots,
-      mayContinue,
-      withdrawAll: () => this.#withdrawAll(),
-    })
+    const running = { ...shared, runner: this.#runner, slots: this.#slots }
+    this.#suspects = new Suspects({ ...running, withdrawAll: () => this.#withdrawAll() })
     this.#rounds = new ClaimRounds({
-      ...shared,
-      runner: this.#runner,
-      slots: this.#slots,
+      ...running,
       suspects: this.#suspects,
       progress: this.#progress,
       openSession: () => this.#openSession(),
-      mayContinue,
     })
     this.#insertClaims = new InsertClaims({
-      ...shared,
-      runner: this.#runner,
+      ...running,
       suspects: this.#suspects,
       scheduler: parts.scheduler ?? systemClock,
       isIdle: () => this.#isIdle,
