@@ -75,6 +75,7 @@ function runnerOf() {
       groups: new ConcurrencyGroups(),
       inFlight: new InFlight(),
       restored: new RestoredClaims(),
+      mayContinue: () => true,
       claims: { releaseSoon: nothing, release: async (events: unknown) => void failed.push(events) },
       aborts,
       schedule: [],

@@ -44,7 +44,6 @@ export class EventRunner {
   readonly #processing = new Set<Queued>()
   /** Why the claims of this process were lost the last time. */
   #lost: Error | undefined
-  #stopped = false
 
   /** @param onFree called when an event of the plan has freed its slot, and queued events have taken what they may */
   constructor(parts: Shared, onFree: (plan: Plan) => void) {
@@ -92,11 +91,6 @@ export class EventRunner {
     this.#parts.aborts.abortCurrent(reason)
   }
 
-  /** Starts no more events. Running ones are left to end. */
-  stop(): void {
-    this.#stopped = true
-  }
-
   /**
    * Queues claimed events, and starts those that may start. Events whose handlers have been running since before a restore of the
    * database are due again after a pause.
@@ -129,8 +123,9 @@ export class EventRunner {
 
   /** Starts queued events of a group while slots are free. */
   startQueued(plan: Plan): void {
-    while (this.free > 0 && !this.#stopped) {
-      const next = this.#parts.groups.takeNext(plan, this.isScarce)
+    const { groups, mayContinue } = this.#parts
+    while (this.free > 0 && mayContinue()) {
+      const next = groups.takeNext(plan, this.isScarce)
       if (!next) return
       void this.#start(next)
     }
@@ -184,7 +179,7 @@ export class EventRunner {
    * @param freeSlot called as soon as the handlers have ended: the commit needs no slot.
    */
   async #process(queued: Queued, trace: AttemptTrace, freeSlot: () => void): Promise<string | undefined> {
-    const { clock, groups } = this.#parts
+    const { clock, groups, mayContinue } = this.#parts
     const { claimed, plan, claimedAt } = queued
     const startedAt = clock.now()
     const lostBefore = this.#lost
@@ -198,7 +193,7 @@ export class EventRunner {
       const failed = (by: unknown): Promise<string | undefined> =>
         this.#afterFailure({ claimed, handler, startedAt, error: by, now: clock.now() }, plan)
       if (!(error instanceof SharedCommitFailed)) return failed(error)
-      if (this.#stopped) return failed(new Stopping())
+      if (!mayContinue()) return failed(new Stopping())
       if (this.#lost !== lostBefore) return failed(this.#lost)
       // Its slot was freed when its handlers ended, so it waits for another one.
       groups.queueAgain({ ...queued, alone: true })

@@ -4,8 +4,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { registeredHandler } from '#test/harness/handled-events.ts'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { fields } from '#test/harness/fields.ts'
+import { createLog } from '../../telemetry/log.ts'
 import { plansOver } from '../handlers/plan.ts'
-import type { SlotRequest } from '../queue/store.ts'
+import type { SlotRequest, SlotStore } from '../queue/store.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { HandlerSlots } from './handler-slots.ts'
 
@@ -13,21 +14,18 @@ test('a clock that is set back makes neither a share nor a pause longer', async 
   const clock = new ManualClock()
   const asked: SlotRequest[] = []
   const groups = new ConcurrencyGroups()
-  const nothing = (): void => undefined
-  const slots = new HandlerSlots({
-    store: {
-      async share(requests) {
-        asked.push(...requests)
-        return requests.map(({ key }) => ({ key, held: 2, share: 2, freed: false }))
-      },
+  const store: SlotStore = {
+    async share(requests) {
+      asked.push(...requests)
+      return requests.map(({ key }) => ({ key, held: 2, share: 2, freed: false }))
     },
+  }
+  const slots = new HandlerSlots(store, {
     clock,
     groups,
-    onMore: nothing,
-    onNone: nothing,
-    onFreed: nothing,
-    onError: (error) => assert.fail(String(error)),
-  })
+    log: createLog('silent'),
+    wakeUps: { now: () => undefined },
+  } as unknown as ConstructorParameters<typeof HandlerSlots>[1])
   const handlers = [registeredHandler('paid', { concurrency: 4 })]
   const plan = plansOver('postgres', () => handlers)('shop', 'paid')
   clock.time = 10 * 3_600_000

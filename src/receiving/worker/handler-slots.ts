@@ -1,5 +1,6 @@
-import { type Clock, Period } from '../../runtime/clock.ts'
-import type { ConcurrencyGroups } from './concurrency-groups.ts'
+import { Period } from '../../runtime/clock.ts'
+import type { EventRunner } from './event-runner.ts'
+import type { Shared } from './shared.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { SlotRequest, SlotsShared, SlotStore } from '../queue/store.ts'
 
@@ -27,19 +28,6 @@ interface SlotShare {
   readonly pause: Period
 }
 
-interface HandlerSlotsParts {
-  store: SlotStore
-  clock: Clock
-  groups: ConcurrencyGroups
-  /** Called when more events may start than before. */
-  onMore: () => void
-  /** Called when events of this bound wait here and none may start. */
-  onNone: (key: string) => void
-  /** Called when other processes may start more events than before. */
-  onFreed: () => void
-  onError: (error: unknown) => void
-}
-
 /** Milliseconds between two renewals of what is held. */
 const renewEvery = 1_000
 
@@ -52,7 +40,8 @@ const renewEvery = 1_000
  * answer does no harm.
  */
 export class HandlerSlots {
-  readonly #parts: HandlerSlotsParts
+  readonly #store: SlotStore
+  readonly #parts: Shared & { readonly runner: EventRunner }
   readonly #shares = new Map<string, SlotShare>()
   /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
@@ -62,7 +51,8 @@ export class HandlerSlots {
   #cancelTimer: (() => void) | undefined
   #stopped = false
 
-  constructor(parts: HandlerSlotsParts) {
+  constructor(store: SlotStore, parts: Shared & { readonly runner: EventRunner }) {
+    this.#store = store
     this.#parts = parts
   }
 
@@ -72,7 +62,7 @@ export class HandlerSlots {
     return slots ? allowedBy(slots, this.#parts.clock.now()) : 0
   }
 
-  /** Requests slots for due events where none is free. `onMore` is called when there are some. */
+  /** Requests slots for due events where none is free. Queued events start when there are some. */
   request({ bounds, timeout }: Plan): void {
     if (bounds.length === 0 || this.#stopped) return
     const now = this.#parts.clock.now()
@@ -150,7 +140,7 @@ export class HandlerSlots {
 
   /** Does not reject. */
   async #request(keys: readonly string[]): Promise<void> {
-    const { store, clock, onError } = this.#parts
+    const { clock, log } = this.#parts
     const now = clock.now()
     const asked = keys.flatMap((key): SlotRequest[] => {
       const slots = this.#shares.get(key)
@@ -161,10 +151,10 @@ export class HandlerSlots {
     })
     const generation = this.#generation
     try {
-      const shared = await store.share(asked, now)
+      const shared = await this.#store.share(asked, now)
       if (generation === this.#generation) this.#applyShares(shared, now)
     } catch (error) {
-      onError(error)
+      log.warn({ err: error }, 'the concurrency slots of handlers could not be shared between processes')
       for (const key of keys) this.#shares.get(key)?.pause.start(now, nextRequest.afterFailure)
     }
   }
@@ -177,7 +167,7 @@ export class HandlerSlots {
   }
 
   #applyShares(shared: readonly SlotsShared[], askedAt: number): void {
-    const { groups, clock, onMore, onNone, onFreed } = this.#parts
+    const { claims, clock, database, groups } = this.#parts
     const now = clock.now()
     let more = false
     for (const { key, held, share } of shared) {
@@ -189,11 +179,18 @@ export class HandlerSlots {
       const allowed = allowedBy(slots, now)
       more ||= allowed > before
       if (groups.waits(key)) {
-        if (allowed === 0 && groups.running(key) === 0) onNone(key)
+        // Other processes may start them.
+        if (allowed === 0 && groups.running(key) === 0) claims.releaseSoon(groups.withdraw(key))
       } else if (held === 0 && !slots.needed.has(now)) this.#shares.delete(key)
     }
-    if (shared.some(({ freed }) => freed)) onFreed()
-    if (more) onMore()
+    if (shared.some(({ freed }) => freed)) database.signal('event_queue')
+    if (more) this.#startMore()
+  }
+
+  #startMore(): void {
+    const { groups, runner, wakeUps } = this.#parts
+    for (const plan of groups.allWaiting()) runner.startQueued(plan)
+    wakeUps.now()
   }
 }
 

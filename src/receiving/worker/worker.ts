@@ -57,7 +57,8 @@ export class HandlerWorker implements Worker {
       mayContinue: () => this.#state === 'started',
     }
     this.#runner = new EventRunner(shared, (plan) => this.#rounds.slotFreed(plan))
-    this.#slots = this.#createSlots()
+    const { slots } = parts.store
+    this.#slots = slots && new HandlerSlots(slots, { ...shared, runner: this.#runner })
     const running = { ...shared, runner: this.#runner, slots: this.#slots }
     this.#suspects = new Suspects({ ...running, withdrawAll: () => this.#withdrawAll() })
     this.#rounds = new ClaimRounds({
@@ -104,7 +105,6 @@ export class HandlerWorker implements Worker {
 
   async stop(deadline: AbortSignal): Promise<void> {
     this.#state = 'stopped'
-    this.#runner.stop()
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
     const passEnded = this.#wakeUps.stop()
     const stopWatching = whenAborted(deadline, () => this.#parts.aborts.abort(new Stopping()))
@@ -158,24 +158,6 @@ export class HandlerWorker implements Worker {
       },
     })
     this.#hasSession = true
-  }
-
-  #createSlots(): HandlerSlots | undefined {
-    const { store, clock, database, log } = this.#parts
-    if (!store.slots) return undefined
-    return new HandlerSlots({
-      store: store.slots,
-      clock,
-      groups: this.#groups,
-      onMore: () => {
-        for (const plan of this.#groups.allWaiting()) this.#runner.startQueued(plan)
-        this.wake()
-      },
-      onNone: (key) => this.#claims.releaseSoon(this.#groups.withdraw(key)),
-      onFreed: () => database.signal('event_queue'),
-      onError: (error) =>
-        log.warn({ err: error }, 'the concurrency slots of handlers could not be shared between processes'),
-    })
   }
 
   /** Releases the queued events. Returns whether an insert in flight may still claim some. */
