@@ -6,7 +6,7 @@ import { beforeEach, describe, test } from 'node:test'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { encodeEvents, type IncomingEvent } from '../../src/receiving/queue/store.ts'
 import { foreignFiles, openAbandoned, openFileSpool } from '../../src/receiving/spool/file-spool.ts'
-import { signedSpool, type Spool } from '../../src/receiving/spool/spool.ts'
+import { SignedSpool, type Spool } from '../../src/receiving/spool/spool.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -26,7 +26,7 @@ describe('entries of a custom spool that another program wrote', () => {
 
   function open(...secrets: string[]): Spool<IncomingEvent> {
     const log = createLog('info', { write: (line) => lines.push(line) })
-    return signedSpool(stored, { keyring: new Keyring(secrets), clock: systemClock, log })
+    return new SignedSpool(stored, { keyring: new Keyring(secrets), clock: systemClock, log })
   }
 
   /** Reads and removes. */

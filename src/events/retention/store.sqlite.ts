@@ -62,24 +62,20 @@ export function sqliteRetention(database: SqliteDatabase): RetentionStore {
     return { removed, next: last }
   }
 
-  const byStatement =
-    (table: keyof Removed, statement: string) =>
-    (connection: SqliteConnection, { id }: Candidate, count: Count): boolean => {
+  const stepOf = (table: keyof Removed, page: string, statement: string) => (after: number, until: number) =>
+    step(page, after, until, (connection, { id }, count) => {
       count(table, connection.run(statement, [id]).changes)
       return true
-    }
+    })
 
   return {
     // One process serves a file.
     async alone(work) {
       await work({
         removeEvents: (after, until) => step(pages.events, after, until, removeEvent),
-        removeProcessedMarkers: (after, until) =>
-          step(pages.eventQueue, after, until, byStatement('event_queue', deleteEventQueue)),
-        removeIdempotencyKeys: (after, until) =>
-          step(pages.idempotencyKeys, after, until, byStatement('idempotency_keys', deleteIdempotencyKey)),
-        removeRejected: (after, until) =>
-          step(pages.rejected, after, until, byStatement('rejected_webhooks', deleteRejected)),
+        removeProcessedMarkers: stepOf('event_queue', pages.eventQueue, deleteEventQueue),
+        removeIdempotencyKeys: stepOf('idempotency_keys', pages.idempotencyKeys, deleteIdempotencyKey),
+        removeRejected: stepOf('rejected_webhooks', pages.rejected, deleteRejected),
         ...stepsByTime((statement, until) =>
           database.batch('work', (connection) => connection.run(statement('?'), [until]).changes),
         ),

@@ -63,15 +63,12 @@ export class RetentionWorker implements Worker {
 
   /**
    * Removes all rows that are old enough. Returns the numbers by table, or `undefined` if another process does this now.
+   * @param total to which the numbers are added, also if it fails
    * @throws the error of the first sweep that failed, after the others have run
    */
-  async round(): Promise<Map<RetainedTable, number> | undefined> {
-    const total = new Map<RetainedTable, number>()
-    return (await this.#sweepAll(total)) ? total : undefined
-  }
-
-  /** Adds the numbers to `total` also if it fails. Returns false if another process does this now. */
-  async #sweepAll(total: Map<RetainedTable, number>): Promise<boolean> {
+  async round(
+    total = new Map<RetainedTable, number>(),
+  ): Promise<ReadonlyMap<RetainedTable, number> | undefined> {
     const { store, clock, periods } = this.#parts
     const now = clock.now()
     // Duplicates must be detected at least as long as the event itself is stored.
@@ -99,7 +96,7 @@ export class RetentionWorker implements Worker {
       }
     }
     if (failures.length > 0) throw failures[0]
-    return alone
+    return alone ? total : undefined
   }
 
   async #sweep(step: (after: number) => Promise<Step>, total: Map<RetainedTable, number>): Promise<void> {
@@ -122,7 +119,7 @@ export class RetentionWorker implements Worker {
   async #loggedRound(): Promise<void> {
     const { log } = this.#parts
     const removed = new Map<RetainedTable, number>()
-    const failure = await this.#sweepAll(removed).then(
+    const failure = await this.round(removed).then(
       () => undefined,
       (error: unknown) => ({ err: error }),
     )

@@ -10,7 +10,7 @@ import { Keyring } from '../../crypto/keyring.ts'
 import { createAcceptor } from '../endpoint/endpoint.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import { Fallback } from './fallback.ts'
-import { signedSpool } from './spool.ts'
+import { SignedSpool } from './spool.ts'
 
 const gone = (): Promise<never> => Promise.reject(new StorageUnavailable(new Error('gone')))
 const fine = (): Promise<void> => Promise.resolve()
@@ -92,7 +92,7 @@ test('a webhook that is too large for the spool gets 503 alone; the others of it
   const stored = new SmallSpool()
   const clock = new ManualClock()
   const log = createLog('silent')
-  const spool = signedSpool(stored, { keyring: new Keyring(['a'.repeat(32)]), clock, log })
+  const spool = new SignedSpool(stored, { keyring: new Keyring(['a'.repeat(32)]), clock, log })
   const fallback = new Fallback({
     spool,
     store: gone,

@@ -12,7 +12,7 @@ import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { type IncomingEvent, packEvents, unpackEvents } from '../queue/store.ts'
 import type { SpoolFileTasks } from './spool-file-thread.ts'
-import { signedSpool, type Spool, type SpoolEntry, type SpoolSize } from './spool.ts'
+import { SignedSpool, type Spool, type SpoolEntry, type SpoolSize } from './spool.ts'
 
 /** A spool in an SQLite file that only this process uses. */
 class FileSpool implements Spool<IncomingEvent> {
@@ -162,7 +162,7 @@ export async function openSpool(
   const { settings, custom } = choice
   const { log } = parts
   if (custom) {
-    const spool = signedSpool(custom, parts)
+    const spool = new SignedSpool(custom, parts)
     await spool.size().catch((error: unknown) => {
       log.warn({ err: error }, 'the spool is not available yet: it is tried again when needed')
     })

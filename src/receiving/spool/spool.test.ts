@@ -8,7 +8,7 @@ import { systemClock } from '../../runtime/clock.ts'
 import { createLog } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import { openFileSpool } from './file-spool.ts'
-import { EntrySignature, signedSpool, type Spool } from './spool.ts'
+import { EntrySignature, SignedSpool, type Spool } from './spool.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 const [a, b] = ['a'.repeat(32), 'b'.repeat(32)]
@@ -39,7 +39,7 @@ test('a changed, shortened or unsigned entry is forged', () => {
 const spools: Record<string, (folder: string) => Promise<Spool<IncomingEvent>>> = {
   'the file': (folder) => openFileSpool({ file: join(folder, 'spool.db'), maxBytes: 2 ** 27 }),
   'a custom spool': async () =>
-    signedSpool(new MemorySpool(), {
+    new SignedSpool(new MemorySpool(), {
       keyring: new Keyring([a]),
       clock: systemClock,
       log: createLog('silent'),

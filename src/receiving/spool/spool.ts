@@ -70,11 +70,7 @@ interface SigningParts {
 }
 
 /** A custom spool with signed entries. Its errors become StorageUnavailable. */
-export function signedSpool(spool: Spool, parts: SigningParts): Spool<IncomingEvent> {
-  return new SignedSpool(spool, parts)
-}
-
-class SignedSpool implements Spool<IncomingEvent> {
+export class SignedSpool implements Spool<IncomingEvent> {
   readonly #spool: Spool
   readonly #parts: SigningParts
   readonly #signature: EntrySignature

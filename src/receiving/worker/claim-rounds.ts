@@ -225,7 +225,7 @@ export class ClaimRounds {
   async #releasePaused(): Promise<void> {
     const { claims, groups, pauses } = this.#parts
     await pauses.refresh()
-    claims.releaseSoon(groups.withdrawPaused((plan) => pauses.isPaused(plan)))
+    claims.releaseSoon(groups.withdraw((plan) => pauses.isPaused(plan)))
   }
 
   /** Wakes other processes, which may have free slots. */

@@ -71,7 +71,7 @@ test('the number of events claimed ahead follows the speed of the handlers, with
   const claimed = claimedOf(1024 * 1024)
   for (let number = 0; number < 200; number += 1) groups.queue({ plan, claimed, claimedAt: 0 })
   for (let number = 0; number < 200; number += 1) groups.takeNext(plan, false)
-  const queued = groups.clear().length
+  const queued = groups.withdraw().length
   assert.equal(queued, 192, 'eight have a place')
   assert.ok(groups.claimable(plan, false) <= 17, '16 MiB of payloads of one MiB')
 })
@@ -147,7 +147,7 @@ test('quick handlers of one bound are claimed ahead for four seconds together, a
     groups.queue({ plan: a, claimed: claimedOf(1), claimedAt: 0 })
   assert.equal(groups.claimable(b, false), 1, 'its turn')
   assert.equal(groups.claimable(c, false), 1, 'a handler that is not known to be quick gets its turn too')
-  groups.clear()
+  groups.withdraw()
   groups.queue({ plan: c, claimed: claimedOf(1), claimedAt: 0 })
   assert.ok(groups.takeNext(c, false))
   assert.equal(groups.claimable(a, false), 0)

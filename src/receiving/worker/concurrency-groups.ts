@@ -1,73 +1,7 @@
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
-import { BoundUses, type GroupUse } from './bound-uses.ts'
+import { HandlerPace, quickHandler } from './handler-pace.ts'
 import { mostTimeAhead } from './timing.ts'
-
-/** Milliseconds up to which handlers count as quick. */
-const quickHandler = 200
-/** Milliseconds up to which handlers count as instant. */
-const instantHandler = 50
-/** Milliseconds that a handler of which nothing is known counts as: after four instant runs it is instant. */
-const unknownHandler = 400
-/** Milliseconds up to which transactions may share a commit. */
-const shortTransaction = 100
-/** Milliseconds that a transaction counts as at most. One that ran out of time counts as more, so that it counts for longer. */
-const [longTransaction, endlessTransaction] = [1_000, 16_000]
-
-/** How long the handlers of a concurrency group and their transactions took lately. */
-class HandlerPace {
-  #duration = unknownHandler
-  #transaction = 0
-
-  /** Milliseconds that the handlers took lately. */
-  get duration(): number {
-    return this.#duration
-  }
-
-  get isQuick(): boolean {
-    return this.#duration <= quickHandler
-  }
-
-  get isInstant(): boolean {
-    return this.#duration <= instantHandler
-  }
-
-  /** Whether the transactions have been short, so that they may share a commit with others. */
-  get hasShortTransactions(): boolean {
-    return this.#transaction <= shortTransaction
-  }
-
-  /** Whether a transaction has blocked others for so long that one may run at a time. */
-  get isExclusive(): boolean {
-    return this.#transaction > longTransaction
-  }
-
-  /** Records a successful handler: `lasted` milliseconds, of which its transaction took `transaction`. */
-  succeeded(lasted: number, transaction: number): void {
-    this.#duration = average(this.#duration, lasted)
-    this.#transaction = average(this.#transaction, Math.min(transaction, longTransaction))
-  }
-
-  /** Records a failed handler, whose duration tells nothing. */
-  failed(): void {
-    this.#duration = average(this.#duration, unknownHandler)
-  }
-
-  /** Records a transaction that delayed others. */
-  heldUpOthers(): void {
-    this.#transaction = average(this.#transaction, longTransaction)
-  }
-
-  /** Records a transaction that blocked other writers for too long. */
-  ranOutOfTime(): void {
-    this.#transaction = endlessTransaction
-  }
-}
-
-/** Updates an average that rises at once and falls by half of the difference. */
-function average(before: number, now: number): number {
-  return now > before ? now : (before + now) / 2
-}
 
 /** A claimed event that waits for a slot of its concurrency group, or has one. */
 export interface Queued {
@@ -80,7 +14,7 @@ export interface Queued {
 }
 
 /** The handlers that share slots: how many run, how fast they are, and the claimed events that wait for them. */
-class ConcurrencyGroup implements GroupUse {
+class ConcurrencyGroup {
   running = 0
   /** Events that are being claimed. */
   reserved = 0
@@ -103,18 +37,22 @@ class ConcurrencyGroup implements GroupUse {
     return this.queue.some(({ plan }) => plan.bounds.some((bound) => bound.key === key))
   }
 
-  /** Removes and returns the queued events. */
-  withdraw(): ClaimedEvent[] {
-    return this.queue.splice(0).map(({ claimed }) => claimed)
+  /** Removes and returns the queued events of the plans that `which` names. */
+  withdraw(which: (plan: Plan) => boolean = () => true): ClaimedEvent[] {
+    const withdrawn = this.queue.filter(({ plan }) => which(plan))
+    if (withdrawn.length > 0)
+      this.queue.splice(0, this.queue.length, ...this.queue.filter(({ plan }) => !which(plan)))
+    return withdrawn.map(({ claimed }) => claimed)
   }
+}
 
-  /** Removes and returns the queued events of the plans that `isPaused` names. */
-  withdrawPaused(isPaused: (plan: Plan) => boolean): ClaimedEvent[] {
-    const paused = this.queue.filter(({ plan }) => isPaused(plan))
-    if (paused.length > 0)
-      this.queue.splice(0, this.queue.length, ...this.queue.filter(({ plan }) => !isPaused(plan)))
-    return paused.map(({ claimed }) => claimed)
-  }
+/** The handlers of a bound, over all groups. */
+interface BoundUse {
+  running: number
+  /** The most that ran at once since the last call of `drainPeak`. */
+  peak: number
+  /** Those that have events of the bound. */
+  readonly groups: Set<ConcurrencyGroup>
 }
 
 /**
@@ -135,7 +73,7 @@ const unknownPace = new HandlerPace()
  */
 export class ConcurrencyGroups {
   readonly #groups = new Map<string, ConcurrencyGroup>()
-  readonly #bounds = new BoundUses()
+  readonly #uses = new Map<string, BoundUse>()
   readonly #allowed: (bound: Bound) => number
 
   /** @param allowed how many handlers of a bound may run in this process; by default all of them */
@@ -168,7 +106,7 @@ export class ConcurrencyGroups {
       Math.max(this.room(plan, scarce), this.#claimableAhead(plan)) - taken,
       ...plan.bounds.map((bound) => this.#leftOf(bound, plan) - taken),
     )
-    const isNext = taken + running === 0 && this.#bounds.isQueuedByQuick(plan.bounds, group)
+    const isNext = taken + running === 0 && this.#isQueuedByQuick(plan.bounds, group)
     return isNext ? Math.max(1, count) : count
   }
 
@@ -239,32 +177,31 @@ export class ConcurrencyGroups {
 
   /** How many handlers of a bound are running. */
   running(key: string): number {
-    return this.#bounds.running(key)
+    return this.#uses.get(key)?.running ?? 0
   }
 
   /** The most handlers of a bound that ran at once since the last call. */
   drainPeak(key: string): number {
-    return this.#bounds.drainPeak(key)
+    const use = this.#uses.get(key)
+    if (!use) return 0
+    const { peak, running } = use
+    use.peak = running
+    return peak
   }
 
   /** Whether an event of a bound waits for a slot. */
   waits(key: string): boolean {
-    return this.#waitingFor(key).next().done !== true
+    return this.#groups.values().some((group) => group.waitsFor(key))
   }
 
-  /** Removes and returns the queued events of a bound. */
-  withdraw(key: string): ClaimedEvent[] {
-    return [...this.#waitingFor(key)].flatMap((group) => group.withdraw())
+  /** Removes and returns the queued events of the groups in which an event of a bound waits: others wait behind it. */
+  withdrawWaiting(key: string): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap((group) => (group.waitsFor(key) ? group.withdraw() : []))
   }
 
-  /** Removes and returns the queued events of the plans that `isPaused` names. */
-  withdrawPaused(isPaused: (plan: Plan) => boolean): ClaimedEvent[] {
-    return [...this.#groups.values()].flatMap((group) => group.withdrawPaused(isPaused))
-  }
-
-  /** Removes and returns all queued events. */
-  clear(): ClaimedEvent[] {
-    return [...this.#groups.values()].flatMap((group) => group.withdraw())
+  /** Removes and returns the queued events of the plans that `which` names; without it, all. */
+  withdraw(which?: (plan: Plan) => boolean): ClaimedEvent[] {
+    return [...this.#groups.values()].flatMap((group) => group.withdraw(which))
   }
 
   /** Frees a slot. The group becomes the last one, so that groups that wait for the same bound take turns. */
@@ -329,30 +266,53 @@ export class ConcurrencyGroups {
     const free = this.#allowed(bound) - this.running(bound.key)
     const pace = this.#paceOf(plan)
     const most = pace.isQuick ? Math.max(free, aheadOf(this.#quickSlots(bound, plan), pace)) : free
-    return most - this.#bounds.takenByOthers(bound, own)
+    return most - sumOf(this.#others(bound, own), ({ taken }) => taken)
   }
 
   /** The slots of a bound, without those that slower groups use. */
   #quickSlots(bound: Bound, plan: Plan): number {
-    return this.#allowed(bound) - this.#bounds.heldBySlow(bound, this.#groups.get(plan.group.key))
+    const slow = this.#others(bound, this.#groups.get(plan.group.key)).filter(({ pace }) => !pace.isQuick)
+    return this.#allowed(bound) - sumOf(slow, ({ running, taken }) => running + taken)
+  }
+
+  /** Whether other groups with quick handlers have queued events of one of these bounds. */
+  #isQueuedByQuick(bounds: readonly Bound[], own: ConcurrencyGroup | undefined): boolean {
+    return bounds.some((bound) =>
+      this.#others(bound, own).some(({ queue, pace }) => queue.length > 0 && pace.isQuick),
+    )
+  }
+
+  /** The other groups that have events of a bound. */
+  #others({ key }: Bound, own: ConcurrencyGroup | undefined): ConcurrencyGroup[] {
+    return [...(this.#uses.get(key)?.groups ?? [])].filter((group) => group !== own)
+  }
+
+  #useOf({ key }: Bound): BoundUse {
+    let use = this.#uses.get(key)
+    if (!use) this.#uses.set(key, (use = { running: 0, peak: 0, groups: new Set() }))
+    return use
   }
 
   #of({ group, bounds }: Plan): ConcurrencyGroup {
     let found = this.#groups.get(group.key)
     if (!found) this.#groups.set(group.key, (found = new ConcurrencyGroup()))
     // The plans of one group may have different bounds.
-    this.#bounds.join(found, bounds)
+    for (const bound of bounds) this.#useOf(bound).groups.add(found)
     return found
   }
 
   #count(plan: Plan, count: number): void {
     this.#of(plan).running += count
-    this.#bounds.count(plan.bounds, count)
+    for (const bound of plan.bounds) {
+      const use = this.#useOf(bound)
+      use.running += count
+      use.peak = Math.max(use.peak, use.running)
+    }
   }
+}
 
-  *#waitingFor(key: string): Generator<ConcurrencyGroup> {
-    for (const group of this.#groups.values()) if (group.waitsFor(key)) yield group
-  }
+function sumOf(groups: readonly ConcurrencyGroup[], count: (group: ConcurrencyGroup) => number): number {
+  return groups.reduce((sum, group) => sum + count(group), 0)
 }
 
 /** Events that so many slots are expected to start within `mostTimeAhead`. */

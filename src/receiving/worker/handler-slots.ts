@@ -180,7 +180,7 @@ export class HandlerSlots {
       more ||= allowed > before
       if (groups.waits(key)) {
         // Other processes may start them.
-        if (allowed === 0 && groups.running(key) === 0) claims.releaseSoon(groups.withdraw(key))
+        if (allowed === 0 && groups.running(key) === 0) claims.releaseSoon(groups.withdrawWaiting(key))
       } else if (held === 0 && !slots.needed.has(now)) this.#shares.delete(key)
     }
     if (shared.some(({ freed }) => freed)) database.signal('event_queue')

@@ -90,7 +90,7 @@ export class HandlerWorker implements Worker {
         this.#restored.restored(this.#runner.processing())
         // The database may have forgotten these claims. Those that it has are released before the next claim.
         this.#claims.voidInFlight()
-        this.#groups.clear()
+        this.#groups.withdraw()
         this.wake()
       }),
     ]
@@ -147,7 +147,7 @@ export class HandlerWorker implements Worker {
       lost: () => {
         this.#claims.voidInFlight()
         // They are not released: the process that takes over the claims does that.
-        this.#groups.clear()
+        this.#groups.withdraw()
         this.#slots?.forget()
         const reason = new Error('the session that holds the claims was lost')
         this.#runner.claimsLost(new StorageUnavailable(reason))
@@ -162,13 +162,13 @@ export class HandlerWorker implements Worker {
 
   /** Releases the queued events. Returns whether an insert in flight may still claim some. */
   #withdrawAll(): boolean {
-    this.#claims.releaseSoon(this.#groups.clear())
+    this.#claims.releaseSoon(this.#groups.withdraw())
     return this.#insertClaims.any
   }
 
   /** Releases the queued events. */
   #releaseQueued(): Promise<void> {
-    return this.#claims.release(this.#groups.clear())
+    return this.#claims.release(this.#groups.withdraw())
   }
 }
 
