@@ -10,7 +10,7 @@ import { urlOf, withoutCredentials } from '../forward.ts'
 import type { ReceivingRouteParts } from '../routes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
 import { Stopping, WaitedForTransaction } from '../worker/interruptions.ts'
-import type { Plan, PlanOf } from '../handlers/plan.ts'
+import type { PlanOf } from '../handlers/plan.ts'
 import { type ClaimedEvent, readClaimed } from '../queue/store.ts'
 import { dryRunLimit, rehearse, type RehearseParts } from './rehearse.ts'
 import { WrittenTable } from './writes.ts'
@@ -40,14 +40,6 @@ const mostAtOnce = 4
 const mostEmitted = 100
 /** Milliseconds by which the lease exceeds the handlers' time limit, for emitting and rolling back. */
 const leaseMargin = 10_000
-
-interface Found {
-  claimed: ClaimedEvent
-  plan: Plan
-  /** Whether this run holds a claim on the event. */
-  isHeld: boolean
-  forwardTo?: string
-}
 
 /** Processes events in transactions that are rolled back. */
 export class DryRuns {
@@ -109,7 +101,8 @@ export class DryRuns {
     }
   }
 
-  async #find(event: number, { processed, origin }: DryRunOptions): Promise<Found> {
+  /** `isHeld`: whether this run holds a claim on the event. */
+  async #find(event: number, { processed, origin }: DryRunOptions) {
     const { database, clock, planOf, sources, record } = this.#parts
     // Workers' claims have another prefix. If this process dies, the lease ends the claim.
     const claim = `dry-run:${randomUUID()}`

@@ -34,19 +34,14 @@ interface Found {
  * rows (`xmin`, `xmax`). Another session sees the versions before it. Nothing is locked and no trigger is needed; the search reads the
  * written tables, within a time limit. https://www.postgresql.org/docs/current/ddl-system-columns.html
  */
-export function postgresRecorder(database: PostgresDatabase, tx: Tx): WriteRecorder {
-  let before: Counts[] | undefined
+export async function postgresRecorder(database: PostgresDatabase, tx: Tx): Promise<WriteRecorder> {
+  // Counts of earlier transactions of the session may not be reported yet.
+  const before = await readCounts(tx)
   return {
-    async begin() {
-      // Counts of earlier transactions of the session may not be reported yet.
-      before = await readCounts(tx)
-    },
     async read() {
       const list = new WriteList()
-      const known = before
-      if (!known) return list.result([])
       const written = (await readCounts(tx)).flatMap((now) => {
-        const then = known.find(({ id }) => id === now.id)
+        const then = before.find(({ id }) => id === now.id)
         const difference = { ...now }
         for (const counter of ['inserted', 'updated', 'deleted'] as const)
           difference[counter] -= then?.[counter] ?? 0

@@ -22,7 +22,6 @@ import {
   type ChangedRow,
   readChangeset,
 } from './writes.ts'
-import type { WriteSession } from '../../storage/sqlite/connection.ts'
 
 export interface RehearseParts extends Omit<AttemptParts, 'log'> {
   database: Database
@@ -55,9 +54,8 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     timeLimit: Math.min(transactionTimeout, dryRunLimit),
     turnLimit,
     group: plan.group.key,
-    prepare(tx) {
-      recorder = recorderOf(database, tx)
-      return recorder.begin()
+    async prepare(tx) {
+      recorder = await recorderOf(database, tx)
     },
     onEnd: () => end(new TransactionTimeout(transactionTimeout)),
   })
@@ -82,7 +80,6 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
       // Its events may be what cannot be stored, or shown.
       return { error, emitted: [], writes }
     } finally {
-      recorder?.close()
       await scope.rollback()
     }
   }
@@ -91,6 +88,8 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     isSettled = true
     stopListening()
     cancelTimer()
+    recorder?.close()
+    recorder = undefined
   }
 
   /** Does not wait for a handler that ignores its signal. */
@@ -98,7 +97,6 @@ export function rehearse(claimed: ClaimedEvent, plan: Plan, parts: RehearseParts
     if (isSettled) return false
     settle()
     resolve({ error, emitted: [], writes: unreadable })
-    recorder?.close()
     scope.rollback().catch(() => undefined)
     aborted.abort(error)
     return true
@@ -116,7 +114,7 @@ async function checkConstraints(tx: Tx): Promise<void> {
   await tx.executeQuery(CompiledQuery.raw('set constraints all immediate'))
 }
 
-function recorderOf(database: Database, tx: Tx): WriteRecorder {
+function recorderOf(database: Database, tx: Tx): WriteRecorder | Promise<WriteRecorder> {
   return database.engine === 'sqlite' ? sqliteRecorder(database) : postgresRecorder(database, tx)
 }
 
@@ -124,13 +122,9 @@ const counters = { insert: 'inserted', update: 'updated', delete: 'deleted' } as
 
 /** Records by SQLite's session extension, which sees the tables with a primary key. */
 function sqliteRecorder(database: SqliteDatabase): WriteRecorder {
-  let session: WriteSession | undefined
+  const session = database.watchWrites()
   return {
-    begin() {
-      session = database.watchWrites()
-    },
     async read() {
-      if (!session) return { tables: [], notes: [] }
       const list = new WriteList()
       const columns = new Map<string, readonly string[]>()
       const columnsOf = (table: string): readonly string[] => {
@@ -149,10 +143,7 @@ function sqliteRecorder(database: SqliteDatabase): WriteRecorder {
           : [`Writes to tables without a primary key are not seen: ${unseen.join(', ')}.`],
       )
     },
-    close() {
-      session?.close()
-      session = undefined
-    },
+    close: () => session.close(),
   }
 }
 

@@ -40,12 +40,10 @@ export interface Writes {
   readonly notes: string[]
 }
 
+/** Created within the transaction, before its first statement. */
 export interface WriteRecorder {
-  /** Called within the transaction, before its first statement. */
-  begin(): void | Promise<void>
   /** Called within the transaction, after its last statement. */
   read(): Promise<Writes>
-  /** Safe to call at any time, also again. */
   close(): void
 }
 

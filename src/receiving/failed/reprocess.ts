@@ -18,7 +18,7 @@ export class Reprocessing extends AuditedStore {
    */
   async one(event: number, origin: AuditOrigin): Promise<{ eventId: string; status: EventStatus }> {
     const found = await this.database.transaction(async (tx) => {
-      const again = await reprocessOne(this.database.engine, tx, event, this.clock.now())
+      const again = await this.#reprocess(tx, event)
       await this.record(tx, { action: 'event.reprocessed', target: `event:${event}`, ...origin })
       return again
     })
@@ -50,6 +50,21 @@ export class Reprocessing extends AuditedStore {
     this.database.signal('jobs')
     return job
   }
+
+  async #reprocess(tx: Tx, event: number): Promise<{ eventId: string; status: EventStatus }> {
+    const { engine } = this.database
+    const now = this.clock.now()
+    const { status, eventId } = await findReceived(engine, tx, event)
+    if (status === 'failed') await giveAllAttempts(engine, tx, [event], now)
+    else await makeDueNow(tx, [event], now)
+    const after = await tx
+      .selectFrom('event_queue')
+      .select(['status', 'failed_at'])
+      .where('event', '=', event)
+      .executeTakeFirstOrThrow()
+    const isRetried = after.status === 'pending' && after.failed_at !== null
+    return { eventId, status: isRetried ? 'retrying' : after.status }
+  }
 }
 
 /** The worker that carries out jobs of `Reprocessing.start`. */
@@ -63,24 +78,6 @@ export function reprocessWorker(
     step: (tx, job, limit, now) => reprocessStep(parts.database.engine, tx, job, { limit, now }),
     signal: 'event_queue',
   })
-}
-
-async function reprocessOne(
-  engine: Engine,
-  tx: Tx,
-  event: number,
-  now: number,
-): Promise<{ eventId: string; status: EventStatus }> {
-  const { status, eventId } = await findReceived(engine, tx, event)
-  if (status === 'failed') await giveAllAttempts(engine, tx, [event], now)
-  else await makeDueNow(tx, [event], now)
-  const after = await tx
-    .selectFrom('event_queue')
-    .select(['status', 'failed_at'])
-    .where('event', '=', event)
-    .executeTakeFirstOrThrow()
-  const isRetried = after.status === 'pending' && after.failed_at !== null
-  return { eventId, status: isRetried ? 'retrying' : after.status }
 }
 
 /** Events that one step examines at most: some milliseconds, in which others do not write on SQLite. */

@@ -2,7 +2,6 @@ import { type Expression, sql, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { EventQueueStatus } from '../../storage/tables.ts'
 import { receivedStatus } from '../../events/store.ts'
 import { typeCondition } from '../../events/filter.ts'
 import { isPattern } from '../../events/type-pattern.ts'
@@ -82,14 +81,6 @@ export function readFailedFilter(texts: FilterTexts, findHandler?: FindHandler):
   return filter
 }
 
-/** A received event. Its row is locked. */
-interface FoundEvent {
-  eventId: string
-  status: EventQueueStatus
-  claim: string | null
-  leasedUntil: number | null
-}
-
 const whyNotAgain = {
   processed: 'The event is processed already and cannot be processed again.',
   unhandled:
@@ -106,7 +97,7 @@ export async function findReceived(
   tx: Tx,
   event: number,
   { processed = false }: { processed?: boolean } = {},
-): Promise<FoundEvent> {
+) {
   // Locked before the event is read, because it is deleted under the same lock.
   const entry = await tx
     .selectFrom('event_queue')
