@@ -125,7 +125,7 @@ export async function findReceived(
  */
 export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter) {
   const { status, type, handler, source, group, error, since, until } = filter
-  const both = status === undefined && group !== undefined
+  const all = group === undefined ? isFailed : sql<SqlBool>`(${isFailed} or ${isRetrying})`
   let query = db
     .selectFrom('event_queue')
     .innerJoin('events', 'events.id', 'event_queue.event')
@@ -137,11 +137,7 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
           .whereRef('other.event', '=', 'event_queue.event'),
       ),
     )
-    .$if(both, (any) => any.where(isWaitingOrFailed))
-    .$if(!both && status !== 'retrying', (failed) => failed.where('event_queue.status', '=', 'failed'))
-    .$if(status === 'retrying', (waiting) =>
-      waiting.where('event_queue.status', '=', 'pending').where('event_queue.failed_at', 'is not', null),
-    )
+    .where(status === undefined ? all : status === 'failed' ? isFailed : isRetrying)
   if (type !== undefined) query = query.where(typeCondition(typeColumn, type))
   if (handler !== undefined) query = query.where(isHandledBy(handler))
   if (source !== undefined) query = query.where('event_queue.source', '=', source)
@@ -152,7 +148,8 @@ export function failedEvents(db: Queryable, engine: Engine, filter: FailedFilter
   return query
 }
 
-const isWaitingOrFailed = sql<SqlBool>`(event_queue.status = 'failed' or (event_queue.status = 'pending' and event_queue.failed_at is not null))`
+const isFailed = sql<SqlBool>`event_queue.status = 'failed'`
+const isRetrying = sql<SqlBool>`(event_queue.status = 'pending' and event_queue.failed_at is not null)`
 
 /** Returns failed events with their last failure, newest first. @param before only events below this number */
 export function listFailed(

@@ -126,25 +126,21 @@ export class Suspects {
     let chosen: Chosen | undefined
     let waiting: Waiting | undefined
     // There are rarely any, and this read takes no write lock.
-    if ((await readSuspects(database.reader, now, undefined)).length === 0) {
-      this.#report([])
+    const first = await readSuspects(database.reader, now, undefined)
+    this.#report(first.length)
+    if (first.length === 0) {
       this.#waiting = undefined
       return undefined
     }
     try {
       await database.transaction(async (tx) => {
         chosen = waiting = undefined
-        for (let page: Suspect[] = [], isLast = false; !isLast && !chosen && !waiting?.wholeProcess;) {
-          page = await readSuspects(tx, now, page.at(-1))
-          isLast = page.length < perPage
-          this.#report(page)
-          for (const one of page) {
-            const found = await this.#claim(tx, one, claim, now)
-            if (found === 'waits' || (found && !found.ended && isLastRun(one)))
-              waiting ??= { plan: this.#planOf(one), wholeProcess: isLastRun(one) }
-            if (found && found !== 'waits') chosen = found
-            if (chosen || waiting?.wholeProcess) break
-          }
+        for await (const one of allSuspects(tx, now)) {
+          const found = await this.#claim(tx, one, claim, now)
+          if (found === 'waits' || (found && !found.ended && isLastRun(one)))
+            waiting ??= { plan: this.#planOf(one), wholeProcess: isLastRun(one) }
+          if (found && found !== 'waits') chosen = found
+          if (chosen || waiting?.wholeProcess) break
         }
       }, ownWork)
     } catch (error) {
@@ -201,13 +197,13 @@ export class Suspects {
     return runner.isIdle && !mayBeClaimed && groups.room(plan, false) > 0
   }
 
-  #report(page: readonly Suspect[]): void {
-    if (page.length > 0 && !this.#isReported)
+  #report(events: number): void {
+    if (events > 0 && !this.#isReported)
       this.#parts.log.warn(
-        { events: page.length },
+        { events },
         'a process ended before it finished the events that it had claimed: they run one at a time',
       )
-    this.#isReported = page.length > 0
+    this.#isReported = events > 0
   }
 }
 
@@ -257,6 +253,15 @@ function readSuspects(
     .limit(perPage)
     .$narrowType<{ crashes: number }>()
     .execute()
+}
+
+/** All of them, read in pages. */
+async function* allSuspects(tx: Tx, now: number): AsyncGenerator<Suspect> {
+  let page: Suspect[] = []
+  do {
+    page = await readSuspects(tx, now, page.at(-1))
+    yield* page
+  } while (page.length === perPage)
 }
 
 async function clearSuspicion(tx: Tx, { event }: Suspect): Promise<void> {
