@@ -3,13 +3,7 @@ import type { InFlight } from '../../runtime/worker.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { PlanOf } from '../handlers/plan.ts'
 import { type ClaimedEvent, type EventQueue, keyOf } from '../queue/store.ts'
-import {
-  releaseClaimOfEvents,
-  releaseClaimOfKinds,
-  releaseEvents,
-  type ClaimOfEvents,
-  type ClaimOfKinds,
-} from './held-events.ts'
+import { releaseClaim, releaseEvents, type ClaimOfEvents, type ClaimOfKinds } from './held-events.ts'
 import { gather, leaseMargin } from './timing.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -103,9 +97,7 @@ export class Claims {
     this.#add({
       // Its statement may have taken effect, or may do so later.
       async settle(now) {
-        const release =
-          'kinds' in lost ? releaseClaimOfKinds(database, lost) : releaseClaimOfEvents(database, lost)
-        const events = await release
+        const events = await releaseClaim(database, lost)
         if (events > 0) log.info({ events }, 'a claim whose response was lost was released')
         return now >= landedBy
       },

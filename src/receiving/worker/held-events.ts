@@ -59,57 +59,47 @@ export interface ClaimOfKinds {
   readonly dueBy: number
 }
 
-/** Events of a kind that are searched for those of a claim, which took the first free ones. */
-const mostSearched = 10_000
-
-/** Releases the events of a claim of a round. Returns their number. */
-export function releaseClaimOfKinds(
-  database: Database,
-  { claim, kinds, dueBy }: ClaimOfKinds,
-): Promise<number> {
-  return database.transaction(async (tx) => {
-    let events = 0
-    for (const { source, type } of kinds) {
-      const first = tx
-        .selectFrom('event_queue')
-        .select(['event', 'claim'])
-        .where('status', '=', 'pending')
-        .where('source', '=', source)
-        .where('type', '=', type)
-        .where('due_at', '<=', dueBy)
-        .orderBy('due_at')
-        .limit(mostSearched)
-        .as('first')
-      const { numUpdatedRows } = await release(tx, claim)
-        .where('event', 'in', tx.selectFrom(first).select('first.event').where('first.claim', '=', claim))
-        .executeTakeFirst()
-      events += Number(numUpdatedRows)
-    }
-    return events
-  }, ownWork)
-}
-
 /** A claim of an insert without an answer: it may hold these events. */
 export interface ClaimOfEvents {
   readonly claim: string
   readonly events: readonly Pick<ClaimedEvent, 'source' | 'eventId'>[]
 }
 
-/** Releases the events of a claim of an insert. Returns their number. */
-export function releaseClaimOfEvents(
-  database: Database,
-  { claim, events: claimed }: ClaimOfEvents,
-): Promise<number> {
+/** Events of a kind that are searched for those of a claim, which took the first free ones. */
+const mostSearched = 10_000
+
+/** Releases the events of a claim, and returns their number. */
+export function releaseClaim(database: Database, lost: ClaimOfKinds | ClaimOfEvents): Promise<number> {
   return database.transaction(async (tx) => {
     let events = 0
-    for (const [source, ofSource] of Map.groupBy(claimed, (one) => one.source)) {
-      const ids = ofSource.map(({ eventId }) => eventId)
-      const { numUpdatedRows } = await release(tx, claim)
-        .where('source', '=', source)
-        .where('event_id', 'in', ids)
-        .executeTakeFirstOrThrow()
+    for (const update of 'kinds' in lost ? ofKinds(tx, lost) : ofEvents(tx, lost)) {
+      const { numUpdatedRows } = await update.executeTakeFirstOrThrow()
       events += Number(numUpdatedRows)
     }
     return events
   }, ownWork)
+}
+
+function ofKinds(tx: Tx, { claim, kinds, dueBy }: ClaimOfKinds) {
+  return kinds.map(({ source, type }) => {
+    const first = tx
+      .selectFrom('event_queue')
+      .select(['event', 'claim'])
+      .where('status', '=', 'pending')
+      .where('source', '=', source)
+      .where('type', '=', type)
+      .where('due_at', '<=', dueBy)
+      .orderBy('due_at')
+      .limit(mostSearched)
+      .as('first')
+    const held = tx.selectFrom(first).select('first.event').where('first.claim', '=', claim)
+    return release(tx, claim).where('event', 'in', held)
+  })
+}
+
+function ofEvents(tx: Tx, { claim, events }: ClaimOfEvents) {
+  return [...Map.groupBy(events, ({ source }) => source)].map(([source, ofSource]) => {
+    const ids = ofSource.map(({ eventId }) => eventId)
+    return release(tx, claim).where('source', '=', source).where('event_id', 'in', ids)
+  })
 }

@@ -33,22 +33,16 @@ export async function markUnhandled(
       .set((eb) => {
         // One that was given all attempts again has no `failed_at`.
         const hasNotFailed = eb.and([eb('failed_at', 'is', null), eb('attempts_before', '=', 0)])
+        const ifUnhandled = eb.case().when(hasNotFailed)
         return {
-          status: eb
-            .case()
-            .when(hasNotFailed)
-            .then<EventQueueStatus>('processed')
-            .else<EventQueueStatus>('failed')
-            .end(),
-          processed_at: eb.case().when(hasNotFailed).then(now).else(null).end(),
-          failed_at: eb
-            .case()
-            .when(hasNotFailed)
+          status: ifUnhandled.then<EventQueueStatus>('processed').else<EventQueueStatus>('failed').end(),
+          processed_at: ifUnhandled.then(now).else(null).end(),
+          failed_at: ifUnhandled
             .then(null)
             .else(eb.fn.coalesce('failed_at', eb.val(now)))
             .end(),
           // An attempt that a crash cut off left nothing behind.
-          attempts: eb.case().when(hasNotFailed).then(0).else(eb.ref('attempts')).end(),
+          attempts: ifUnhandled.then(0).else(eb.ref('attempts')).end(),
           claim: null,
           leased_until: null,
         }
