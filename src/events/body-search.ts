@@ -304,9 +304,9 @@ function findField(root: unknown, path: readonly string[], value: string | undef
 function fieldsOf(value: unknown, name: string): unknown[] {
   // A form may have a field that contains JSON.
   const outer = typeof value === 'string' && /^\s*[[{]/.test(value) ? parseJson(value) : value
-  if (typeof outer !== 'object' || outer === null) return []
-  if (Object.hasOwn(outer, name)) return [(outer as Record<string, unknown>)[name]]
-  return Array.isArray(outer) ? outer.flatMap((element) => ownField(element, name)) : []
+  const own = ownField(outer, name)
+  if (own.length > 0 || !Array.isArray(outer)) return own
+  return outer.flatMap((element) => ownField(element, name))
 }
 
 function ownField(value: unknown, name: string): unknown[] {
@@ -317,9 +317,6 @@ function ownField(value: unknown, name: string): unknown[] {
 function isValue(found: unknown, value: string): boolean {
   if (typeof found === 'string') return found === value
   if (typeof found === 'number') return value.trim() !== '' && Number(value) === found
-  return String(found) === value && typeof found !== 'object'
-    ? true
-    : found === null
-      ? value === 'null'
-      : false
+  if (found === null) return value === 'null'
+  return typeof found === 'boolean' && String(found) === value
 }

@@ -158,18 +158,16 @@ async function removeEvents(
 }
 
 async function removeWhole(client: PoolClient, chosen: readonly EventCandidate[]): Promise<Removed> {
-  const received = await lockReceived(
-    client,
-    idsOf(chosen.filter(({ direction }) => direction === 'received')),
-  )
-  const emitted = await lockEmitted(client, idsOf(chosen.filter(({ direction }) => direction === 'emitted')))
+  const { received = [], emitted: deliverable = [] } = Object.groupBy(chosen, ({ direction }) => direction)
+  const finished = await lockReceived(client, idsOf(received))
+  const emitted = await lockEmitted(client, idsOf(deliverable))
   await remove(client, deleteSchedules, emitted.events)
   await remove(client, deleteOptions, emitted.events)
   return {
     attempts: await remove(client, deleteAttempts, emitted.deliveries),
     deliveries: await remove(client, deleteDeliveries, emitted.deliveries),
-    handler_failures: await remove(client, deleteFailures, received),
-    events: await remove(client, deleteEvents, [...received, ...emitted.events]),
+    handler_failures: await remove(client, deleteFailures, finished),
+    events: await remove(client, deleteEvents, [...finished, ...emitted.events]),
   }
 }
 

@@ -155,20 +155,20 @@ export class Claims {
  * has processed, and it may have forgotten claims of events that are running.
  */
 export class RestoredClaims {
-  /** Whether claims are to be released, and whether that is being done. */
-  #pending = false
-  #releasing = false
+  /** How often the database was restored, and for how many of these times the claims have been released. */
+  #restores = 0
+  #released = 0
   /** Keys, which do not depend on the numbers of the log, of the events that have been running since before the restore. */
   readonly #running = new Set<string>()
 
   /** Whether the database may hold claims that nothing here knows. */
   get any(): boolean {
-    return this.#pending || this.#releasing
+    return this.#released < this.#restores
   }
 
   /** Called when the database turns out to be restored. */
   restored(running: Iterable<ClaimedEvent>): void {
-    this.#pending = true
+    this.#restores += 1
     for (const claimed of running) this.#running.add(keyOf(claimed))
   }
 
@@ -178,17 +178,10 @@ export class RestoredClaims {
    * @throws StorageUnavailable; the next call tries again
    */
   async releaseUnknown(store: Pick<EventQueue, 'releaseAllBut'>, held: () => ClaimedEvent[]): Promise<void> {
-    if (!this.#pending) return
-    this.#pending = false
-    this.#releasing = true
-    try {
-      await store.releaseAllBut?.(held())
-    } catch (error) {
-      this.#pending = true
-      throw error
-    } finally {
-      this.#releasing = false
-    }
+    if (!this.any) return
+    const restores = this.#restores
+    await store.releaseAllBut?.(held())
+    this.#released = restores
   }
 
   /** Tells claimed events whose handlers are still running from the others. */
