@@ -36,11 +36,26 @@ export async function openPage(
   complaints: string[],
 ): Promise<Page> {
   const page = await browser.newPage({ viewport })
+  collectErrors(page, complaints)
+  return page
+}
+
+/** `complaints` gets the errors of the page's console and of its scripts from now on. */
+export function collectErrors(page: Page, complaints: string[]): void {
   page.on('console', (message) => {
     if (message.type() === 'error') complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
-  return page
+}
+
+/** The addresses of another origin than the service's that a page calls from now on. */
+export function callsElsewhere(page: Page, { baseUrl }: { baseUrl: string }): string[] {
+  const elsewhere: string[] = []
+  page.on('request', (request) => {
+    const { protocol, origin } = new URL(request.url())
+    if (/^https?:$/.test(protocol) && origin !== baseUrl) elsewhere.push(request.url())
+  })
+  return elsewhere
 }
 
 /** Signs in through the built-in provider, and arrives at the dashboard. */

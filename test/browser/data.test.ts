@@ -5,7 +5,7 @@ import { list } from '../../src/index.ts'
 import { engines, started, startedService } from '../harness/index.ts'
 import { insertProducts, product } from '../listing/seed.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, pictures, signIn } from './browser.ts'
+import { answerDialog, collectErrors, launchBrowser, pictures, signIn } from './browser.ts'
 
 const fields = {
   id: { type: 'text' },
@@ -56,10 +56,7 @@ describe('data in a browser', () => {
   before(async () => {
     for (let at = 0; at < rows.length; at += 500)
       await insertProducts(service.database, rows.slice(at, at + 500))
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
+    collectErrors(page, complaints)
     await signIn(page, service, 'Ada Lovelace')
   })
 

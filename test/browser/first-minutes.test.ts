@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import type { Page } from 'playwright-core'
 import { signers } from '../../src/receiving/samples/index.ts'
 import { engines, started, startedService, webhookSecret } from '../harness/index.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { collectErrors, launchBrowser, picture } from './browser.ts'
 
 /** What a newcomer does in a browser: sign in, see a webhook arrive, sign out. */
 describe('the first minutes', () => {
@@ -12,16 +11,7 @@ describe('the first minutes', () => {
   const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => browser.newPage({ viewport: { width: 1100, height: 800 } }))
-  before(async () => {
-    listen(page)
-  })
-
-  function listen(page: Page): void {
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
-  }
+  before(() => collectErrors(page, complaints))
 
   test('a visitor of the dashboard is redirected to the sign-in', async () => {
     await page.goto(`${service.baseUrl}/dashboard`)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, openPage, picture } from './browser.ts'
+import { callsElsewhere, launchBrowser, openPage, picture } from './browser.ts'
 
 /** The home page, a guide with tables and code, one with a diagram, a page of the reference, and results of a search. */
 const pages = {
@@ -16,17 +16,14 @@ const pages = {
 
 describe('the guide', () => {
   const complaints: string[] = []
-  const elsewhere: string[] = []
+  let elsewhere: string[]
   const open = (path: string) => page.goto(`${service.baseUrl}/docs/guide/${path}`)
 
   const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
-  before(async () => {
-    page.on('request', (request) => {
-      const { protocol, origin } = new URL(request.url())
-      if (/^https?:$/.test(protocol) && origin !== service.baseUrl) elsewhere.push(request.url())
-    })
+  before(() => {
+    elsewhere = callsElsewhere(page, service)
   })
 
   test('begins with what Postern is, and leads on from page to page', async () => {

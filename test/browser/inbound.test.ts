@@ -6,7 +6,7 @@ import { stripe } from '../../src/index.ts'
 import { each, onEachEngine, started, startedService, type TestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { answerDialog, collectErrors, launchBrowser, picture, signIn } from './browser.ts'
 
 async function setUpStock({ database }: TestService): Promise<void> {
   const statements = `create table stock (id text primary key, state text not null);
@@ -45,10 +45,7 @@ onEachEngine('the inbound pages', (engine) => {
   before(async () => {
     await createEffects(service.database)
     await setUpStock(service)
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(String(error)))
+    collectErrors(page, complaints)
     await signIn(page, service, 'Ada Lovelace')
     for (const id of ['o-1', 'o-2', 'o-3']) await postWebhook(service, { id, type: 'order.paid' })
     await postWebhook(service, { id: 'o-4', type: 'order.paid' }, { 'x-signature': 'ab'.repeat(32) })

@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { engines, startTestService, type TestService, type TestServiceOptions } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { collectErrors, launchBrowser, picture, signIn } from './browser.ts'
 
 /** A service in demo mode and a browser, for the suite that creates it. */
 export class PeopleSite {
@@ -24,10 +24,7 @@ export class PeopleSite {
       this.service = await startTestService(engines[0]!, { ...options, parts: { clock } })
       this.browser = await launchBrowser()
       this.page = await this.browser.newPage({ viewport: { width: 1440, height: 900 } })
-      this.page.on('console', (message) => {
-        if (message.type() === 'error') this.complaints.push(message.text())
-      })
-      this.page.on('pageerror', (error) => this.complaints.push(String(error)))
+      collectErrors(this.page, this.complaints)
       this.page.on('request', (request) => {
         if (request.method() !== 'GET')
           this.changes.push(`${request.method()} ${new URL(request.url()).pathname}`)
@@ -46,11 +43,8 @@ export class PeopleSite {
     return page
   }
 
-  async signIn(page: Page, person: string): Promise<void> {
-    await page.goto(`${this.service.baseUrl}/login`)
-    await page.getByRole('link', { name: /development provider/ }).click()
-    await page.getByText(person).first().click()
-    await page.waitForURL(/\/dashboard(?:\/account)?$/)
+  signIn(page: Page, person: string): Promise<void> {
+    return signIn(page, this.service, person)
   }
 
   /** Opens a page of the dashboard. */

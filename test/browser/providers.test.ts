@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { engines, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { client, startShapedProvider, type ShapedProvider } from '../harness/shaped-provider.ts'
 import { providerCases } from '../login/provider-shapes.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { collectErrors, launchBrowser, picture } from './browser.ts'
 
 /** What only a browser knows: which cookies it sends, and how /login looks. */
 describe('identity providers in a browser', () => {
@@ -36,9 +36,7 @@ describe('identity providers in a browser', () => {
     service = await startTestService(engines[0]!, { env: more })
     browser = await launchBrowser()
     page = await browser.newPage({ viewport: { width: 1100, height: 800 } })
-    page.on('console', (message) => {
-      if (message.type() === 'error') complaints.push(message.text())
-    })
+    collectErrors(page, complaints)
   })
   after(async () => {
     await browser?.close()

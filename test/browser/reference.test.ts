@@ -2,20 +2,17 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { engines, started, startedService } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, openPage, picture, signIn } from './browser.ts'
+import { callsElsewhere, launchBrowser, openPage, picture, signIn } from './browser.ts'
 
 describe('the API reference', () => {
   const complaints: string[] = []
-  const elsewhere: string[] = []
+  let elsewhere: string[]
 
   const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
   const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
-  before(async () => {
-    page.on('request', (request) => {
-      const { protocol, origin } = new URL(request.url())
-      if (/^https?:$/.test(protocol) && origin !== service.baseUrl) elsewhere.push(request.url())
-    })
+  before(() => {
+    elsewhere = callsElsewhere(page, service)
   })
 
   test('is read without a script', async () => {
