@@ -4,19 +4,7 @@ import { each, onEachEngine, rowIn, startedService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
-interface Detail {
-  status: string
-  direction: string
-  headers: Record<string, string>
-  processing: {
-    attempts: number
-    processedAt: string | null
-    failures: { number: number; error: string }[]
-  } | null
-  payload: { data?: unknown }
-}
-
-type Caused = AnswerTo<'GET /events/{id}'>
+type Detail = AnswerTo<'GET /events/{id}'>
 
 onEachEngine('GET /events/{id}', (engine) => {
   const service = startedService(engine, () => ({
@@ -45,7 +33,7 @@ onEachEngine('GET /events/{id}', (engine) => {
     await postWebhook(service, { id: 'order-1', type: 'telling' })
     const id = await numberOf('order-1')
     const shown = await eventually(async () => {
-      const detail = (await (await service.admin(`/events/${id}`)).json()) as Caused
+      const detail = (await (await service.admin(`/events/${id}`)).json()) as Detail
       return detail.emittedDeliveries[0]?.attemptLog.length ? detail : undefined
     })
     const [emitted] = shown.emitted
@@ -88,9 +76,9 @@ onEachEngine('GET /events/{id}', (engine) => {
     const { error } = detail.processing!.failures[0]!
     assert.match(error, /^Error: no {2}good: fails/)
     assert.ok(Buffer.byteLength(error) <= 8 * 1024)
-    assert.equal(detail.headers['x-request-source'], 'test')
+    assert.equal(detail.headers!['x-request-source'], 'test')
     assert.equal(JSON.stringify(detail).includes('mine-alone'), false)
-    assert.equal('x-signature' in detail.headers, false)
+    assert.equal('x-signature' in detail.headers!, false)
   })
 
   test('an unknown or invalid id is 404', async () => {
@@ -120,6 +108,6 @@ onEachEngine('GET /events/{id}', (engine) => {
     assert.equal(detail.direction, 'emitted')
     assert.equal(detail.status, 'unsubscribed')
     assert.equal(detail.processing, null)
-    assert.deepEqual(detail.payload.data, { n: 1 })
+    assert.deepEqual((detail.payload as { data?: unknown }).data, { n: 1 })
   })
 })

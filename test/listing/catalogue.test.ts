@@ -1,30 +1,15 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { onEachEngine, startTestService, type TestService } from '../harness/index.ts'
+import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import type { AnswerTo } from '../harness/answers.ts'
 import { createTables, measurements } from './declared.ts'
 
-interface Described {
-  path: string
-  key: string[]
-  fields: { name: string; type: string; nullable: boolean; values?: string[] }[]
-  filters: { parameter: string; operator: string; field: string | null; type: string }[]
-  sorts: string[]
-  order: string[]
-  pages: string[]
-  exports: string[]
-  expansions: { name: string; many: boolean; fields: { name: string }[] }[]
-  total: string
-  access: string
-  writes: null | { create: { properties: object; required: string[] }; change: object; delete: boolean }
-}
+type Described = AnswerTo<'GET /lists'>['data'][number]
 
 onEachEngine('GET /lists', (engine) => {
-  let service: TestService
-  let drop: () => Promise<void>
-  before(async () => {
-    const home = await engine.createMigratedDatabase()
-    drop = () => home.drop()
+  const home = started(() => engine.createMigratedDatabase())
+  const service = started(async () => {
     await createTables(home.url)
     const declared = list({
       ...measurements,
@@ -41,14 +26,10 @@ onEachEngine('GET /lists', (engine) => {
       },
     })
     const personal = list({ ...measurements, path: '/mine', name: 'mine', access: 'user' })
-    service = await startTestService(engine, {
+    return startTestService(engine, {
       databaseUrl: home.url,
       config: { listing: { lists: [declared, personal] } },
     })
-  })
-  after(async () => {
-    await service.close()
-    await drop()
   })
 
   const keyWith = async (...scopes: string[]): Promise<string> => {
@@ -123,8 +104,9 @@ onEachEngine('GET /lists', (engine) => {
     const writing = await listsOf(await keyWith('lists:read', 'lists:write'))
     const { writes } = writing.get('/products')!
     assert.equal(writes!.delete, true)
-    assert.deepEqual(writes!.create.required.toSorted(), ['category', 'name', 'price', 'stock'])
-    assert.deepEqual(Object.keys(writes!.create.properties), [
+    const create = writes!.create as { properties: object; required: string[] }
+    assert.deepEqual(create.required.toSorted(), ['category', 'name', 'price', 'stock'])
+    assert.deepEqual(Object.keys(create.properties), [
       'id',
       'category',
       'price',

@@ -273,4 +273,22 @@ onEachEngine('every list', (engine) => {
       }
     })
   }
+
+  // Absent is the first page. An empty one is what a client sends that lost the cursor: page 1 again would be an
+  // endless walk, so it is refused like every other text that was never given out.
+  test('lists of other modules refuse an empty cursor, too', async () => {
+    const json = { url: 'http://127.0.0.1:9/' }
+    const made = await opened.service.admin('/subscribers', { method: 'POST', json })
+    const { id } = (await made.json()) as { id: string }
+    const others = ['/events', '/subscribers', `/subscribers/${id}/deliveries`, '/audit']
+    for (const path of ['/products', '/api/posts', ...others]) {
+      assert.equal((await opened.service.admin(path)).status, 200, path)
+      for (const query of ['cursor=', 'cursor', 'limit=5&cursor=']) {
+        const response = await opened.service.admin(`${path}?${query}`)
+        assert.equal(response.status, 400, `${path}?${query}`)
+        const { code, source } = (await response.json()) as { code: string; source: { parameter: string } }
+        assert.deepEqual([code, source.parameter], ['invalid-cursor', 'cursor'])
+      }
+    }
+  })
 })

@@ -13,13 +13,7 @@ const hour = 3600
 
 type Detail = AnswerTo<'GET /events/{id}'>
 
-interface DryRun {
-  outcome: string
-  error: string | null
-  emitted: { id?: string; type: string; data: unknown }[]
-  emittedTotal: number
-  forwardTo: string | null
-}
+type DryRun = AnswerTo<'POST /events/{id}/dry-run'>
 
 onEachEngine('an event whose handler failed', (engine) => {
   const broken = new Set<string>()
