@@ -97,7 +97,7 @@ export async function recordFailure(
       .set({
         ...next,
         failed_at: startedAt,
-        failure_group: group?.id ?? null,
+        failure_group: group.id,
         planned_at: null,
         extra_attempts: extra || null,
       })

@@ -249,7 +249,7 @@ const longestGap = 2_000
 const takeOverAfter = 3_000
 /**
  * Milliseconds after a take-over at which it is repeated. A statement that the dead process sent may still claim in its name: the
- * server runs it for 5 s at most, and a proxy may delay it (`unsettled.ts` waits as long).
+ * server runs it for 5 s at most, and a proxy may delay it (`receiving/worker/claims.ts` waits as long).
  */
 const repeatAfter = [2_000, 7_000, 30_000] as const
 
