@@ -17,28 +17,20 @@ import {
 } from './scheme.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 
-export interface HmacOptions extends TimedOptions, PlacedOptions {
+export interface HmacOptions
+  extends
+    TimedOptions,
+    PlacedOptions,
+    Pick<SignedByHmac, 'algorithm' | 'encoding' | 'prefix' | 'pairs' | 'timestampUnit' | 'url'> {
   /** The header of the digest, in upper or lower case. */
   header: string
-  /** Default sha256. */
-  algorithm?: HmacAlgorithm
-  /** Default hex, of either case. */
-  encoding?: Encoding
-  /** The text before the digest, such as `sha256=`. */
-  prefix?: string
-  /** For a header of pairs such as `t=…,v1=…`: their names. */
-  pairs?: Pairs
   /** The header of the time. `signed` must then contain `{timestamp}`: a time that is not signed proves nothing. */
   timestampHeader?: string
-  /** Default seconds. */
-  timestampUnit?: TimeUnit
   /**
    * The signed text, with `{body}` and, if the sender signs them, `{timestamp}`, `{url}` (the public address with its query)
    * and `{header:NAME}`. Default `{body}`.
    */
   signed?: string
-  /** The address for `{url}`, if the sender knows another one than BASE_URL. */
-  url?: string
 }
 
 /**
@@ -103,6 +95,7 @@ export interface Signed {
   encoding?: Encoding | undefined
   /** The text before the digest, such as `sha256=`. */
   prefix?: string | undefined
+  /** For a header of pairs such as `t=…,v1=…`: their names. */
   pairs?: Pairs | undefined
   /** The header of the signed time, in lower case. */
   timestampHeader?: string | undefined
@@ -112,7 +105,7 @@ export interface Signed {
   tolerance?: number | undefined
   /** The signed text, with `{timestamp}`, `{body}`, `{url}` and `{header:NAME}`. Default `{body}`. */
   template?: string | undefined
-  /** The address as the sender knows it, if it differs from ours. */
+  /** The address for `{url}`, if the sender knows another one than BASE_URL. */
   url?: string | undefined
   /** The form in which the sender signs the address. Default: unchanged. */
   signedUrl?: (url: string) => string

@@ -133,7 +133,8 @@ const algorithms = {
 
 type SignatureAlgorithm = keyof typeof algorithms
 
-export interface PublicKeyOptions extends CommonOptions, PlacedOptions, Omit<Signed, 'template' | 'header'> {
+export interface PublicKeyOptions
+  extends CommonOptions, PlacedOptions, Omit<Signed, 'template' | 'header' | 'signedUrl'> {
   algorithm: SignatureAlgorithm
   /** The sender's public key: PEM of a key or certificate, base64 of DER, a JWK, or of ed25519 the 32 bytes in hex or base64. */
   key?: Secret
