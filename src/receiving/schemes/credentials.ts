@@ -37,7 +37,7 @@ export function basic(options: BasicOptions): Scheme {
     secret: password,
     expected: (one) => `${user}:${one}`,
     signs: 'sends the user name and the password in the header `authorization` (Basic authentication)',
-    read: (text) => decoded(/^basic +([\w+/-]+={0,2})$/i.exec(text)?.[1]),
+    read: (text) => Buffer.from(/^basic +([\w+/-]+={0,2})$/i.exec(text)?.[1] ?? '', 'base64').toString(),
   })
 }
 
@@ -82,22 +82,16 @@ function credential(
     signatureHeader: header,
     signs,
     caution: repeatsCredential,
-    check: credentialCheck(header, read, expected),
+    check: comparedCheck(
+      header,
+      ({ headers }) => {
+        const text = headerOf(headers, header)
+        return text === undefined ? undefined : (read(text) ?? '')
+      },
+      expected,
+    ),
     read: placedReader(options),
   })
-}
-
-/** Makes the check of a header that repeats a secret, in constant time. */
-export function credentialCheck(
-  header: string,
-  read: (header: string) => string | undefined = (text) => text,
-  expected?: (secret: string) => string,
-): (secrets: readonly string[]) => Check {
-  const find = ({ headers }: Delivery): string | undefined => {
-    const text = headerOf(headers, header)
-    return text === undefined ? undefined : (read(text) ?? '')
-  }
-  return comparedCheck(header, find, expected)
 }
 
 /** Makes the check of a secret that `find` takes from the request, in constant time. @param place its name in refusals */
@@ -115,8 +109,4 @@ export function comparedCheck(
       return found === -1 ? refuse(`${place} does not match`) : { secret: secrets[found]! }
     }
   }
-}
-
-function decoded(base64: string | undefined): string | undefined {
-  return base64 === undefined ? undefined : Buffer.from(base64, 'base64').toString()
 }

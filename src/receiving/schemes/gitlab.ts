@@ -1,6 +1,6 @@
 import { headerOf, kindAndAction, type UnsignedIdOptions, valueAt, withDigest } from './body.ts'
 import { preset } from './preset.ts'
-import { credentialCheck, repeatsCredential } from './credentials.ts'
+import { comparedCheck, repeatsCredential } from './credentials.ts'
 import type { Check, TimedOptions } from './scheme.ts'
 import { standardCheck } from './standard-webhooks.ts'
 
@@ -31,7 +31,9 @@ function gitlabCheck(secrets: readonly string[], tolerance: number | undefined):
   const signing = secrets.filter(isSigning)
   const isSigned = signing.length > 0 ? standardCheck(signing, tolerance) : undefined
   const tokens = secrets.filter((secret) => !isSigning(secret))
-  const isToken = credentialCheck('x-gitlab-token')(tokens)
+  const isToken = comparedCheck('x-gitlab-token', ({ headers }) => headerOf(headers, 'x-gitlab-token'))(
+    tokens,
+  )
   return (delivery) => {
     if (isSigned && delivery.headers['webhook-signature'] !== undefined) {
       const found = isSigned(delivery)

@@ -16,7 +16,7 @@ import {
   valueAt,
   withDigest,
 } from './body.ts'
-import { credentialCheck, repeatsCredential } from './credentials.ts'
+import { comparedCheck, repeatsCredential } from './credentials.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { hmacCheck, timedPairs } from './hmac.ts'
 import { preset } from './preset.ts'
@@ -45,7 +45,7 @@ import { parseExactly } from '../../json/exact.ts'
 export const auth0 = preset<SourceOptions>('auth0', {
   mediaTypes: [json, 'application/x-ndjson', 'text/plain'],
   caution: repeatsCredential,
-  check: credentialCheck('authorization'),
+  check: comparedCheck('authorization', ({ headers }) => headerOf(headers, 'authorization')),
   read({ rawBody }) {
     const whole = readJson(rawBody, parseExactly)
     if ('value' in whole) return eventsOf([whole.value].flat(), readLog)
