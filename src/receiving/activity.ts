@@ -105,9 +105,10 @@ export class Activity {
   }
 
   #isPending(): boolean {
-    if (this.#companions.some(({ pending }) => pending)) return true
-    for (const { count } of this.#counts.values()) if (count.value > 0) return true
-    return false
+    return (
+      this.#companions.some(({ pending }) => pending) ||
+      this.#counts.values().some(({ count }) => count.value > 0)
+    )
   }
 
   async #write(): Promise<void> {

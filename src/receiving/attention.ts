@@ -129,19 +129,11 @@ interface FailingGroup extends Kind {
  */
 export async function readFailing(reader: Queryable, after: number): Promise<FailingGroup[]> {
   // Limited before the time is compared, so that a group with many older failures costs no more.
-  const [failed, retrying] = [
-    ofGroup('recent', 'failed', most.events),
-    ofGroup('recent', 'pending', most.events),
-  ]
-  const all = sql.join(
-    [
-      failed,
-      retrying,
-      ofGroup('recent', 'failed', most.events, 'asc'),
-      ofGroup('recent', 'pending', most.events, 'asc'),
-    ].map((events) => sql`select * from (${events}) part`),
-    sql` union `,
-  )
+  const failed = ofGroup('recent', 'failed', most.events)
+  const retrying = ofGroup('recent', 'pending', most.events)
+  const oldest = (['failed', 'pending'] as const).map((one) => ofGroup('recent', one, most.events, 'asc'))
+  const parts = [failed, retrying, ...oldest].map((events) => sql`select * from (${events}) part`)
+  const all = sql.join(parts, sql` union `)
   const { rows } = await sql<FailingGroup>`
     with recent as (
       select * from (

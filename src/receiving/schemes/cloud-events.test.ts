@@ -198,13 +198,17 @@ test('auth0: a broken line rejects the request', () => {
   assert.equal(read(logs, log, {}), 'signature-missing')
 })
 
-test('the time of large batches grows with their size', () => {
+test('the processor time of large batches grows with their size', () => {
+  const used = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
   const timeOf = (one: Scheme, body: string, headers: Headers) => {
     let best = Infinity
     for (let round = 0; round < 3; round += 1) {
-      const began = performance.now()
+      const began = used()
       one.verify({ rawBody: Buffer.from(body), headers, now: 0 })
-      best = Math.min(best, performance.now() - began)
+      best = Math.min(best, used() - began)
     }
     return best
   }
