@@ -16,7 +16,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { insertReceived } from '../receiving/insert-received.ts'
+import { insertManyReceived, insertReceived } from '../receiving/insert-received.ts'
 
 type Item = AnswerTo<'GET /attention'>['data'][number]
 type Step = AnswerTo<'GET /checklist'>['steps'][number]
@@ -152,14 +152,16 @@ onEachEngine('what needs attention', (engine) => {
         .execute()
       const fail = (type: string, at: number, inGroup: string, status: 'failed' | 'pending' = 'failed') => {
         const row = { event_id: `${inGroup}:${at}`, source: 'past', type, due_at: farAhead, status }
-        return insertReceived(tx, { ...row, failed_at: at, failure_group: inGroup })
+        return { ...row, failed_at: at, failure_group: inGroup }
       }
-      for (let one = 0; one < 600; one += 1) await fail('often', now - one, `often-${one % 30}`)
-      await fail('rare', now - 3_600_000, 'rare')
-      await fail('rare', now - 3_600_001, 'rare', 'pending')
-      await fail('rare', now - 2 * day, 'rare')
-      // Its last failure was that of an event that is processed by now.
-      await fail('former', now - 2 * day, 'former')
+      await insertManyReceived(tx, [
+        ...Array.from({ length: 600 }, (_, one) => fail('often', now - one, `often-${one % 30}`)),
+        fail('rare', now - 3_600_000, 'rare'),
+        fail('rare', now - 3_600_001, 'rare', 'pending'),
+        fail('rare', now - 2 * day, 'rare'),
+        // Its last failure was that of an event that is processed by now.
+        fail('former', now - 2 * day, 'former'),
+      ])
     })
     const found = await failingHandlers(database, planOf, now)
     assert.deepEqual(
