@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { engines, started, startedService, webhookSecret } from '../harness/index.ts'
 import { collectErrors, launchBrowser, picture } from './browser.ts'
 
@@ -49,7 +49,7 @@ describe('the first minutes', () => {
   })
 
   test('a signed webhook appears by itself', async () => {
-    const { body, headers } = signers.provider({
+    const { body, headers } = samples['provider']!({
       type: 'order.paid',
       secret: webhookSecret,
       id: 'evt_browser',

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import { defineConfig } from '../../src/index.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -78,7 +78,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
   async function opensTokens(service: TestService): Promise<void> {
     const token = new Promise((resolve) => (handedOut = resolve))
     const id = crypto.randomUUID()
-    const sample = signers.provider({ type: 'need.token', secret: webhookSecret, id, now: 0, data: {} })
+    const sample = samples['provider']!({ type: 'need.token', secret: webhookSecret, id, now: 0, data: {} })
     const headers = { ...sample.headers, 'content-type': 'application/json' }
     const response = await service.fetch('/webhooks/provider', { method: 'POST', headers, body: sample.body })
     assert.equal(response.status, 200)

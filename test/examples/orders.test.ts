@@ -3,7 +3,7 @@ import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { loadConfigModule } from '../../src/config/module.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { banner } from '../../src/demo/banner.ts'
 import { onEachEngine, started, startedService, startReceiver, webhookSecret } from '../harness/index.ts'
@@ -25,7 +25,7 @@ onEachEngine('examples/orders', (engine) => {
 
   test('an order that is reported as paid three times gives one order and one event', async () => {
     const data = { order: '42', amount: 4200 }
-    const signed = signers.provider({
+    const signed = samples['provider']!({
       type: 'order.paid',
       secret: webhookSecret,
       id: 'evt_1',

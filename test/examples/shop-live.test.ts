@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { inspectEnvironment } from '../../src/config/environment.ts'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { type Answer, ask, host, type Proxy, proxyKinds, startProxy } from '../deploy/proxies.ts'
 import { engines, freePort, temporaryFolder, type TestDatabase } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -81,7 +81,7 @@ describe('the shop in production', { skip: caddy.installed ? false : 'caddy is n
   })
 
   test("while it restarts, pages wait, and Stripe's next attempt is accepted", async () => {
-    const { body, headers } = signers.stripe({
+    const { body, headers } = samples['stripe']!({
       type: 'checkout.session.completed',
       secret: stripeSecret,
       id: 'evt_1',

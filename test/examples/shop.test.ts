@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { Browser, fields, freePort, type Receiver, startReceiver, temporaryFolder } from '../harness/index.ts'
 import { onEachEngine, type TestDatabase } from '../harness/engines.ts'
 import { mainFile } from '../harness/main-file.ts'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { verifyWebhook } from '../../packages/client/src/webhooks.ts'
 import { eventually } from '../receiving/harness.ts'
 import { addEndpoint, type Program, programEnvironment, signIn, startProgram } from './shop/programs.ts'
@@ -50,7 +50,7 @@ onEachEngine('examples/shop', (engine) => {
   })
 
   const pay = (session: object, id: string): Promise<Response> => {
-    const { body, headers } = signers.stripe({
+    const { body, headers } = samples['stripe']!({
       type: 'checkout.session.completed',
       secret: stripeSecret,
       id,

@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { Browser, type OAuthProvider, startOAuthProvider } from '#test/harness/index.ts'
 import { onEachEngine, type TestDatabase } from '#test/harness/engines.ts'
 import { startTestService, type TestService, webhookSecret } from '#test/harness/service.ts'
-import { signers } from '../../src/receiving/samples/index.ts'
+import { samples } from '../../src/receiving/samples/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { Keyring, sealedColumns } from '../../src/crypto/keyring.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
@@ -115,7 +115,7 @@ onEachEngine('stored provider tokens', (engine) => {
     service = services[0]!,
   ): Promise<string | Error | undefined> {
     const id = `ask-${engine.name}-${(number += 1)}`
-    const sample = signers.provider({ type, secret: webhookSecret, id, now: 0, data: { owner } })
+    const sample = samples['provider']!({ type, secret: webhookSecret, id, now: 0, data: { owner } })
     const headers = { ...sample.headers, 'content-type': 'application/json' }
     const init = { method: 'POST', body: sample.body, headers }
     assert.equal((await service.fetch('/webhooks/provider', init)).status, 200)

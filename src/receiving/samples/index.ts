@@ -76,8 +76,8 @@ type AdyenItem = Record<string, unknown> & { amount?: { value?: number; currency
 /** What stands before the 32 bytes of an ed25519 private key in DER (RFC 8410, section 7). */
 const derPrefix = '302e020100300506032b657004220420'
 
-/** How each sender signs; its preset has the link to its documentation. */
-export const signers = {
+/** How each sender signs that `postern send` can play, by the name that `--source` takes. Its preset links to its documentation. */
+export const samples: Readonly<Record<string, SignSample>> = {
   /** The specified sender: `x-signature`, hex HMAC-SHA256 over the body. */
   provider: ({ type, secret, id, data, raw }) =>
     jsonSample(raw, { id, type, data }, (body) => ({ 'x-signature': hmacOf(secret, body) })),
@@ -393,7 +393,4 @@ export const signers = {
       'x-zm-signature': `v0=${hmacOf(secret, `v0:${time}:${body}`)}`,
     }))
   },
-} satisfies Record<string, SignSample>
-
-/** The senders that `postern send` can play, by the name that `--source` takes. */
-export const samples: Readonly<Record<string, SignSample>> = signers
+}

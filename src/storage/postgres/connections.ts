@@ -140,7 +140,7 @@ export function openConnections(url: string, options: ConnectionOptions) {
     abandon(why: Error): void {
       for (const one of connectors) one.abandon(why)
     },
-    async checkPooling(): Promise<void> {
+    checkPooling: async (): Promise<void> => {
       await requireSessions(
         sessionConnector,
         sessionUrl === undefined ? 'DATABASE_URL' : 'DATABASE_SESSION_URL',
