@@ -169,6 +169,17 @@ describe('poolers', onPostgres, () => {
       await check(keeping.url, keeping.url)
     })
 
+    test('that cannot connect is not taken for one in statement mode', async () => {
+      await using failing = scoped(await startPgbouncer(database.url, { mode: 'transaction', sessions: 5 }))
+      const stranger = new URL(failing.url)
+      stranger.username = 'nobody'
+      await assert.rejects(
+        check(stranger.href, database.url),
+        (error) =>
+          !(error instanceof UnsuitablePooler) && /authentication failed|no such user/.test(String(error)),
+      )
+    })
+
     test('serves two services with a session URL', async () => {
       await serveThrough((url) => startPgbouncer(url, { mode: 'transaction', sessions: 6, inTurn: true }))
     })

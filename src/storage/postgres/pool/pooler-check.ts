@@ -73,6 +73,8 @@ export async function requireTransactions(pool: Pool, sessions: Connector): Prom
   await sessions.withClient({ answerWithin, name: 'postern-start', brief: true }, async (holder) => {
     const lock = [lockSpaces.poolerCheck, randomInt(2 ** 31 - 1)]
     await holder.query('select pg_advisory_lock($1, $2)', lock)
+    // If the pooler cannot connect, PgBouncer returns the same code as for `begin`.
+    await pool.query('select 1')
     await poolTransaction(pool, async (client) => {
       await requireLock(client, lock)
       await requireReadable(client)
