@@ -50,8 +50,9 @@ class Count {
     this.#onFirst = onFirst
   }
 
-  add(by = 1): void {
-    this.lastAt = this.#now()
+  /** @param at when it was counted, in milliseconds since 1970. Default: now */
+  add(by = 1, at = this.#now()): void {
+    this.lastAt = Math.max(this.lastAt, at)
     if (this.value === 0) this.#onFirst()
     this.value += by
   }
@@ -114,7 +115,7 @@ export class Activity {
   async #write(): Promise<void> {
     const { database, clock, log, rejectedRetention } = this.#parts
     const now = clock.now()
-    const taken = this.#drain(now)
+    const taken = this.#drain()
     const written: Companion[] = []
     const purges = Math.abs(now - this.#purgeAt) >= purgeEvery
     try {
@@ -132,19 +133,21 @@ export class Activity {
       if (purges) this.#purgeAt = now
     } catch (error) {
       for (const companion of written) companion.undo?.()
-      for (const { kind, name, counter, count, slot } of taken)
-        if (slot === allTime || !isTotaled(kind)) this.of(kind, name, counter).add(count)
+      for (const { kind, name, counter, count, slot, last_at } of taken)
+        if (slot === allTime || !isTotaled(kind)) this.of(kind, name, counter).add(count, last_at)
       log.debug({ err: error }, 'the activity of sources and handlers could not be stored')
     }
   }
 
   /** Returns and resets the counts, in the order of the primary key: all processes lock rows in it. */
-  #drain(now: number): Row<'receiving_activity'>[] {
+  #drain(): Row<'receiving_activity'>[] {
     const rows: Row<'receiving_activity'>[] = []
     for (const [key, { kind, name, counter, count }] of this.#counts) {
       if (count.value === 0) continue
-      const slot = now - (now % slots[kind].length)
-      const row = { kind, name, slot, counter, count: count.value, last_at: count.lastAt }
+      // A write that failed is repeated: then the count may be of an earlier slot than this one.
+      const { value, lastAt } = count
+      const slot = lastAt - (lastAt % slots[kind].length)
+      const row = { kind, name, slot, counter, count: value, last_at: lastAt }
       rows.push(row)
       if (isTotaled(kind)) rows.push({ ...row, slot: allTime })
       else this.#counts.delete(key)

@@ -207,24 +207,29 @@ onEachEngine('rejected webhooks', (engine) => {
       return { activity, note: new RejectedLog(activity, clock).of('later') }
     }
     const call = { request: { headers: {} } as IncomingMessage, address: '127.0.0.1' }
+    const rows = () =>
+      database.reader
+        .selectFrom('receiving_activity')
+        .select(['slot as day', 'count', 'last_at'])
+        .where('kind', '=', 'rejected')
+        .where('name', '=', 'later')
+        .orderBy('slot')
+        .execute()
     const days = async (): Promise<[number, number][]> =>
-      (
-        await database.reader
-          .selectFrom('receiving_activity')
-          .select(['slot as day', 'count'])
-          .where('kind', '=', 'rejected')
-          .where('name', '=', 'later')
-          .orderBy('slot')
-          .execute()
-      ).map(({ day, count }) => [new Date(day).getUTCDate(), count])
+      (await rows()).map(({ day, count }) => [new Date(day).getUTCDate(), count])
     const { activity: first, note } = open()
     note('malformed', '', call)
     note('malformed', '', call)
     await first.close()
     assert.deepEqual(await days(), [])
+    const refusedAt = now
+    // The database comes back on the next day.
+    now += 86_400_000
+    await first.close()
     away = false
     await first.close()
     assert.deepEqual(await days(), [[1, 2]])
+    assert.equal((await rows())[0]?.last_at, refusedAt)
     for (const day of [2, 3, 4]) {
       now = Date.UTC(2030, 0, day, 12)
       const next = open()

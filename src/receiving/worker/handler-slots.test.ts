@@ -10,8 +10,13 @@ import type { SlotRequest, SlotStore } from '../queue/store.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { HandlerSlots } from './handler-slots.ts'
 
-test('a clock that is set back makes neither a share nor a pause longer', async () => {
+test('a clock that is set back makes neither a need nor a share nor a pause longer', async () => {
   const clock = new ManualClock()
+  let renew = (): void => undefined
+  clock.after = (_ms, callback) => {
+    renew = callback
+    return () => undefined
+  }
   const asked: SlotRequest[] = []
   const groups = new ConcurrencyGroups()
   const store: SlotStore = {
@@ -43,9 +48,13 @@ test('a clock that is set back makes neither a share nor a pause longer', async 
   clock.time -= 3_600_000
   assert.equal(slots.allowed({ key: 'paid' }), 0)
   assert.equal(await request(), 2)
+  clock.time -= 3_600_000
+  renew()
+  await nextTurn()
   assert.deepEqual(fields(asked, 'keeps', 'wants'), [
     [0, 4],
     [2, 4],
+    [2, 2],
   ])
   await slots.stop()
 })
