@@ -35,9 +35,9 @@ export interface ClaimsParts extends Pick<ModuleParts, 'database' | 'clock' | 'l
 }
 
 /**
- * The claims of this process that are over: releases events, so that any process can claim them, and remembers what could not be done
- * because the database was away. That is settled when it is back; otherwise the events would wait until their leases end. Events that
- * another process has claimed meanwhile are not changed.
+ * Ends claims of this process: releases events, so that any process can claim them. What fails while the database is unavailable is
+ * tried again later; otherwise the events would wait until their leases end. Events that another process has claimed meanwhile are not
+ * changed.
  */
 export class Claims {
   readonly #parts: ClaimsParts
@@ -53,7 +53,7 @@ export class Claims {
     return this.#unsettled.size > 0
   }
 
-  /** How often the claims in flight became void. A claim that was made before another number is released instead of started. */
+  /** How often the claims in flight became void. If the number grows during a claim, its events are released instead of started. */
   get voided(): number {
     return this.#voided
   }
@@ -107,7 +107,7 @@ export class Claims {
   }
 
   /**
-   * Notes what has just failed, and is to be tried again.
+   * Tries again later what has just failed.
    * @param failure what the log says when it fails again
    * @param until when the leases of its events end, in milliseconds since 1970
    */
@@ -125,7 +125,7 @@ export class Claims {
     for (const one of this.#unsettled) {
       const now = this.#parts.clock.now()
       if (one.until <= now) this.#unsettled.delete(one)
-      // Other events can still be claimed.
+      // While the database does not answer, the others would fail, too. Any other failure concerns only this one.
       else if ((isLast || !one.wait.has(now)) && !(await this.#try(one, now))) return
     }
   }
