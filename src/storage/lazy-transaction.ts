@@ -71,6 +71,7 @@ export class LazyTransaction {
       await driver.commit(this.#closing, this.#timeLimit)
       this.#over = 'committed'
     } catch (error) {
+      this.#closing?.fail(error)
       await driver.rollback(true)
       throw error
     }
@@ -124,14 +125,15 @@ export class LazyTransaction {
 
   async #run(query: CompiledQuery, own: boolean): Promise<QueryResult<unknown>> {
     if (this.#over) throw new TransactionOver(this.#over)
-    const driver = this.#driver ?? (await (this.#opening ??= this.#open()))
+    // Not set by the opening: a later statement could overtake those that wait for it.
+    const driver = (this.#driver ??= await (this.#opening ??= this.#open()))
     if (this.#over) throw new TransactionOver(this.#over)
     return driver.run(query, own)
   }
 
   async #open(): Promise<TransactionDriver> {
     const { open, clock = systemClock } = this.#parts
-    const driver = (this.#driver = await open(this.#options.priority ?? 'request'))
+    const driver = await open(this.#options.priority ?? 'request')
     // What ended it meanwhile rolls back.
     if (this.#over) return driver
     this.#lock.held = true

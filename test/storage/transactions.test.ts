@@ -81,6 +81,15 @@ onEachEngine('transactions', (engine) => {
     assert.ok(!found.includes('too slow'))
   })
 
+  if (engine.name === 'postgres')
+    test('a rollback releases the locks of the session', async () => {
+      const transaction = database.begin()
+      await sql`do $$ begin perform pg_advisory_lock(4711); end $$`.execute(transaction.tx)
+      await transaction.rollback()
+      const locks = sql`select pid from pg_locks where locktype = 'advisory' and objid = 4711`
+      assert.deepEqual((await locks.execute(database.reader)).rows, [])
+    })
+
   test('an error leaves the database usable', async () => {
     await insert('once')
     await assert.rejects(insert('once'), (error) => isUniqueViolation(error))

@@ -210,10 +210,8 @@ class PostgresTransactionDriver implements TransactionDriver {
   async rollback(broken = false): Promise<void> {
     if (this.#isReleased) return
     try {
-      // A rollback undoes settings and temporary tables, but not the session's locks.
-      const text = this.#leaveShare || !this.#isOwn ? `rollback; ${releaseLocks}` : 'rollback'
       // Without a rollback, closing the connection cancels its statement and makes the server roll back.
-      if (!broken) await this.#client.query(this.#ownEnd(text))
+      if (!broken) await this.#client.query(this.#ownEnd(`rollback; ${releaseLocks}`))
       await this.#release(broken || this.#unavailable !== undefined)
     } catch {
       // The connection is lost, and the server rolls back by itself. The caller has seen the error already.
