@@ -66,7 +66,7 @@ function queryOf(engine: Engine, stream: IdStream, part: Part): RawBuilder<{ id:
   // Comparing rows and ordering by all columns of an index leaves the planner no other index to choose.
   const columns = [...Object.keys(first), key].map((column) => sql.raw(column))
   const ordered = [...columns, ...rest.map((column) => sql.raw(column))]
-  const place = (number: number) => sql.join([...Object.values(first), sql`${number}::bigint`])
+  const place = (number: number) => sql.join([...Object.values(first), sql`cast(${number} as bigint)`])
   return sql`select ${sql.ref(id)} as id from ${sql.table(table)}
     where ${condition} (${sql.join(columns)}) > (${place(after)}) and (${sql.join(columns)}) < (${place(before)})
     order by ${sql.join(ordered.map((column) => sql`${column} ${direction}`))} limit ${count}
