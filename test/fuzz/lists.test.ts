@@ -8,9 +8,9 @@ import { listDatabase } from '../listing/model.ts'
 onEachEngine('declared lists in random combinations', (engine) => {
   const opened = listDatabase(engine)
 
-  test('2,000 of them', async (context) => {
+  test('5,000 of them', async (context) => {
     const seed = Number(process.env['TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     context.diagnostic(`npm run fuzz -- --lists --engine ${engine.name} --seed ${seed}`)
-    assert.equal(await compareLists(opened.database, { seed, count: 2_000 }), 2_000)
+    assert.equal(await compareLists(opened.database, { seed, count: 5_000 }), 5_000)
   })
 })
