@@ -7,7 +7,7 @@ export class BoundedCache<K, V> extends Map<K, V> {
     this.#limit = limit
   }
 
-  /** Returns the value of a key. If there is none, `make` creates it. */
+  /** Returns the value of a key. For a key without a value, it stores what `make` returns. */
   obtain(key: K, make: () => V): V {
     const known = this.get(key)
     if (known !== undefined) return known

@@ -195,7 +195,7 @@ export class Dispatcher implements Worker {
     const scarce = this.#placesTaken >= scarceFrom
     const share = this.#ready.size === 0 ? maxInFlight : attemptsPerTurn
     let started = 0
-    // An attempt may end while it starts, and others may start then: each one counts anew.
+    // Checked before each attempt: one that ends while it starts can let the dispatcher start others.
     while (started < share && this.#mayStartOne(queue, now, scarce)) {
       const next = queue.startNext(now)
       if (!next) break

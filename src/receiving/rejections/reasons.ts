@@ -5,7 +5,7 @@ interface Explanation {
   readonly advice: string
 }
 
-/** Why webhooks are refused, by the label of the metric. */
+/** The reasons for which webhooks are rejected, by the label of the metric. */
 export const reasons = {
   'signature-missing': {
     meaning: 'The signature header, or another signed header, is missing.',

@@ -46,7 +46,7 @@ class DatabaseAway extends Error {
 }
 
 /**
- * Stores received events in the database or, while it does not answer, in the spool. While the database is away, no request waits
+ * Stores received events in the database or, while it does not answer, in the spool. While it is unavailable, no request waits
  * for it: it is checked in the background, and counts as back when it has stored the first events of the spool, or when it answers
  * and the spool cannot be read.
  *
@@ -66,7 +66,7 @@ export class Fallback implements SpoolStatus {
     this.#passes = new WakeUps(parts.clock, () => this.#pass())
   }
 
-  /** Whether the database is known to be away. */
+  /** Whether the database is known to be unavailable. */
   get away(): boolean {
     return this.#away
   }
@@ -95,7 +95,7 @@ export class Fallback implements SpoolStatus {
     return { events: entries, oldest: oldest?.getTime(), full }
   }
 
-  /** Starts no further batch, and waits for the current one unless the database is away. */
+  /** Starts no further batch, and waits for the current one unless the database is unavailable. */
   async stop(): Promise<void> {
     const ended = this.#passes.stop()
     if (!this.#away) await ended

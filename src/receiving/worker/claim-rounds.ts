@@ -6,7 +6,7 @@ import type { HandlerSlots } from './handler-slots.ts'
 import { leaseMargin, pollInterval, gather, pauseAfterError } from './timing.ts'
 import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
 import type { Suspects } from './suspects.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 import type { Progress } from '../../runtime/worker.ts'
 
 /** Events that one claim takes at most. */
@@ -16,7 +16,7 @@ const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
 
-export interface ClaimRoundsParts extends Shared {
+export interface ClaimRoundsParts extends WorkerContext {
   runner: EventRunner
   suspects: Suspects
   /** Where other processes run the same handlers. */

@@ -11,7 +11,7 @@ import { Metrics } from '../../telemetry/metrics.ts'
 import { plansOver } from '../handlers/plan.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { EventRunner } from './event-runner.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 import { RestoredClaims } from './claims.ts'
 import { leaseMargin, mostTimeAhead } from './timing.ts'
 
@@ -85,7 +85,7 @@ function runnerOf() {
         async (_tx: unknown, [{ type }]: [{ type: string }]) =>
         () =>
           started.push(type),
-    } as unknown as Shared,
+    } as unknown as WorkerContext,
     nothing,
   )
   return { clock, runner, ends, extended, aborts, failed, meanwhile, commit, started }

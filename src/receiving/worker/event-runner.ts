@@ -15,7 +15,7 @@ import {
 import { gather, leaseMargin, mostTimeAhead, pauseAfterError } from './timing.ts'
 import { mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import { type Failure, recordFailure } from './failures.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 
 /** The most handlers that run at once in one process. */
 const mostRunning = 192
@@ -34,7 +34,7 @@ const notItsOwn = [Stopping, StorageUnavailable, WaitedForTransaction] as const
  * each of these writes, so an event whose lease has ended may be in any state here.
  */
 export class EventRunner {
-  readonly #parts: Shared
+  readonly #parts: WorkerContext
   readonly #onFree: (plan: Plan) => void
   readonly #attempts
   readonly #observe
@@ -46,7 +46,7 @@ export class EventRunner {
   #lost: Error | undefined
 
   /** @param onFree called when an event of the plan has freed its slot, and queued events have taken what they may */
-  constructor(parts: Shared, onFree: (plan: Plan) => void) {
+  constructor(parts: WorkerContext, onFree: (plan: Plan) => void) {
     this.#parts = parts
     this.#onFree = onFree
     this.#attempts = parts.metrics.counter(

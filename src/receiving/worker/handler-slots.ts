@@ -1,6 +1,6 @@
 import { Period } from '../../runtime/clock.ts'
 import type { EventRunner } from './event-runner.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
 import type { SlotRequest, SlotsShared, SlotStore } from '../queue/store.ts'
 
@@ -41,7 +41,7 @@ const renewEvery = 1_000
  */
 export class HandlerSlots {
   readonly #store: SlotStore
-  readonly #parts: Shared & { readonly runner: EventRunner }
+  readonly #parts: WorkerContext & { readonly runner: EventRunner }
   readonly #shares = new Map<string, SlotShare>()
   /** Bounds of the next request, which waits for the answer to the last one. */
   readonly #due = new Set<string>()
@@ -51,7 +51,7 @@ export class HandlerSlots {
   #cancelTimer: (() => void) | undefined
   #stopped = false
 
-  constructor(store: SlotStore, parts: Shared & { readonly runner: EventRunner }) {
+  constructor(store: SlotStore, parts: WorkerContext & { readonly runner: EventRunner }) {
     this.#store = store
     this.#parts = parts
   }

@@ -5,15 +5,15 @@ import type { ClaimedEvent, IncomingEvent, InsertClaim } from '../queue/store.ts
 import type { EventRunner } from './event-runner.ts'
 import { leaseMargin } from './timing.ts'
 import type { Suspects } from './suspects.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
 const mostTime = 1_000
 
-export interface InsertClaimsParts extends Shared {
+export interface InsertClaimsParts extends WorkerContext {
   runner: EventRunner
   suspects: Suspects
-  scheduler: NonNullable<Shared['scheduler']>
+  scheduler: NonNullable<WorkerContext['scheduler']>
   /** Whether the worker has claimed all that was due, and would claim new events at once. */
   isIdle: () => boolean
 }

@@ -7,7 +7,7 @@ import type { HandlerSlots } from './handler-slots.ts'
 import { ownWork } from './held-events.ts'
 import { leaseMargin } from './timing.ts'
 import { unhandledWait } from './unhandled.ts'
-import type { Shared } from './shared.ts'
+import type { WorkerContext } from './worker-parts.ts'
 
 /** Suspects that one query reads. */
 const perPage = 100
@@ -25,7 +25,7 @@ interface Suspect {
   readonly aloneAt: number | null
 }
 
-interface SuspectsParts extends Shared {
+interface SuspectsParts extends WorkerContext {
   runner: EventRunner
   /** Where other processes run the same handlers. */
   slots: HandlerSlots | undefined

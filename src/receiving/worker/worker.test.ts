@@ -12,7 +12,7 @@ import { createLog } from '../../telemetry/log.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, ClaimInserts, EventQueue, IncomingEvent } from '../queue/store.ts'
 import { perRound } from './due-kinds.ts'
-import type { WorkerParts } from './shared.ts'
+import type { WorkerParts } from './worker-parts.ts'
 import { HandlerWorker } from './worker.ts'
 
 /** A database without rows: there are no suspects. */

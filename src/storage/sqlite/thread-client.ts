@@ -72,7 +72,7 @@ export class ThreadClient<Tasks extends { close: () => void }> {
     }) as Promise<Result<Tasks[Name]>>
   }
 
-  /** Ends the thread after the tasks that it was given, and takes no more. */
+  /** Rejects further tasks, and ends the thread when it has done those before. */
   async close(): Promise<void> {
     this.#thread?.worker.ref()
     const closed = this.#thread && this.call('close', undefined as Argument<Tasks['close']>)

@@ -309,7 +309,7 @@ export class SessionPool extends pg.Pool {
     })
   }
 
-  /** Takes no more statements. Resolves when all connections are closed, after 2 s at the latest. */
+  /** Rejects further statements. Resolves when all connections are closed, after 2 s at the latest. */
   async close(): Promise<void> {
     // pg resolves when closing has begun.
     await this.end()

@@ -24,8 +24,8 @@ export interface WorkerParts extends AttemptParts, FailureParts {
   close: () => Promise<void>
 }
 
-/** What its parts share. */
-export interface Shared extends WorkerParts {
+/** What all parts of the worker use. */
+export interface WorkerContext extends WorkerParts {
   groups: ConcurrencyGroups
   claims: Claims
   restored: RestoredClaims
