@@ -46,9 +46,9 @@ class DatabaseAway extends Error {
 }
 
 /**
- * Stores received events in the database or, while it does not answer, in the spool. While it is unavailable, no request waits
- * for it: it is checked in the background, and counts as back when it has stored the first events of the spool, or when it answers
- * and the spool cannot be read.
+ * Stores received events in the database or, while the database is unavailable, in the spool. Then no request waits for the
+ * database: it is checked in the background, and counts as available when it has stored the first events of the spool, or when it
+ * answers and the spool cannot be read.
  *
  * One pass at a time checks the database and moves spooled events into it, oldest first, because `read` returns the same entries until
  * they are removed. An event may be moved twice: the insert ignores known events.
