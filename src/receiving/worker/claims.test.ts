@@ -22,3 +22,23 @@ test('a clock that is set back does not delay the search for a claim whose answe
   await claims.settle()
   assert.equal(looks, 2)
 })
+
+test('a claim whose release keeps failing is tried again every 30 seconds at least', async () => {
+  const clock = new ManualClock()
+  let fails = true
+  const database = {
+    transaction: () => (fails ? Promise.reject(new Error('no permission')) : Promise.resolve(1)),
+  } as unknown as ClaimsParts['database']
+  const claims = new Claims({ database, clock, log: createLog('silent') } as unknown as ClaimsParts)
+  claims.unanswered({ claim: 'claim', kinds: [], dueBy: clock.now() })
+  for (let minutes = 0; minutes < 60; minutes += 1) {
+    await claims.settle()
+    clock.time += 60_000
+  }
+  await claims.settle()
+  assert.equal(claims.anyUnsettled, true)
+  fails = false
+  clock.time += 30_000
+  await claims.settle()
+  assert.equal(claims.anyUnsettled, false)
+})

@@ -13,8 +13,8 @@ import type { ModuleParts } from '../../http/service-module.ts'
  * that is silent for eight seconds, and cancels a statement after ten.
  */
 const claimLandsWithin = 30_000
-/** Milliseconds until the next try at first. It doubles, unless the database does not answer. */
-const firstPause = 1_000
+/** Milliseconds until the next try: at first, and at most. They double, unless the database does not answer. */
+const [firstPause, longestPause] = [1_000, 30_000]
 
 /** What is still to be done about events that this process has claimed. */
 interface Unsettled {
@@ -139,14 +139,13 @@ export class Claims {
     one.wait.start(now, one.pause)
     try {
       if (await one.settle(now)) this.#unsettled.delete(one)
-      one.pause *= 2
-      return true
     } catch (error) {
       const isAway = error instanceof StorageUnavailable
       this.#parts.log[isAway ? 'warn' : 'error']({ err: error }, one.failure)
-      if (!isAway) one.pause *= 2
-      return !isAway
+      if (isAway) return false
     }
+    one.pause = Math.min(one.pause * 2, longestPause)
+    return true
   }
 }
 
