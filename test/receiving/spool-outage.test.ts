@@ -158,13 +158,15 @@ describe('a spool in a file', onPostgres, () => {
     const ids = Array.from({ length: 30 }, (_, index) => `slow-${index}`)
     const answers = await Promise.all(ids.map((id) => postWebhook(service, { id, type: 'work' })))
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
-    // Else it could still succeed, beside the event of the spool.
+    const { rows } = await blocking.query<{ now: string }>('select clock_timestamp()::text as now')
+    // Else it could still succeed, beside the event of the spool. Later statements, such as claims, may wait.
     await eventually(async () => {
       const waiting = await blocking.query(
-        `select 1 from pg_locks where not granted and relation = 'event_queue'::regclass`,
+        `select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query_start < $1`,
+        [rows[0]!.now],
       )
       return waiting.rowCount === 0
-    }, 'no statement of the service waits for the lock any more')
+    }, 'no statement from before the answers waits for the lock any more')
     await blocking.query('commit')
     await drained(service)
     await settled(direct)
