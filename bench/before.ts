@@ -88,8 +88,8 @@ async function measure(
     await startHelper<{ port: number }>('bare/webhook-server.ts', { secret: webhookSecret }),
   )
   const title = `${engineTitles[engine]}, ${connections} connections`
-  // Every second round begins with the last side, so each state follows the bare server and itself equally often: a state that
-  // always followed the other one would wait for its pages to be written.
+  // The two states at both ends, so each follows the bare server and itself equally often (see `interleave`): a state that always
+  // followed the other one would wait for its pages to be written.
   const sides = [
     await start(`${title}: Postern`),
     {

@@ -194,13 +194,13 @@ async function measure(
   }
 
   const title = engineTitles[engine]
-  // The bare loop between the two states: each follows itself as often as the loop (see bench/before.ts).
+  // The two states at both ends: each follows itself in every second round (see `interleave`).
   const sides = [
     ours,
     bare,
-    ...(before ? [before] : []),
     ...special,
     ...rivals.flatMap((rival) => rival.sides),
+    ...(before ? [before] : []),
   ]
   const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
   const rateOf = (side: Side<Delivered>): Figure =>

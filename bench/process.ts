@@ -76,8 +76,9 @@ async function measure(
   const notes: string[] = []
   const step = (what: string): void => context.step(`${engineTitles[engine]}: ${what}`)
   const processors = [await startService('Postern'), ...(await startLoops())]
-  if (checkoutBefore) processors.push(await startService('Postern before', checkoutBefore))
   for (const rival of compared) processors.push(await startTuned(rival))
+  // At the other end than Postern (see `interleave`).
+  if (checkoutBefore) processors.push(await startService('Postern before', checkoutBefore))
   const results = await interleave(processors.map(fill), context.scale, step)
   return {
     sides: processors.map(({ name, bound }, index) => ({ name, bound, rounds: results[index]! })),

@@ -16,7 +16,7 @@ import { before } from './before.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
 import { diskFolder, makeFolder, removeFolders, type EngineName } from './harness/databases.ts'
-import type { Profile } from './harness/postern.ts'
+import { checkoutBefore, type Profile } from './harness/postern.ts'
 import { killAll } from './harness/processes.ts'
 import { settle } from './harness/settled-server.ts'
 import { depth } from './depth.ts'
@@ -59,7 +59,7 @@ const names = benches.map(({ name }) => name)
 const { values, positionals } = readOptions(import.meta.filename, {
   allowPositionals: true,
   options: {
-    rounds: { type: 'string', default: '7' },
+    rounds: { type: 'string', default: '8' },
     'warm-up': { type: 'string', default: '2' },
     alone: { type: 'boolean', default: false },
     engine: { type: 'string' },
@@ -72,6 +72,10 @@ const { values, positionals } = readOptions(import.meta.filename, {
 function readScale(): Scale {
   const rounds = Number(values.rounds)
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on')
+  if (checkoutBefore && rounds % 2 === 1 && !values.trial)
+    throw new Error(
+      'with BEFORE, --rounds takes an even number: with an odd one, one state follows itself more often',
+    )
   const warmUp = Number(values['warm-up'])
   if (!Number.isInteger(warmUp) || warmUp < 0) throw new Error('--warm-up takes a number from 0 on')
   const rivals = !values.alone

@@ -14,7 +14,8 @@ export function countSteps(sides: number, { rounds, warmUp }: Scale): number {
 
 /**
  * Runs the sides in turn, A B A B …, so that whatever slows the machine down for a while slows all of them down. Every
- * second round begins with the last side. The results are in the order of the sides.
+ * second round begins with the last side, so the sides at both ends follow themselves equally often when the number of rounds
+ * is even. The results are in the order of the sides.
  */
 export async function interleave<T>(
   sides: readonly Side<T>[],
