@@ -2,7 +2,7 @@
 // npm run chaos.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { engines } from '../harness/engines.ts'
 import { hasPgbouncer } from '../harness/pgbouncer.ts'
 import { campaign } from './campaign.ts'
@@ -35,42 +35,29 @@ async function suffer(only: string[], topology: TopologyName = 'pair'): Promise<
   assert.ok(verdicts[0]!.acknowledged > 50, all)
 }
 
-test('sessions end, paths are cut, a process is killed: nothing is lost, doubled or foreign', { skip }, () =>
-  suffer(['terminate', 'cut', 'read-only', 'kill']),
-)
+// Two at a time, each with servers and processes of its own: most of their time is silences and restarts that they wait for.
+describe('a database that moves', { skip, concurrency: 2 }, () => {
+  test('sessions end, paths are cut, a process is killed: nothing is lost, doubled or foreign', () =>
+    suffer(['terminate', 'cut', 'read-only', 'kill']))
 
-test(
-  'handlers contend for rows, change their sessions and sleep, sessions end and stay read-only: nothing is lost, doubled or stuck',
-  { skip },
-  () => suffer(['contention', 'settings', 'sleeping', 'terminate-restart', 'read-only-role']),
-)
+  test('handlers contend for rows, change their sessions and sleep, sessions end and stay read-only: nothing is lost, doubled or stuck', () =>
+    suffer(['contention', 'settings', 'sleeping', 'terminate-restart', 'read-only-role']))
 
-test(
-  'paths go silent, a process stands still, a server starts again: nothing is lost, doubled or foreign',
-  { skip },
-  () => suffer(['silence', 'pause', 'restart', 'failover']),
-)
+  test('paths go silent, a process stands still, a server starts again: nothing is lost, doubled or foreign', () =>
+    suffer(['silence', 'pause', 'restart', 'failover']))
 
-test(
-  'processes restart one after the other, one is stopped on a silent path, webhooks go to a spool: no request fails that must not',
-  { skip },
-  () => suffer(['rolling', 'silence-stop', 'spool']),
-)
+  test('processes restart one after the other, one is stopped on a silent path, webhooks go to a spool: no request fails that must not', () =>
+    suffer(['rolling', 'silence-stop', 'spool']))
 
-test(
-  'another server takes over, the database is an earlier one: nothing is reused, missed or foreign',
-  { skip },
-  () => suffer(['silence-elsewhere', 'failover-async', 'restore']),
-)
+  test('another server takes over, the database is an earlier one: nothing is reused, missed or foreign', () =>
+    suffer(['silence-elsewhere', 'failover-async', 'restore']))
 
-test(
-  'a newer version breaks the schema, an address names both servers: nothing is run twice at a time, lost or foreign',
-  { skip },
-  () => suffer(['newer-version', 'several-hosts']),
-)
+  test('a newer version breaks the schema, an address names both servers: nothing is run twice at a time, lost or foreign', () =>
+    suffer(['newer-version', 'several-hosts']))
 
-test(
-  'a process works through PgBouncer in transaction mode: nothing is lost, doubled or foreign',
-  { skip: skip || (!hasPgbouncer && 'PgBouncer is not installed') },
-  () => suffer(['pooled', 'terminate'], 'pgbouncer'),
-)
+  test(
+    'a process works through PgBouncer in transaction mode: nothing is lost, doubled or foreign',
+    { skip: !hasPgbouncer && 'PgBouncer is not installed' },
+    () => suffer(['pooled', 'terminate'], 'pgbouncer'),
+  )
+})
