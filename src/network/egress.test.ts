@@ -19,7 +19,7 @@ function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outc
   const agent = createOutboundAgent({
     ...rules,
     resolve: (_host, callback) => setImmediate(callback, null, [local]),
-    timeout: 2_000,
+    timeout: 60_000,
     ...options,
   })
   after(() => agent.destroy())

@@ -3,6 +3,7 @@ import { createServer as createHttp, type RequestListener } from 'node:http'
 import { createServer as createHttps } from 'node:https'
 import { createServer, type Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { selfSigned, trusted } from '#test/harness/certificate.ts'
 import { listening } from '#test/harness/listening.ts'
 import { NotSent, type Exchange } from './exchange.ts'
@@ -29,7 +30,7 @@ function agentWith(resolve: Resolve = localhost) {
   const agent = createOutboundAgent({ allowPrivateNetwork: true, resolve })
   after(() => agent.destroy())
   return {
-    post: (origin: string, responseLimit = 1024, maySend?: () => boolean): Exchange =>
+    post: (origin: string, responseLimit = 1024, maySend?: () => boolean, answered?: () => void): Exchange =>
       agent.exchange({
         origin,
         path: '/',
@@ -38,6 +39,7 @@ function agentWith(resolve: Resolve = localhost) {
         body: Buffer.from('{}'),
         responseLimit,
         maySend,
+        answered,
       }),
   }
 }
@@ -55,8 +57,7 @@ test('the first exchange has phases for DNS and connection; the next one on the 
       for (const part of ['dns', 'connect', 'firstByte', 'total'] as const)
         assert.equal(typeof first.phases[part], 'number', part)
       assert.equal(first.phases.tls, undefined)
-      // undici gives a connection free one turn of the loop later.
-      await new Promise((resolve) => setTimeout(resolve, 20))
+      await turn()
       const second = await post(`http://shop.test:${port}`).ended
       assert.equal(second.phases.reused, true)
       assert.deepEqual(Object.keys(second.phases).toSorted(), ['firstByte', 'reused', 'total'])
@@ -119,8 +120,9 @@ test('an untrusted certificate fails in the handshake, before the request is sen
 })
 
 test('an aborted exchange ends at once and reports the current phase', async () => {
-  const never: Resolve = () => undefined
-  await using silent = await raw(() => undefined)
+  let reached: () => void
+  const never: Resolve = () => reached()
+  await using silent = await raw((socket) => socket.once('data', () => reached()))
   await using begun = await raw((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf'))
   const cases = [
     { origin: 'http://shop.test', resolve: never, step: 'dns' },
@@ -129,11 +131,14 @@ test('an aborted exchange ends at once and reports the current phase', async () 
     { origin: `http://shop.test:${begun.port}`, resolve: localhost, step: 'body' },
   ]
   for (const { origin, resolve, step } of cases) {
-    const exchange = agentWith(resolve).post(origin)
+    const inStep = new Promise<void>((resume) => (reached = resume))
+    const answered = (): void => reached()
+    const exchange = agentWith(resolve).post(origin, undefined, undefined, answered)
+    await inStep
+    await turn()
     const reason = new Error('enough')
-    const cut = setTimeout(() => exchange.cut(reason), 100)
+    exchange.cut(reason)
     const outcome = await exchange.ended
-    clearTimeout(cut)
     assert.equal(outcome.step, step)
     assert.equal(outcome.error, reason)
     assert.equal(outcome.status, step === 'body' ? 200 : null)
@@ -221,7 +226,11 @@ async function answering(answer: (request: number, connection: number) => string
 }
 
 const fine = 'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nfine'
-const turn = () => new Promise((resolve) => setTimeout(resolve, 20))
+/** undici gives a connection free one turn of the loop later. After a pause of the process, timers come before that turn. */
+async function turn(): Promise<void> {
+  await wait(20)
+  for (let turns = 0; turns < 3; turns += 1) await nextTurn()
+}
 
 test('interim answers that were not asked for are skipped, 100 among them', async () => {
   const { post } = agentWith()
@@ -310,7 +319,7 @@ test('it is not repeated over a new connection, twice, after a byte of an answer
   assert.equal((await post(silent.origin).ended).status, 200)
   await turn()
   const exchange = post(silent.origin)
-  await turn()
+  while (silent.requests.length < 2) await turn()
   exchange.cut(new Error('enough'))
   assert.equal(((await exchange.ended).error as Error).message, 'enough')
   assert.deepEqual(silent.requests, ['0/0', '0/1'])

@@ -39,7 +39,7 @@ function get(agent: OutboundAgent, origin: string): Promise<Outcome> {
 async function refusal(host: string, resolved: LookupAddress[] = []): Promise<string> {
   const agent = createOutboundAgent({
     allowPrivateNetwork: false,
-    timeout: 500,
+    timeout: 60_000,
     resolve: (_host, callback) => setImmediate(callback, null, resolved),
   })
   try {
@@ -130,10 +130,11 @@ test('the guarded fetch responds like fetch and follows no redirect', async () =
 
 test('the guarded fetch bounds the response in bytes and in time', async () => {
   const agent = createOutboundAgent({ allowPrivateNetwork: true })
-  const fetch = createGuardedFetch({ agent, allowPrivateNetwork: true, timeout: 200, responseLimit: 1000 })
   const base = `http://127.0.0.1:${port}`
   respond = (_request, response) => response.end('x'.repeat(1001))
-  await assert.rejects(fetch(base), /larger than 1000 bytes/)
+  const bounded = createGuardedFetch({ agent, allowPrivateNetwork: true, responseLimit: 1000 })
+  await assert.rejects(bounded(base), /larger than 1000 bytes/)
+  const fetch = createGuardedFetch({ agent, allowPrivateNetwork: true, timeout: 200 })
   respond = (_request, response) => response.write('never ends')
   await assert.rejects(fetch(base), { name: 'TimeoutError' })
   respond = () => undefined
