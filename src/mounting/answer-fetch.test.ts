@@ -25,8 +25,7 @@ interface Echo {
   body: string
 }
 
-// The time ends only a test that would wait for ever.
-describe('a request by fetch', { timeout: 20_000 }, () => {
+describe('a request by fetch', () => {
   for (const connection of [undefined, 'keep-alive', 'Keep-Alive, x-hop', 'upgrade'])
     test(`with the header connection: ${connection} leaves no connection open`, async () => {
       const headers = {
