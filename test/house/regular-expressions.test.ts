@@ -147,7 +147,7 @@ test('none backtracks', () => {
  */
 const limits = {
   randomSeed: 1,
-  timeout: 60_000,
+  timeout: 300_000,
   seedingTimeout: null,
   incubationTimeout: null,
   attackTimeout: null,

@@ -222,16 +222,18 @@ onEachEngine('what needs attention', (engine) => {
     assert.equal(await sinceOf(), first)
     await database.transaction(async (tx) => {
       await tx.updateTable('event_queue').set({ failed_at: now }).where('type', '=', 'moving').execute()
-      for (let one = 0; one < 600; one += 1)
-        await insertReceived(tx, {
+      await insertManyReceived(
+        tx,
+        Array.from({ length: 600 }, (_, one) => ({
           event_id: `later-${one}`,
           source: 'past',
           type: 'moving',
           due_at: farAhead,
-          status: 'pending',
+          status: 'pending' as const,
           failed_at: now,
           failure_group: 'moving',
-        })
+        })),
+      )
     })
     assert.equal(await sinceOf(), first, 'later failures do not move it')
   })

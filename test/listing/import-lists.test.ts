@@ -401,7 +401,8 @@ export default defineConfig({ listing: { lists: ${JSON.stringify([orders, items]
       ['import', '/items', '-', '--format', 'ndjson'],
       environment(),
     )
-    child.stdin!.on('error', () => 'the command has ended').end(content)
+    // It has not got all when it is interrupted: the last line comes never.
+    child.stdin!.on('error', () => 'the command has ended').write(content.slice(0, -20))
     while (child.exitCode === null && (await rows('select 1 from items limit 1')).length === 0)
       await setTimeout(5)
     child.kill('SIGINT')

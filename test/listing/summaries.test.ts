@@ -360,17 +360,16 @@ onEachEngine('summaries of lists', (engine) => {
     assert.deepEqual(byName, await read('/many/summary?by=name'), 'always the same ones')
   })
 
-  test('a slow statement is ended, and other requests do not wait for it', { timeout: 60_000 }, async () => {
-    const began = performance.now()
-    const pending = get('/slow/summary?sum=id')
+  test('a slow statement is ended, and other requests do not wait for it', async () => {
+    let isEnded = false
+    const pending = get('/slow/summary?sum=id').finally(() => (isEnded = true))
     await new Promise((resolve) => setTimeout(resolve, 300))
-    const other = performance.now()
     assert.equal((await get('/sales?limit=1')).status, 200)
-    assert.ok(performance.now() - other < 3_000, 'a page waited')
+    assert.ok(!isEnded, 'a page waited')
     const response = await pending
-    const { code } = (await response.json()) as { code: string }
+    const { code, detail } = (await response.json()) as { code: string; detail: string }
     assert.deepEqual([response.status, code], [422, 'too-slow'])
-    assert.ok(performance.now() - began < 40_000)
+    assert.match(detail, /longer than 5 seconds and was stopped/)
     assert.deepEqual((await read('/many/summary')).data, [{ by: {}, count: 10_000 }])
   })
 

@@ -12,6 +12,7 @@ import type { ProviderClient } from '../../src/login/provider-client/provider-cl
 import { ProviderTokens } from '../../src/login/provider-tokens.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import type { HandlerContext } from '../../src/receiving/config.ts'
+import { eventually } from '../receiving/harness.ts'
 import { signIn, whoAmI } from './harness.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 
@@ -268,11 +269,19 @@ onEachEngine('stored provider tokens', (engine) => {
       )
     const keyring = new Keyring(['test-master-secret-of-32-bytes-or-more'])
     const sealed = (token: string) => keyring.seal(token, sealedColumns.providerAccessToken.context(row))
-    await change({ claim: 'another process', claimed_until: Date.now() + shift + 20_000 })
+    const now = Date.now() + shift
+    await change({ claim: 'another process', claimed_until: now + 20_000 })
+    let pauses = 0
     const tokens = new ProviderTokens({
       database,
       keyring,
-      clock: { ...systemClock, now: () => Date.now() + shift },
+      clock: {
+        now: () => now,
+        after(ms, callback) {
+          pauses += 1
+          return systemClock.after(ms, callback)
+        },
+      },
       log: createLog('silent'),
       // Nothing is asked of the provider: another process has the claim.
       providers: new Map([['acme', {} as ProviderClient]]),
@@ -281,9 +290,9 @@ onEachEngine('stored provider tokens', (engine) => {
     let answered = false
     const asked = tokens.accessToken('acme', { providerId: 'resealed' }).finally(() => (answered = true))
     await change({ access_token: sealed('provider-access-token-4711') })
-    await new Promise((resume) => setTimeout(resume, 350))
+    const before = pauses
+    await eventually(() => answered || pauses > before + 1, 'it has looked twice')
     assert.equal(answered, false, 'it still waits for the refresh')
-    const now = Date.now() + shift
     await change({
       access_token: sealed('at-fresh'),
       updated_at: now,
