@@ -27,7 +27,7 @@ export function nativeSignIn(parts: LoginServices): SignInNative {
         if (await useAssertion(tx, used)) return issue(tx, user)
         throw new SignInFailure('provider-answer-invalid', new IdTokenRejected('it was used before'))
       })
-      parts.count(name, 'ok')
+      parts.signInsEnded.inc({ provider: name, outcome: 'ok' })
       return { ok: true, tokens }
     } catch (error) {
       if (!(error instanceof SignInFailure)) throw error

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IdentityKey } from '../accounts/users/roles.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { shareRun } from '../runtime/bounded-cache.ts'
 import { sleep, Period } from '../runtime/clock.ts'
@@ -7,7 +8,6 @@ import type { Tx } from '../storage/database.ts'
 import type { Row } from '../storage/tables.ts'
 import { describeCause } from './flow/failures.ts'
 import type { IssuedTokens } from './provider-client/token-response-cache.ts'
-import type { VerifiedIdentity } from './provider-client/profile.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import type { StoredTokenScopes } from './config.ts'
 
@@ -52,10 +52,9 @@ export class ProviderTokens {
     return this.#parts.stored.has(provider)
   }
 
-  /** Stores the tokens of a sign-in, when the provider has `keepTokens`. Without a new refresh token the old one stays. */
-  async save(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
-    if (tokens === undefined || !this.storesTokensOf(identity.provider)) return
-    const key = { provider: identity.provider, provider_id: identity.providerId }
+  /** Stores the tokens of a sign-in. Without a new refresh token the old one stays. */
+  async save(tx: Tx, { provider, providerId }: IdentityKey, tokens: IssuedTokens): Promise<void> {
+    const key = { provider, provider_id: providerId }
     const row = this.#seal(key, tokens)
     await tx
       .insertInto('provider_tokens')

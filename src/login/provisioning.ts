@@ -5,6 +5,7 @@ import { usersOfAddress, IssuerMismatch, type ProviderIdentity } from '../accoun
 import type { Tx } from '../storage/database.ts'
 import { SignInFailure } from './flow/failures.ts'
 import type { Entry } from './flow/flows.ts'
+import type { StoredTokenScopes } from './config.ts'
 import type { HookName, Hooks } from './hooks.ts'
 import type { ProviderTokens } from './provider-tokens.ts'
 import type { VerifiedIdentity } from './provider-client/profile.ts'
@@ -46,6 +47,8 @@ const eventOf = {
 type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'invitations' | 'audit' | 'events'> & {
   hooks: Hooks
   tokens: ProviderTokens
+  /** The providers whose tokens are stored. */
+  stored: StoredTokenScopes
   /** The configured providers, with `login.sameAddress: 'offer'`. */
   linkable: { has: (provider: string) => boolean } | undefined
 }
@@ -56,9 +59,14 @@ type ProvisioningNeeds = Pick<Accounts, 'users' | 'roleChanges' | 'invitations' 
  */
 export class Provisioning {
   readonly #parts: ProvisioningNeeds
+  /** The steps with a hook or an event. The others end with their entry in the audit log. */
+  readonly #observed: ReadonlySet<HookName>
 
   constructor(parts: ProvisioningNeeds) {
     this.#parts = parts
+    const { hooks, events } = parts
+    const names = Object.keys(eventOf) as HookName[]
+    this.#observed = new Set(names.filter((name) => hooks.has(name) || events.wants(eventOf[name])))
   }
 
   /**
@@ -143,7 +151,7 @@ export class Provisioning {
     let emitted = false
     for (const hook of steps)
       emitted = (await this.#runStep(tx, { hook, userId, created }, verified, context)) || emitted
-    await this.#parts.tokens.save(tx, verified)
+    await this.#storeTokens(tx, verified)
     return emitted
   }
 
@@ -152,17 +160,22 @@ export class Provisioning {
    * @throws SignInFailure `identity-taken`, `issuer-changed`, or when a hook refuses or fails.
    */
   async link(tx: Tx, userId: string, verified: VerifiedIdentity, context: SignInContext): Promise<boolean> {
-    const { users, tokens } = this.#parts
     const { identity } = verified
-    const linked = await users
+    const linked = await this.#parts.users
       .link(tx, userId, identity)
       .catch((error: unknown) => refuseOtherIssuer(error, identity))
     if (linked === 'taken')
       throw new SignInFailure('identity-taken', undefined, { providerId: identity.providerId })
     const step = { hook: 'onLink', userId, created: false } as const
     const emitted = linked === 'linked' && (await this.#runStep(tx, step, verified, context))
-    await tokens.save(tx, verified)
+    await this.#storeTokens(tx, verified)
     return emitted
+  }
+
+  /** Stores the provider's tokens, if the provider has `keepTokens`. */
+  async #storeTokens(tx: Tx, { identity, tokens }: VerifiedIdentity): Promise<void> {
+    const { stored, tokens: store } = this.#parts
+    if (tokens !== undefined && stored.has(identity.provider)) await store.save(tx, identity, tokens)
   }
 
   /** Audits, runs the hook and emits the account event. Gives whether events were emitted. */
@@ -177,7 +190,7 @@ export class Provisioning {
     const { provider, providerId } = verified.identity
     const entry: AuditEntry = { ...origin, action: event, userId, provider, providerId, target }
     await audit.record(tx, { ...entry, actor: `user:${userId}` })
-    if (!hooks.has(hook) && !events.wants(event)) return false
+    if (!this.#observed.has(hook)) return false
     const user = await users.find(tx, userId)
     if (!user) throw new Error('the user disappeared within its own transaction')
     const emitted = await hooks.run(hook, tx, { user, verified, client }).catch((error: unknown) => {

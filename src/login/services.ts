@@ -53,11 +53,7 @@ export function createLoginServices(parts: LoginParts) {
   const hooks = new Hooks(parts)
   const flows = new Flows(parts)
   const linkable = parts.config.sameAddress === 'offer' ? providers : undefined
-  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens, linkable })
-  const counter = metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
-    'provider',
-    'outcome',
-  ])
+  const provisioning = new Provisioning({ ...accounts, hooks, tokens: providerTokens, stored, linkable })
   return {
     ...parts,
     ...accounts,
@@ -74,8 +70,11 @@ export function createLoginServices(parts: LoginParts) {
     invitationCookie: new HostCookie('postern_invitation', baseUrl),
     checkProvider: createChecks(providers, calls, parts),
     demo: builtIn !== undefined,
-    /** Counts how sign-ins end: `ok`, or the code of the failure. */
-    count: (provider: string, outcome: string) => counter.inc({ provider, outcome }),
+    /** `outcome`: `ok`, or the code of the failure. */
+    signInsEnded: metrics.counter('postern_sign_ins_total', 'Sign-ins that ended, by provider and outcome', [
+      'provider',
+      'outcome',
+    ]),
   }
 }
 

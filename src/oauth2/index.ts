@@ -5,7 +5,7 @@ import { isScope } from '../http/access/principal.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import { parseQueryString, rawQuery } from '../http/requests/parameters.ts'
 import type { ServiceModule } from '../http/service-module.ts'
-import { isAppRequest, parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
+import { parseAppRequest, Clients, StoredClients } from './clients/clients.ts'
 import type { OAuth2Config } from './clients/client-config.ts'
 import { linkTo, type SharedReach, signingAlgorithms } from './clients/client.ts'
 import { isScopeText, validateOAuth2 } from './clients/client-faults.ts'
@@ -105,10 +105,7 @@ export function createOAuth2(parts: OAuth2Parts): ServiceModule & AppSignIns {
 /** What sign-ins at GET /auth/{provider} need of the apps. */
 function appSignIns({ clients, baseUrl, codes }: OAuth2Services): AppSignIns {
   return {
-    async parseRequest(query) {
-      if (!isAppRequest(query)) return undefined
-      return parseAppRequest(await clients.find(query['client_id'] ?? ''), query)
-    },
+    parseRequest: async (query) => parseAppRequest(await clients.find(query['client_id'] ?? ''), query),
     async nameFor(returnTo) {
       const { pathname, search } = new URL(returnTo, baseUrl())
       if (pathname !== `${basePathOf(baseUrl())}/oauth2/authorize`) return undefined

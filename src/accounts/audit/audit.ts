@@ -7,7 +7,7 @@ import type { Principal } from '../../http/access/principal.ts'
 import { insertOf } from '../../storage/built-once.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
-import { storableUserAgent } from '../sessions/devices.ts'
+import { storableText } from '../../storage/sql-text.ts'
 
 /** The actor and the request. */
 export interface AuditOrigin {
@@ -124,6 +124,11 @@ function auditStatement(db: Queryable, entry: AuditEntry, now: number): Compiled
     user_agent: storableUserAgent(entry.userAgent),
     detail: entry.detail === undefined ? null : JSON.stringify(entry.detail),
   })
+}
+
+/** The `User-Agent` of a request as it is stored: 512 characters at most. */
+export function storableUserAgent(userAgent: string | undefined): string | null {
+  return userAgent === undefined ? null : storableText(userAgent, 512)
 }
 
 /** The origin of a request. */

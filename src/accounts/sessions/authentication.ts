@@ -60,10 +60,10 @@ export interface AppRequest {
 /** What sign-ins of apps need of the OpenID Provider, which knows the apps and issues their codes. */
 export interface AppSignIns {
   /**
-   * The request of an app in the query of GET /auth/{provider}; `undefined` when a browser made it for itself.
+   * The request of an app in the query of GET /auth/{provider}.
    * @throws Problem `invalid-parameter`
    */
-  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest | undefined>
+  parseRequest: (query: Readonly<Record<string, string | undefined>>) => Promise<AppRequest>
   /** The name of the app that a sign-in with this return path is for; `undefined` when it is for this service. */
   nameFor: (returnTo: string) => Promise<string | undefined>
   /** Stores a code for an app. */

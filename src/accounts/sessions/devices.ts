@@ -2,7 +2,6 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { TokenFamilies } from '../tokens/token-families.ts'
 import type { ListedCredential } from '../tokens/credential-store.ts'
 import type { Sessions } from './sessions.ts'
-import { storableText } from '../../storage/sql-text.ts'
 
 /** Devices in a list at most. */
 const longestList = 100
@@ -108,13 +107,6 @@ function deviceOf(
     /** The admin who acts for the user there, and why. */
     impersonation: adminId === null ? null : { by: names.get(adminId) ?? null, reason: reason ?? '' },
   }
-}
-
-const longest = 512
-
-/** The `User-Agent` of a request as it is stored: 512 characters at most. */
-export function storableUserAgent(userAgent: string | undefined): string | null {
-  return userAgent === undefined ? null : storableText(userAgent, longest)
 }
 
 /** The first match counts: a user agent also names the browsers that the browser descends from. */

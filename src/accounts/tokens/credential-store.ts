@@ -3,7 +3,7 @@ import type { Queryable, Tx } from '../../storage/database.ts'
 import type { TokenFamiliesTable } from '../../storage/tables.ts'
 import type { CredentialTable } from '../users/roles.ts'
 import type { Authentication } from '../sessions/authentication.ts'
-import { storableUserAgent } from '../sessions/devices.ts'
+import { storableUserAgent } from '../audit/audit.ts'
 
 /** Rows that one statement revokes at most: more than a user has. */
 const batchSize = 1_000

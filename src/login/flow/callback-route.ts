@@ -79,7 +79,8 @@ export function callbackRoute(routes: App, parts: LoginServices): void {
         return reply.redirect(location, 303)
       }
       const { signedIn, isNewSignIn } = outcome
-      if (isNewSignIn) parts.count(name, signedIn.kind === 'offer' ? 'account-exists' : 'ok')
+      const ended = signedIn.kind === 'offer' ? 'account-exists' : 'ok'
+      if (isNewSignIn) parts.signInsEnded.inc({ provider: name, outcome: ended })
       if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)
       rememberSignIn(parts, reply, name, signedIn)
       return reply.redirect(signedIn.redirect, 303)

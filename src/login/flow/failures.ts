@@ -109,13 +109,13 @@ interface FailedSignIn {
 
 /** Logs and audits a failed sign-in or a failed link, and counts a sign-in. */
 export async function recordFailure(
-  { count, audit }: LoginServices,
+  { signInsEnded, audit }: LoginServices,
   request: FastifyRequest,
   { provider, failure, linkingUserId }: FailedSignIn,
 ): Promise<void> {
   const { code, details, cause } = failure
   // The audit log, from which a provider's page counts, has links under names of their own.
-  if (linkingUserId === undefined) count(provider, code)
+  if (linkingUserId === undefined) signInsEnded.inc({ provider, outcome: code })
   const line = { provider, failure: code, causes: describeCause(cause) }
   const storageFailed = cause instanceof StorageUnavailable
   const isServiceFault = code === 'hook-failed' || (code === 'unavailable' && !storageFailed)

@@ -135,7 +135,7 @@ async function continueAsNewUser(
   reply: FastifyReply,
   { id, browser: bound, found }: { id: string; browser: BoundBrowser; found: Partial<Offer> },
 ): Promise<FastifyReply> {
-  const { flows, signIn, sessionCookie, providers, count } = parts
+  const { flows, signIn, sessionCookie, providers, signInsEnded } = parts
   const { row, verified } = found
   if (!row || !providers.has(row.provider))
     return reply.redirect(expiredPath(request.server.basePath, row), 303)
@@ -144,7 +144,7 @@ async function continueAsNewUser(
   try {
     if (!verified) throw new SignInFailure('sign-in-expired', new Error('the offer was used, or has expired'))
     const signedIn = await signIn.complete({ ...row, new_user: 1 }, verified, { browser, token })
-    count(row.provider, 'ok')
+    signInsEnded.inc({ provider: row.provider, outcome: 'ok' })
     return await sendOnward(parts, reply, row, signedIn)
   } catch (error) {
     const failure = error instanceof SignInFailure ? error : new SignInFailure('unavailable', error)

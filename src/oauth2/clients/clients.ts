@@ -217,11 +217,6 @@ const longestState = 1024
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** Whether an app made this request for GET /auth/{provider}. */
-export function isAppRequest(query: Query): boolean {
-  return ['client_id', 'code_challenge', 'code_challenge_method'].some((name) => query[name] !== undefined)
-}
-
 /**
  * Validates an app's request at GET /auth/{provider}.
  * @throws Problem `invalid-parameter`. Errors are never sent to the redirect URI, which may not be registered.

@@ -1,7 +1,6 @@
-import type { AuditOrigin } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, storableUserAgent } from '../../accounts/audit/audit.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import { storableUserAgent } from '../../accounts/sessions/devices.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
