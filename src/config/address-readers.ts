@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
-import { isRange } from '../network/egress.ts'
-import { isLoopbackHost } from '../network/loopback.ts'
+import { isLoopbackHost, isRange } from '../network/egress.ts'
 import { parseAddress } from '../storage/postgres/servers/address.ts'
 import { type Reader, list } from './readers.ts'
 

@@ -1,5 +1,5 @@
 import { basePathOf } from '../http/requests/base-path.ts'
-import { isLoopbackHost } from '../network/loopback.ts'
+import { isLoopbackHost } from '../network/egress.ts'
 import { describeAddress } from '../storage/postgres/servers/address.ts'
 import { providerPrefixes, type ProviderSettings, readProviders } from './providers.ts'
 import type { Environment } from './readers.ts'

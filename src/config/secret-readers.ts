@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../network/loopback.ts'
+import { isLoopbackHost } from '../network/egress.ts'
 import { type Reader, list } from './readers.ts'
 
 export function secret(least: number): Reader<string> {

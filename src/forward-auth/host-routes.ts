@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOriginOf, type AuditOrigin } from '../accounts/audit/audit.ts'
-import type { BrowserBinding, BoundBrowser } from '../accounts/sessions/browser-binding.ts'
+import type { BoundBrowser, BrowserBinding } from '../http/responses/host-cookie.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'

@@ -1,6 +1,5 @@
 import type { Accounts } from '../accounts/index.ts'
-import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
-import { HostCookie } from '../http/responses/host-cookie.ts'
+import { BrowserBinding, HostCookie } from '../http/responses/host-cookie.ts'
 import { createSweeper } from '../accounts/sweeper.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'

@@ -7,7 +7,7 @@ import type { LoginServices } from './services.ts'
 import type { Offer } from './flow/flows.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
-import { defaultTarget, safeReturnTo } from './flow/return-to.ts'
+import { defaultTarget, safeReturnTo } from '../http/requests/base-path.ts'
 import { openedInvitation } from './flow/start-route.ts'
 import { offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
@@ -15,7 +15,7 @@ import { ofPages } from '../http/responses/response-headers.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import { escapeHtml, narrowPage, strong, supportLine } from '../http/pages/html.ts'
 import { fill, sentences } from '../http/pages/language/languages.ts'
-import { hostnameOf, isLoopbackHost } from '../network/loopback.ts'
+import { hostnameOf, isLoopbackHost } from '../network/egress.ts'
 
 const LoginQuery = Type.Object({
   error: optionalText('The failure code of the last sign-in'),

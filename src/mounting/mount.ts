@@ -2,7 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, request as http
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 import { type Configuration, ConfigurationError, redacted } from '../config/environment.ts'
 import { isBelow } from '../http/requests/base-path.ts'
-import { isLoopbackHost } from '../network/loopback.ts'
+import { isLoopbackHost } from '../network/egress.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'
 import { logOutput } from '../telemetry/readable.ts'

@@ -1,5 +1,5 @@
 import type { Accounts, SignInNative } from '../accounts/index.ts'
-import { BrowserBinding } from '../accounts/sessions/browser-binding.ts'
+import { BrowserBinding } from '../http/responses/host-cookie.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { AuthorizationRequests } from './authorize/authorization-requests.ts'
 import { Decision } from './authorize/decision.ts'

@@ -1,5 +1,4 @@
-import { createOutboundAgent } from '../network/outbound-agent.ts'
-import { openGuardedFetch } from '../network/guarded-fetch.ts'
+import { createOutboundAgent, openGuardedFetch } from '../network/outbound-agent.ts'
 import {
   type ProviderTokenSource,
   readHandlers,

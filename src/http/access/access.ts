@@ -11,7 +11,7 @@ import {
   scopesOf,
 } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
-import { hostnameOf, isLoopbackHost } from '../../network/loopback.ts'
+import { hostnameOf, isLoopbackHost } from '../../network/egress.ts'
 import { clientIp } from '../limits/client-address.ts'
 
 /** Called before a cross-site write with a user's cookie is refused. */

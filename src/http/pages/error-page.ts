@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../../errors.ts'
+import { wayBack } from '../requests/base-path.ts'
 import { escapeHtml, narrowPage, supportLine } from './html.ts'
 import type { Words } from './language/en.ts'
 import { pageView, type PageView, sendPage } from './page-view.ts'
@@ -84,18 +85,4 @@ export function signInPath(request: FastifyRequest): string {
   const login = `${request.server.basePath}/login`
   const back = request.url === '/dashboard' ? undefined : wayBack(request)
   return back === undefined ? login : `${login}?${new URLSearchParams({ return_to: back }).toString()}`
-}
-
-/** Characters of the path to which a sign-in leads back. */
-export const longestWayBack = 2048
-
-/**
- * The path and query that lead a browser back to the page that it asked for: below the base path, and never at another site.
- * `undefined` for other methods than GET, and for targets that are too long or no path of this service.
- */
-function wayBack({ url, method, server: { basePath } }: FastifyRequest): string | undefined {
-  // The target of the absolute form (RFC 9112, section 3.2.2) names a host, and `//host` would be another site.
-  return method === 'GET' && url.length <= longestWayBack && /^\/(?![/\\])/.test(url)
-    ? basePath + url
-    : undefined
 }

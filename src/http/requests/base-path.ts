@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -39,4 +39,37 @@ export function removeBasePath(app: FastifyInstance, basePath: string): void {
     request.originalUrl = target
     request.url = rest.startsWith('/') ? rest : `/${rest}`
   })
+}
+
+/** Characters of the path to which a sign-in leads back. */
+const longestWayBack = 2048
+
+/**
+ * The path and query that lead a browser back to the page that it asked for: below the base path, and never at another site.
+ * `undefined` for other methods than GET, and for targets that are too long or no path of this service.
+ */
+export function wayBack({ url, method, server: { basePath } }: FastifyRequest): string | undefined {
+  // The target of the absolute form (RFC 9112, section 3.2.2) names a host, and `//host` would be another site.
+  return method === 'GET' && url.length <= longestWayBack && /^\/(?![/\\])/.test(url)
+    ? basePath + url
+    : undefined
+}
+
+/** The path of the dashboard. */
+export function defaultTarget(baseUrl: string): string {
+  return `${basePathOf(baseUrl)}/dashboard`
+}
+
+/**
+ * Where the browser goes after the sign-in: a path of this origin, or the dashboard if `wanted` is anything else. Browsers
+ * read `\` as `/`, remove tabs and line breaks, and read `//host` as another site, so such paths are refused.
+ */
+export function safeReturnTo(wanted: string | undefined, baseUrl: string): string {
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  if (!wanted || wanted.length > longestWayBack || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
+    return defaultTarget(baseUrl)
+  if (!URL.canParse(wanted, baseUrl)) return defaultTarget(baseUrl)
+  const url = new URL(wanted, baseUrl)
+  if (url.origin !== new URL(baseUrl).origin || url.pathname.startsWith('//')) return defaultTarget(baseUrl)
+  return url.pathname + url.search + url.hash
 }

@@ -6,7 +6,7 @@ import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { AccountNotAdmitted, providerErrorCode } from '../provider-client/provider-errors.ts'
 import type { LoginServices } from '../services.ts'
-import { defaultTarget } from './return-to.ts'
+import { defaultTarget } from '../../http/requests/base-path.ts'
 
 const { unknown: _unknown, ...failures } = en.failures
 

@@ -1,5 +1,5 @@
 import type { AppRequest } from '../../accounts/sessions/authentication.ts'
-import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'

@@ -1,7 +1,7 @@
 import { usersOfAddress } from '../../accounts/users/identities.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
-import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
 import { Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
 import { escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'

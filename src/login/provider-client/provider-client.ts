@@ -1,11 +1,8 @@
 import type { AuthorizationCodeGrantChecks, ServerMetadata, Configuration } from 'openid-client'
 import type { Clock } from '../../runtime/clock.ts'
-import { parseAuthentication } from './authentication-claims.ts'
-import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
-import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
-import { issuedTokens, type IssuedTokens } from './token-response-cache.ts'
 import {
   mergeProfiles,
+  parseAuthentication,
   parseProfile,
   pictureIn,
   type ProfileDocument,
@@ -13,6 +10,9 @@ import {
   toIdentity,
   type VerifiedIdentity,
 } from './profile.ts'
+import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
+import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
+import { issuedTokens, type IssuedTokens } from './token-response-cache.ts'
 import {
   endSessionAddress,
   type EndSessionRequest,

@@ -1,5 +1,5 @@
 import { printable } from '../../telemetry/printable.ts'
-import { ReauthenticationUnproven } from './authentication-claims.ts'
+import { ReauthenticationUnproven } from './profile.ts'
 import { DiscoveryFailed } from './provider-server.ts'
 import type { FailureCode } from '../flow/failures.ts'
 

@@ -1,11 +1,10 @@
 import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth, CustomFetch } from 'openid-client'
 import { type Clock, Period } from '../../runtime/clock.ts'
-import { clockTolerance } from './authentication-claims.ts'
+import { clockTolerance, isObject } from './profile.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { TokenResponseCache } from './token-response-cache.ts'
 import { causeInWords } from '../../runtime/cause-in-words.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { isObject } from './profile.ts'
 import { withoutFlowParameters } from '../providers/preset.ts'
 
 /** Milliseconds after a failed discovery without a further attempt. */

@@ -1,5 +1,5 @@
 import type { ModuleParts } from '../../http/service-module.ts'
-import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -34,7 +34,7 @@ export interface StoredRequest {
 /**
  * Authorization requests that wait: those that clients push (RFC 9126), and those whose user signs in or consents first. The
  * browser carries only a random reference, so nobody can change the request on the way. A parked request is bound to the browser
- * that started it by a cookie (accounts/sessions/browser-binding.ts): a reference that leaks is of no use in another one.
+ * that started it by a cookie (http/responses/host-cookie.ts): a reference that leaks is of no use in another one.
  */
 export class AuthorizationRequests {
   readonly #parts: Pick<ModuleParts, 'database' | 'clock'>

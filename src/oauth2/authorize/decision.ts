@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
-import type { BoundBrowser } from '../../accounts/sessions/browser-binding.ts'
+import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { clientIp } from '../../http/limits/client-address.ts'
 import type { Tx } from '../../storage/database.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseAuthentication, ReauthenticationUnproven } from './authentication-claims.ts'
+import { parseAuthentication, ReauthenticationUnproven } from './profile.ts'
 
 const now = 1_800_000_000_000
 const seconds = now / 1000
