@@ -10,12 +10,15 @@ const candidates = [
   '/usr/bin/google-chrome',
 ]
 
+/** Milliseconds for each wait, instead of 30 seconds: on a busy machine a page takes twenty times as long. */
+const waitsFor = 300_000
+
 /** The machine's own Chromium, without the calls home that it makes at start. */
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = candidates.find((path) => path !== undefined && existsSync(path))
   if (!executablePath)
     throw new Error('no Chromium found: install it (apt-get install chromium), or name it in CHROMIUM_PATH')
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath,
     args: [
       '--no-sandbox',
@@ -27,6 +30,14 @@ export async function launchBrowser(): Promise<Browser> {
       '--disable-sync',
     ],
   })
+  const newContext = browser.newContext.bind(browser)
+  // Also for `newPage`, which calls it.
+  browser.newContext = async (options) => {
+    const context = await newContext(options)
+    context.setDefaultTimeout(waitsFor)
+    return context
+  }
+  return browser
 }
 
 /** Opens a page. `complaints` gets the errors of its console and of its scripts. */

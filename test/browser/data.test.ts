@@ -233,8 +233,8 @@ describe('data in a browser', () => {
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     // Only the service knows which texts can be stored.
     const name = dialog.getByRole('textbox', { name: 'name' })
+    await name.and(page.locator('[aria-invalid=true]')).waitFor()
     await dialog.locator('[role=alert]').waitFor()
-    assert.equal(await name.getAttribute('aria-invalid'), 'true')
     await name.fill('Spade')
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('button', { name: 'spade-1' }).click()

@@ -169,7 +169,7 @@ describe('the portal in a frame', () => {
   test('is refused on a page of another origin, which is told', async () => {
     const page = await visit(stranger.origin)
     const said = page.waitForEvent('console', (message) => message.text().includes('(refused)'))
-    await page.getByText('failed: refused').waitFor({ timeout: 30_000 })
+    await page.getByText('failed: refused').waitFor()
     assert.equal(await page.locator('iframe').count(), 0)
     assert.ok((await said).text().includes(`Add ${stranger.origin} to PORTAL_FRAME_ORIGINS`))
     await page.close()

@@ -8,13 +8,9 @@ export async function failReads(page: Page, path: string): Promise<void> {
     ({ pathname }) => pathname.endsWith(path),
     (route) => route.fulfill({ status: 409, contentType: 'application/problem+json', body }),
   )
-  await until(
-    async () => {
-      // Pages that do not poll read again when the person comes back to their tab.
-      await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
-      return (await page.getByText('The read failed.').count()) > 0
-    },
-    'the failed read is shown',
-    20_000,
-  )
+  await until(async () => {
+    // Pages that do not poll read again when the person comes back to their tab.
+    await page.evaluate(`dispatchEvent(new Event('visibilitychange'))`)
+    return (await page.getByText('The read failed.').count()) > 0
+  }, 'the failed read is shown')
 }

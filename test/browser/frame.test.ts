@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Locator, Page } from 'playwright-core'
 import { engines, started, startedService } from '../harness/index.ts'
+import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
 import { launchBrowser, openPage, picture, signIn } from './browser.ts'
 
@@ -25,9 +26,8 @@ describe('the frame of the dashboard', () => {
     await page.getByRole('navigation').first().waitFor()
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    assert.equal(await page.locator(':focus').getAttribute('id'), 'content')
-    await page.keyboard.press('Control+k')
-    await page.getByRole('dialog').waitFor()
+    await page.locator('#content:focus').waitFor()
+    await openSearch(page)
     await page.keyboard.type('audit')
     await page.keyboard.press('Enter')
     await page.waitForURL('**/dashboard/system/audit*')
@@ -160,15 +160,15 @@ describe('the frame of the dashboard', () => {
     await page.waitForURL('**/dashboard/deliveries*')
     for (const theme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme: theme })
-      const colors = await page.evaluate<[name: string, color: string][]>(
-        `[...document.querySelectorAll('nav[aria-label="Main pages"] a')].map((link) =>
-          [link.textContent.trim(), getComputedStyle(link).color])`,
-      )
-      const current = new Map(colors).get('Deliveries')
-      assert.deepEqual(
-        colors.filter(([, color]) => color === current).map(([name]) => name),
-        ['Deliveries'],
-      )
+      // The address changes before the page does.
+      await eventually(async () => {
+        const colors = await page.evaluate<[name: string, color: string][]>(
+          `[...document.querySelectorAll('nav[aria-label="Main pages"] a')].map((link) =>
+            [link.textContent.trim(), getComputedStyle(link).color])`,
+        )
+        const current = new Map(colors).get('Deliveries')
+        return colors.filter(([, color]) => color === current).length === 1
+      }, 'the current page has a color of its own')
       await picture(page, `bottom-bar-${theme}`, false)
     }
     await assertAccessible(page)
@@ -200,5 +200,7 @@ async function openSearch(page: Page): Promise<Locator> {
   await page.keyboard.press('Control+k')
   const search = page.getByRole('combobox', { name: 'Page, ID, email address or name' })
   await search.waitFor()
+  // Without the focus, the first keys would be lost.
+  await page.locator('[role=combobox]:focus').waitFor()
   return search
 }
