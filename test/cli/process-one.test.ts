@@ -27,7 +27,9 @@ test(
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     try {
-      await once(outer.stderr, 'data')
+      // It listens for signals by then, and not yet when it writes a warning of Node.js.
+      for await (const part of outer.stderr.setEncoding('utf8').iterator({ destroyOnReturn: false }))
+        if (String(part).includes('loading')) break
       const inner = Number(readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, 'utf8').trim())
       process.kill(inner, 'SIGTERM')
       const [code] = (await once(outer, 'exit')) as [number | null]

@@ -52,7 +52,7 @@ describe('postern serve', () => {
         listeners.add(look)
         look()
         void ended.then(() => reject(new Error(`ended without showing ${wanted}:\n${text}`)))
-        setTimeout(() => reject(new Error(`does not show ${wanted}:\n${text}`)), 60_000).unref()
+        setTimeout(() => reject(new Error(`does not show ${wanted}:\n${text}`)), 300_000).unref()
       })
     return { process: child, output: () => text, shows, ended }
   }
