@@ -59,10 +59,7 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
   const receiving: Receiving = createReceiving({
     ...common,
     config: config.receiving,
-    async emitWithin(...call) {
-      const emitted = await emitting.emitWithin(...call)
-      return () => emitting.announce(emitted)
-    },
+    emitWithin: emitting.emitWithin,
     providerTokens: login.providerTokens,
     spool,
   })

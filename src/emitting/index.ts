@@ -5,7 +5,7 @@ import type { ServiceModule } from '../http/service-module.ts'
 import { parseLossless, parsePlain } from '../json/exact.ts'
 import type { Database } from '../storage/database.ts'
 import { emittingAttention } from './attention.ts'
-import type { Announce, EmitWithin } from './events/emitter.ts'
+import type { Emitter, EmitWithin } from './events/emitter.ts'
 import { createParts, type EmittingParts, type EmittingRouteParts } from './parts.ts'
 import { adminArea } from './routes/area.ts'
 import { deliveryRoutes, deliverySearchRoute } from './routes/deliveries.ts'
@@ -22,12 +22,9 @@ import type { Subscribers } from './subscribers/subscribers.ts'
 import { svixRoutes } from './svix/api.ts'
 
 export interface Emitting extends ServiceModule {
-  /** Emits in the transaction of a handler of received events. */
   emitWithin: EmitWithin
-  /** Starts the deliveries of events after their commit, without a scan. */
-  announce: Announce
   /** Emits events of the service itself, whose types users do not declare. */
-  emitBuiltIn: EmitWithin
+  emitBuiltIn: Emitter['emitBuiltIn']
   subscribers: Subscribers
   authenticatePortal: Authenticate
 }
@@ -37,8 +34,7 @@ export function createEmitting(given: EmittingParts): Emitting {
   const parts = createParts(given)
   const { database, emitter } = parts
   return {
-    emitWithin: (...call) => emitter.emitAll(...call),
-    announce: parts.announce,
+    emitWithin: emitter.emitWithin,
     emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
     subscribers: parts.subscribers,
     authenticatePortal: authenticatePortal(parts),

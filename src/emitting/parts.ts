@@ -18,7 +18,7 @@ import { Dispatcher } from './dispatch/dispatcher.ts'
 import { Endpoints } from './dispatch/endpoints.ts'
 import { OperationalEvents } from './dispatch/operational-events.ts'
 import { builtInTypes, TestEvents } from './events/built-in-types.ts'
-import { type Announce, Emitter, groupEmits } from './events/emitter.ts'
+import { Emitter, groupEmits } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
 import { FanOut } from './events/fan-out.ts'
 import { PayloadRemoval } from './events/payload-removal.ts'
@@ -79,15 +79,12 @@ export function createParts(given: EmittingParts) {
   const base = createBase(given)
   const { database, clock, record, cursors } = base
   const emits = createEmitter(base, () => dispatcher)
-  const { emitter, scheduledEvents } = emits
+  const { emitter } = emits
   const changed = (id: string): void => dispatcher.changed(id)
   const operationalEvents = new OperationalEvents({ ...base, emitter, changed })
   const subscribers = new Subscribers({ ...base, operationalEvents, changed })
   const dispatcher: Dispatcher = createDispatcher(base, operationalEvents)
-  const announce: Announce = (emitted) => {
-    dispatcher.offer(emitted.map(({ committed }) => committed))
-    scheduledEvents.announce(emitted)
-  }
+  const { announce } = emitter
   return {
     ...base,
     ...emits,

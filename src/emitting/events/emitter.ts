@@ -34,23 +34,23 @@ export interface Emitted extends Recorded {
 }
 
 /**
- * Emits events in the caller's transaction: they and their deliveries are committed or rolled back with it. After the commit the
- * caller wakes the dispatcher: `database.signal('deliveries')`.
+ * Emits events in the caller's transaction: they and their deliveries are committed or rolled back with it. Returns a function to call
+ * after the commit, which starts the deliveries without a scan; `database.signal('deliveries')` starts them too.
  * @param causedBy the number of the received event whose handler emits them
  * @throws Problem `invalid-body`, also for data that the declaration of the type does not allow; `id-conflict` if an event with
  * the same id and another type, data, audience, time or channels exists
  */
-export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<Emitted[]>
+export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<() => void>
 
 /** Passes committed events to the dispatcher, which then sends them without a scan. */
 export type Announce = (emitted: readonly Emitted[]) => void
 
 interface EmitterParts {
-  database: Pick<Database, 'engine' | 'saw'>
+  database: Pick<Database, 'engine' | 'saw' | 'signal'>
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
-  dispatcher: () => Pick<Dispatcher, 'generation'>
+  dispatcher: () => Pick<Dispatcher, 'generation' | 'offer'>
   scheduledEvents: Pick<ScheduledEvents, 'expect'>
 }
 
@@ -67,15 +67,25 @@ export interface PendingResults {
 
 type Prepare = (event: NewEvent, now: number) => PreparedEvent
 
-/** Records events and inserts their deliveries, within a transaction. */
+/** Records events and inserts their deliveries, within a transaction. After the commit, `announce` starts the deliveries. */
 export class Emitter {
   readonly #parts: EmitterParts
+  readonly announce: Announce = (emitted) => {
+    const { database, clock, dispatcher } = this.#parts
+    dispatcher().offer(emitted.map(({ committed }) => committed))
+    const now = clock.now()
+    if (emitted.some(({ deliverAt = 0 }) => deliverAt > now)) database.signal('scheduled')
+  }
+  readonly emitWithin: EmitWithin = async (tx, events, causedBy) => {
+    const emitted = await this.emitAll(tx, events, causedBy)
+    return () => this.announce(emitted)
+  }
 
   constructor(parts: EmitterParts) {
     this.#parts = parts
   }
 
-  /** Emits events to all subscribers that they match; all of them or none. See `EmitWithin`. */
+  /** Emits events to all subscribers that they match; all of them or none. @throws as `EmitWithin` */
   async emitAll(tx: Tx, events: readonly NewEvent[], causedBy?: number): Promise<Emitted[]> {
     const stored = await this.#storedOf(tx, events)
     return this.#emitAll(tx, events, (event, now) => this.#prepare(event, now, stored), causedBy)

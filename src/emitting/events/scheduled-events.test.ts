@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Emitted } from './emitter.ts'
+import { type Emitted, Emitter } from './emitter.ts'
 import { ScheduledEvents } from './scheduled-events.ts'
 
 test('scheduled events are read at their time, at a signal and once a minute, not all the time', async () => {
@@ -52,6 +52,8 @@ test('scheduled events are read at their time, at a signal and once a minute, no
     },
   }
   const worker = new ScheduledEvents({ database, clock, log: { error: assert.ifError } } as never)
+  const dispatcher = { offer: () => undefined }
+  const { announce } = new Emitter({ database, clock, dispatcher: () => dispatcher } as never)
   worker.start()
   await turn()
   assert.deepEqual(reads.splice(0), [1_000_000])
@@ -59,11 +61,11 @@ test('scheduled events are read at their time, at a signal and once a minute, no
   assert.deepEqual(reads, [], 'nothing is scheduled')
   await advance(1)
   assert.deepEqual(reads.splice(0), [1_060_000], 'a lost signal heals')
-  worker.announce([{ deliverAt: now } as Emitted])
+  announce([{ deliverAt: now } as Emitted])
   await advance(0)
   assert.deepEqual(reads, [], 'it is sent at once')
   next = now + 5_000
-  worker.announce([{ deliverAt: next } as Emitted])
+  announce([{ deliverAt: next } as Emitted])
   await turn()
   assert.deepEqual(reads.splice(0), [1_060_000])
   await advance(4_999)

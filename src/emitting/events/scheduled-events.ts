@@ -4,7 +4,6 @@ import { isoTime } from '../../runtime/iso-time.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { Worker } from '../../runtime/worker.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import type { Emitted } from './emitter.ts'
 import { type FanOut, type LoggedEvent, storedEvent } from './fan-out.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -53,12 +52,6 @@ export class ScheduledEvents implements Worker {
   /** Looks for due events at this time, in milliseconds since 1970, if this process runs the worker. */
   expect(time: number): void {
     this.#wakeUps.in(Math.min(Math.max(0, time - this.#parts.clock.now()), pollEvery))
-  }
-
-  /** Wakes the workers of all processes for committed events whose time is to come. */
-  announce(emitted: readonly Emitted[]): void {
-    const now = this.#parts.clock.now()
-    if (emitted.some(({ deliverAt = 0 }) => deliverAt > now)) this.#parts.database.signal('scheduled')
   }
 
   /**
