@@ -1,13 +1,15 @@
 import { createHash } from 'node:crypto'
 import { newId, newNonce } from '../../crypto/ids.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import { canonicalJson, stringifyExactly } from '../../json/exact.ts'
+import { canonicalJson, isRawNumber, stringifyExactly } from '../../json/exact.ts'
 import { canonicalTime } from '../../paging/time.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
+import { type Static, Type } from 'typebox'
+import { closedObject, dateTime } from '../../http/schemas/schemas.ts'
 
 /** The audience of an event for all subscribers, of every owner and without an owner. */
 export const everybody = '*'
@@ -69,7 +71,7 @@ export interface NewEvent extends GivenOptions {
 }
 
 /** Seconds for which an event can be scheduled: a leap year. */
-export const longestDelay = 366 * 86_400
+const longestDelay = 366 * 86_400
 
 /** Letters, digits and `. _ - : /`, 1 to 256 of them. */
 export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
@@ -80,9 +82,110 @@ export const eventTypePattern = '^[A-Za-z0-9._:/-]{1,256}$'
  */
 export const eventIdPattern = '^[!-\\-/-~]{1,256}$'
 
+export const channelPattern = '^[A-Za-z0-9._-]{1,128}$'
+const tagPattern = '^[A-Za-z0-9._/\\\\#-]{1,128}$'
+/** The most channels, and the most tags, of one event. */
+const mostChannels = 5
+/** Seconds. Events are removed after PAYLOAD_RETENTION_DAYS even if this is longer. */
+const longestRetention = 366 * 86_400
+
+export const NewEventBody = closedObject({
+  type: Type.String({
+    pattern: eventTypePattern,
+    description: 'The type, such as `order.paid`, by which subscribers select events',
+  }),
+  data: Type.Unknown({ description: 'Any JSON value; sent unchanged' }),
+  id: Type.Optional(
+    Type.String({
+      pattern: eventIdPattern,
+      description:
+        'The stable id, which makes the call idempotent: 1 to 256 visible ASCII characters without a full stop. Default: a new id.',
+    }),
+  ),
+  audience: Type.Optional(
+    Type.Union([Type.String({ pattern: ownerPattern }), Type.Literal(everybody)], {
+      description:
+        'The owner whose subscribers get it, or `*` for all subscribers. Default: subscribers without an owner.',
+    }),
+  ),
+  deliverAt: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description:
+        'When to send it: ISO 8601 with an offset, at most a year from now; a time in the past means now. `DELETE /events/{id}` cancels it before',
+    }),
+  ),
+  delay: Type.Optional(
+    Type.Number({
+      minimum: 0,
+      maximum: longestDelay,
+      description: 'Instead of `deliverAt`: seconds from now',
+    }),
+  ),
+  channels: Type.Optional(
+    Type.Array(Type.String({ pattern: channelPattern }), {
+      minItems: 1,
+      maxItems: mostChannels,
+      description:
+        'Subscribers with `channels` get the event only if they share one of these; others get it regardless',
+    }),
+  ),
+  tags: Type.Optional(
+    Type.Array(Type.String({ pattern: tagPattern }), {
+      minItems: 1,
+      maxItems: mostChannels,
+      description: 'Labels that `GET /events` shows. They are not sent to subscribers',
+    }),
+  ),
+  payloadRetention: Type.Optional(
+    Type.Number({
+      minimum: 1,
+      maximum: longestRetention,
+      description:
+        'Seconds for which the payload is stored after the event is sent. Default: as long as the event, see `PAYLOAD_RETENTION_DAYS`',
+    }),
+  ),
+})
+
+/** Converts the numbers that the service itself reads. Bodies are parsed with all digits, so `1.0` is an object until then. */
+export function readNumbers(event: unknown): void {
+  const given = event as Record<string, object | null | undefined> | null
+  for (const name of ['delay', 'payloadRetention']) {
+    const value = given?.[name]
+    if (typeof value === 'object' && value !== null && isRawNumber(value))
+      Object.assign(given!, { [name]: Number(value.rawJSON) })
+  }
+}
+
+/** Events of one array. They share a transaction. */
+const mostEvents = 1000
+
+export const NewEventsBody = Type.Array(NewEventBody, {
+  minItems: 1,
+  maxItems: mostEvents,
+  description: 'All of them or none',
+})
+
+export const EmittedView = closedObject({
+  id: Type.Integer({ description: 'The number in the event log: GET /events/{id}' }),
+  eventId: Type.String({ description: 'The stable id that subscribers get' }),
+  type: Type.String(),
+  deliverAt: Type.Optional(dateTime('When it is sent, if the request chose a time')),
+})
+
+/** The result of emitting an event, as responses show it. */
+export function viewEmitted(
+  { id, eventId, deliverAt }: { id: number; eventId: string; deliverAt?: number },
+  { type }: NewEvent,
+): Static<typeof EmittedView> {
+  return { id, eventId, type, ...(deliverAt !== undefined && { deliverAt: isoTime(deliverAt) }) }
+}
+
 const type = new RegExp(eventTypePattern)
 const id = new RegExp(eventIdPattern)
 const owner = new RegExp(ownerPattern)
+const channel = new RegExp(channelPattern)
+const tag = new RegExp(tagPattern)
 
 export interface PreparedEvent {
   eventId: string
@@ -213,16 +316,6 @@ interface GivenOptions {
 
 /** A row of `event_options`, without its event. */
 type EventOptions = Pick<Row<'event_options'>, 'uid' | 'channels' | 'tags' | 'expires_at'>
-
-export const channelPattern = '^[A-Za-z0-9._-]{1,128}$'
-export const tagPattern = '^[A-Za-z0-9._/\\\\#-]{1,128}$'
-/** The most channels, and the most tags, of one event. */
-export const mostChannels = 5
-/** Seconds. Events are removed after PAYLOAD_RETENTION_DAYS even if this is longer. */
-export const longestRetention = 366 * 86_400
-
-const channel = new RegExp(channelPattern)
-const tag = new RegExp(tagPattern)
 
 /**
  * @param sentAt when the event is sent, in milliseconds since 1970

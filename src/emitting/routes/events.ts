@@ -10,16 +10,16 @@ import { type App, route } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
 import type { Announce } from '../events/emitter.ts'
+import { emitNdjson, type NdjsonEventsParts } from '../events/ndjson-events.ts'
 import {
-  emitNdjson,
   EmittedView,
+  eventIdPattern,
+  type NewEvent,
   NewEventBody,
   NewEventsBody,
-  type NdjsonEventsParts,
-  viewEmitted,
   readNumbers,
-} from '../events/ndjson-events.ts'
-import { eventIdPattern, type NewEvent } from '../events/event.ts'
+  viewEmitted,
+} from '../events/event.ts'
 import { begin, end, run, spans, type Work, withContext } from '../../telemetry/spans.ts'
 import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
 import { IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
