@@ -76,6 +76,8 @@ onEachEngine('GET /live', (engine) => {
   })
 
   test('one person cannot open any number of connections', async () => {
+    // Without the connections of other tests, which may not have ended yet.
+    await using service = await startTestService(engine)
     const open = await Promise.all(Array.from({ length: 20 }, () => listen(service)))
     const refused = await service.admin('/live', { headers: { accept: 'text/event-stream' } })
     assert.equal(refused.status, 503)
@@ -125,9 +127,9 @@ onEachEngine('GET /live', (engine) => {
     const live = await listen(other)
     await eventually(() => live.of('hello').length === 1)
     const began = performance.now()
-    await other.stop(60_000)
+    await other.stop(600_000)
     assert.ok(live.isEnded() || (await eventually(live.isEnded)))
     // A stop waits for answers in progress almost until its limit.
-    assert.ok(performance.now() - began < 30_000)
+    assert.ok(performance.now() - began < 300_000)
   })
 })

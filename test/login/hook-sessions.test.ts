@@ -79,7 +79,8 @@ onEachEngine('the session of a hook', (engine) => {
       throw new Error('no')
     }
     assert.match(await signIn(service, new Browser()), /hook-failed/)
-    const { rows } = await sql`select pid from pg_locks where locktype = 'advisory' and objid = 42`.execute(
+    const { rows } = await sql`select pid from pg_locks where locktype = 'advisory' and objid = 42
+      and database = (select oid from pg_database where datname = current_database())`.execute(
       service.database.reader,
     )
     assert.deepEqual(rows, [])

@@ -13,7 +13,15 @@ import { onPostgres, onSqlite, postgres, scoped, sqlite } from '../harness/index
 import { startTestService, type TestService } from '../harness/service.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
 import { mountSmallDisk, type SmallDisk } from '../harness/small-disk.ts'
-import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  settled,
+  takeWriteLock,
+  writeEffect,
+} from './harness.ts'
 
 const config = defineConfig({
   receiving: { handlers: { work: (event, { tx }) => writeEffect(tx, event.id, event.attempt) } },
@@ -75,6 +83,12 @@ class Sender {
     }
   }
 
+  /** Whether the readiness that is asked for says that webhooks are refused, as it does for some seconds after each of them. */
+  async seesRefusal(path: string): Promise<boolean> {
+    await this.send('asked for readiness')
+    return (await this.#service.fetch(path)).status === 503
+  }
+
   /** What was refused is sent again; then each event has had its effect, once. */
   async settle(): Promise<void> {
     await eventually(() => this.send('recovered'), 'webhooks are taken again')
@@ -103,7 +117,7 @@ test('SQLite: the database and its write-ahead log', onSqlite, (context) =>
       await sender.untilFull(`during-${round}`)
       assert.equal((await service.fetch('/healthz')).status, 200)
       for (const path of ['/readyz', '/readyz?for=webhooks'])
-        assert.equal((await service.fetch(path)).status, 503, `${path}: webhooks are refused`)
+        await eventually(() => sender.seesRefusal(path), `${path}: webhooks are refused`)
       assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
       disk.free()
       await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
@@ -123,12 +137,12 @@ test('SQLite: the spool is full and cannot be moved', onSqlite, (context) =>
     const sender = new Sender(service)
     for (let round = 0; round < 2; round += 1) {
       const foreign = new SqliteConnection(file)
-      foreign.exec('begin immediate')
+      await takeWriteLock(foreign)
       assert.ok(await sender.send(`spooled-${round}`))
       assert.ok(statSync(`${file}-spool`).size > 0)
       disk.fill()
       await sender.untilFull(`to-the-spool-${round}`)
-      assert.equal((await service.fetch('/readyz?for=webhooks')).status, 503, 'webhooks are refused')
+      await eventually(() => sender.seesRefusal('/readyz?for=webhooks'), 'webhooks are refused')
       // The lock is free again, and still nothing can be moved.
       foreign.exec('rollback')
       foreign.close()

@@ -53,6 +53,18 @@ export async function eventually<T>(
   }
 }
 
+/** Takes the write lock of an SQLite file as another program does, once nobody else has it: a worker may be writing. */
+export const takeWriteLock = (connection: { exec(statement: string): unknown }): Promise<boolean> =>
+  eventually(() => {
+    try {
+      connection.exec('begin immediate')
+      return true
+    } catch (error) {
+      if (/database is locked/.test(String(error))) return false
+      throw error
+    }
+  }, 'the write lock is free')
+
 /** A table of a user's own, to which handlers write. */
 export async function createEffects(database: Database): Promise<void> {
   const statement = 'create table effects (event_id text not null, attempt integer not null)'

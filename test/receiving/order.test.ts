@@ -13,7 +13,7 @@ interface Payload {
 
 onEachEngine('events in order', (engine) => {
   let service: TestService
-  /** Ids in the order in which their handlers ended well. */
+  /** Ids in the order in which their last runs ended well: a run that is rolled back for delaying others is repeated. */
   let done: string[]
   const lines: string[] = []
 
@@ -31,7 +31,7 @@ onEachEngine('events in order', (engine) => {
   const keyOf = (event: ReceivedEvent): string | undefined => (event.payload as Payload).key
   const work = async (event: ReceivedEvent, { tx }: HandlerContext): Promise<void> => {
     await writeEffect(tx, event.id)
-    done.push(event.id)
+    done = [...done.filter((id) => id !== event.id), event.id]
   }
   const post = async (id: string, key?: string, type = 'order.paid'): Promise<void> => {
     assert.equal((await postWebhook(service, { id, type, key })).status, 200)
@@ -131,8 +131,7 @@ onEachEngine('events in order', (engine) => {
         orderBy: () => 7,
         async handle(event, context) {
           most = Math.max(most, ++running)
-          await work(event, context)
-          running -= 1
+          await work(event, context).finally(() => (running -= 1))
         },
       },
     })
@@ -183,8 +182,7 @@ onEachEngine('events in order', (engine) => {
       await post(`${index}b`, key)
     }
     await settled(service.database)
-    // A run that is rolled back for delaying others is repeated.
-    assert.equal(new Set(done).size, 8)
+    assert.equal(done.length, 8)
   })
 })
 

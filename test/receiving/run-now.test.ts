@@ -26,7 +26,7 @@ onEachEngine('an event whose handler failed', (engine) => {
     const source = (forwardTo?: string) =>
       hmac({ header: 'x-signature', secret: webhookSecret, ...(forwardTo !== undefined && { forwardTo }) })
     return startTestService(engine, {
-      env: { HANDLER_RETRY_SCHEDULE: `0,${hour},${hour}`, HANDLER_TIMEOUT: '5' },
+      env: { HANDLER_RETRY_SCHEDULE: `0,${hour},${hour}`, HANDLER_TIMEOUT: '600' },
       receiving: {
         sources: { onward: source(`${receiver.url}?token=of-the-operator`) },
         handlers: {

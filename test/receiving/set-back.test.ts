@@ -59,6 +59,7 @@ test('an event whose claim is lost is not started again while its handler runs',
   const held = new Promise<void>((resolve) => (go = resolve))
   await using service = await startTestService(postgres!, {
     databaseUrl: home.url,
+    env: { HANDLER_TIMEOUT: '600' },
     handlers: {
       async work(event, { tx, signal }) {
         const others = running.get(event.id) ?? 0

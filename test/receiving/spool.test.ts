@@ -7,7 +7,15 @@ import { defineConfig } from '../../src/index.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import type { SqliteDatabase } from '../../src/storage/database.ts'
 import { findRow, onSqlite, sqlite as engine, startedService, startTestService } from '../harness/index.ts'
-import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  settled,
+  takeWriteLock,
+  writeEffect,
+} from './harness.ts'
 
 describe('the spool of SQLite', onSqlite, () => {
   let holding = false
@@ -129,7 +137,7 @@ describe('the spool of SQLite', onSqlite, () => {
 
   test('the lock of another process delays no acknowledgement', async () => {
     const foreign = new SqliteConnection((service.database as SqliteDatabase).file)
-    foreign.exec('begin immediate')
+    await takeWriteLock(foreign)
     assert.equal((await postWebhook(service, { id: 'foreign', type: 'quick' })).status, 200)
     assert.equal((await eventIds()).includes('foreign'), false)
     foreign.exec('rollback')
@@ -147,7 +155,7 @@ test('a spooled event that the database refuses is set aside, and delays no othe
   const foreign = new SqliteConnection(file)
   foreign.exec(`create trigger refuse before insert on events when new.event_id = 'refused'
       begin select raise(abort, 'not this one'); end`)
-  foreign.exec('begin immediate')
+  await takeWriteLock(foreign)
   for (const id of ['before', 'refused', 'behind'])
     assert.equal((await postWebhook(service, { id, type: 'quick' })).status, 200)
   foreign.exec('rollback')
@@ -169,7 +177,7 @@ test('spooled events are recovered once at the start', onSqlite, async () => {
   await createEffects(first.database)
   const { file } = first.database as SqliteDatabase
   const foreign = new SqliteConnection(file)
-  foreign.exec('begin immediate')
+  await takeWriteLock(foreign)
   await postWebhook(first, { id: 'spooled', type: 'quick' })
   assert.ok(existsSync(`${file}-spool`))
   // As a crash between the move and the deletion leaves it: in the database and in the spool.

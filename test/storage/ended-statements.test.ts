@@ -9,10 +9,15 @@ import type { EndedBy } from '../../src/storage/sharing/savepoint-scope.ts'
 import { onPostgres, postgres as engine, started, startTestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
+/** Milliseconds of the limits that fire. On a busy machine the statements before that take some of them. */
+const limit = 1_000
+/** Milliseconds within which the server has ended a statement: far less than a statement of the service may take. */
+const soon = 30_000
+
 describe('statements that reach a limit', onPostgres, () => {
   const home = started(() => engine!.createMigratedDatabase())
   const database = started(async () =>
-    openPostgres(home.url, { connections: 16, handlerAnswerWithin: 2_000, answerWithin: 60_000 }),
+    openPostgres(home.url, { connections: 16, handlerAnswerWithin: 5_000, answerWithin: 60_000 }),
   )
   /** Holds row 1 during all tests, so that no statement ends by itself. */
   started(async () => {
@@ -25,7 +30,7 @@ describe('statements that reach a limit', onPostgres, () => {
   })
 
   const lock = (tx: Tx, id: number) => sql`select id from rows where id = ${id} for update`.execute(tx)
-  /** Within a few seconds, which are more than it takes: no session waits, and row 2 can be locked. */
+  /** No session waits any more, long before the limit of the service's own statements, and row 2 can be locked. */
   const allFree = async (): Promise<void> => {
     await eventually(
       async () => {
@@ -36,7 +41,7 @@ describe('statements that reach a limit', onPostgres, () => {
         return rows.length === 0
       },
       'the sessions have ended',
-      5_000,
+      soon,
     )
     await database.transaction((tx) => sql`select id from rows where id = 2 for update nowait`.execute(tx))
   }
@@ -49,7 +54,7 @@ describe('statements that reach a limit', onPostgres, () => {
   }
 
   test('the time limit of a handler alone', async () => {
-    const { scope, ended } = begin({ alone: true, timeLimit: 100, turnLimit: 9_000 })
+    const { scope, ended } = begin({ alone: true, timeLimit: limit, turnLimit: 9_000 })
     await lock(scope.tx, 2)
     await assert.rejects(lock(scope.tx, 1))
     assert.equal(await ended, 'time limit')
@@ -57,7 +62,7 @@ describe('statements that reach a limit', onPostgres, () => {
   })
 
   test('the turn limit of a handler that shares its transaction', async () => {
-    const { scope, ended } = begin({ alone: false, timeLimit: 9_000, turnLimit: 30 })
+    const { scope, ended } = begin({ alone: false, timeLimit: 9_000, turnLimit: limit })
     await lock(scope.tx, 2)
     await assert.rejects(sql`select pg_sleep(600)`.execute(scope.tx))
     assert.equal(await ended, 'turn limit')
@@ -93,7 +98,7 @@ describe('statements that reach a limit', onPostgres, () => {
           await lock(tx, 2)
           await lock(tx, 1)
         },
-        { timeLimit: 100 },
+        { timeLimit: limit },
       ),
     )
     await allFree()
@@ -121,7 +126,7 @@ describe('statements that reach a limit', onPostgres, () => {
       env: { HANDLER_RETRY_SCHEDULE: '' },
       handlers: {
         endless: {
-          timeout: 0.2,
+          timeout: limit / 1_000,
           handle: async (_event, { tx, signal }) => {
             signal.addEventListener('abort', () => (timedOut = true))
             await sql`select pg_sleep(600)`.execute(tx)
@@ -138,6 +143,6 @@ describe('statements that reach a limit', onPostgres, () => {
     }
     await postWebhook(service, { id: 'endless', type: 'endless' })
     await eventually(() => timedOut)
-    await eventually(async () => (await running()) === 0, 'the statement has ended', 5_000)
+    await eventually(async () => (await running()) === 0, 'the statement has ended', soon)
   })
 })

@@ -25,7 +25,8 @@ test('a process that waits for the migration of another one says so once', onPos
     await holder.query('select pg_advisory_lock($1)', [migrationLock])
     const applied = apply()
     await eventually(async () => {
-      const waiting = `select 1 from pg_locks where locktype = 'advisory' and objid = ${migrationLock} and not granted`
+      const waiting = `select 1 from pg_locks where locktype = 'advisory' and objid = ${migrationLock} and not granted
+        and database = (select oid from pg_database where datname = current_database())`
       return (await other.pool.query(waiting)).rows.length > 0
     })
     clock.pass(4_999)

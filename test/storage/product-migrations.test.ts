@@ -105,10 +105,10 @@ for (const engine of engines)
         )
         assert.deepEqual(await apply(), ['0044-dump', '0045-after'])
         await database.transaction((tx) => sql`insert into after_dump values ('a')`.execute(tx))
-        const { rows } =
-          await sql`select pid from pg_locks where locktype = 'advisory' and objid = 42`.execute(
-            database.reader,
-          )
+        const { rows } = await sql`select pid from pg_locks where locktype = 'advisory' and objid = 42
+            and database = (select oid from pg_database where datname = current_database())`.execute(
+          database.reader,
+        )
         assert.deepEqual(rows, [])
       })
 

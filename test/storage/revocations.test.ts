@@ -60,7 +60,8 @@ describe('revocations (PostgreSQL)', onPostgres, () => {
     await admin.connect()
     t.after(() => admin.end())
     await admin.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'postern-listen'",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'postern-listen' and datname = current_database()`,
     )
     await until(() => !first.revocations.current)
     await until(() => first.revocations.current)
@@ -81,9 +82,10 @@ describe('revocations (PostgreSQL)', onPostgres, () => {
     }
     const waited = await announce()
     assert.ok(waited >= 1_900, `waited ${Math.round(waited)} ms`)
-    let further = 0
-    for (let count = 0; count < 10; count += 1) further += await announce()
-    assert.ok(further < 10_000, `waited ${Math.round(further)} ms for ten further ones`)
+    const further: number[] = []
+    for (let count = 0; count < 9; count += 1) further.push(Math.round(await announce()))
+    // A busy machine may need as long for one of them, but not for most.
+    assert.ok(further.toSorted((a, b) => a - b)[4]! < 1_900, `waited ${further.join(', ')} ms`)
     // It goes on, and could trust what it keeps again: it is waited for again.
     await hanging.query('select 1')
     const again = await announce()
