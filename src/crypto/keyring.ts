@@ -82,6 +82,11 @@ export class Keyring {
     return createHmac('sha256', this.#keys[0].derive(purpose)).update(message).digest()
   }
 
+  /** The first 18 bytes of `sign` (RFC 2104, section 5: at least half of the hash) in base64url: for cursors, URLs and forms. */
+  proof(message: string | Uint8Array, purpose: string): string {
+    return this.sign(message, purpose).subarray(0, 18).toString('base64url')
+  }
+
   /** Derives a key of 32 bytes for `message` from each master key, newest first: for secrets shared with other parties. */
   derived(message: string, purpose: string): [Buffer, ...Buffer[]] {
     const from = (key: MasterKey): Buffer =>
@@ -90,8 +95,9 @@ export class Keyring {
     return [from(newest), ...older.map(from)]
   }
 
-  /** Whether any of the keys signed `message`. `mac` is whole, or truncated to at least 16 bytes. */
-  verify(message: string | Uint8Array, mac: Uint8Array, purpose: string): boolean {
+  /** Whether any of the keys made this `proof` of `message`, or this `sign`, whole or truncated to at least 16 bytes. */
+  verify(message: string | Uint8Array, proof: string | Uint8Array, purpose: string): boolean {
+    const mac = typeof proof === 'string' ? Buffer.from(proof, 'base64url') : proof
     if (mac.length < 16 || mac.length > 32) return false
     let found = false
     for (const key of this.#keys) {

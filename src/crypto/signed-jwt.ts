@@ -30,6 +30,16 @@ function signature(algorithm: SigningAlgorithm, data: Buffer, key: KeyObject): B
   return sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
 }
 
+/** The claims of a JWT, not verified; `undefined` when it is not readable. */
+export function unverifiedClaims(jwt: string): Record<string, unknown> | undefined {
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(jwt.split('.', 2)[1] ?? '', 'base64url').toString())
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined
+  } catch {
+    return undefined
+  }
+}
+
 function encode(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
 }

@@ -10,6 +10,7 @@ import {
   publicDocumentHeaders,
   publicDocumentPreflights,
 } from '../http/responses/cross-origin.ts'
+import { loginPath } from '../http/requests/base-path.ts'
 import type { TrustedProxies } from '../http/limits/client-address.ts'
 import { unknownHost, normalHost, returnPath } from './forwarded-request.ts'
 import type { GuardedHost } from './hosts.ts'
@@ -98,8 +99,8 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
       const session = await sessions.find(sessionCookie.read(request))
       if (!session) {
         const query = new URLSearchParams({ host, browser, return_to: returnPath(returnTo) }).toString()
-        const back = encodeURIComponent(`${app.basePath}${paths.signIn}?${query}`)
-        return reply.redirect(`${app.basePath}/login?return_to=${back}`, 303)
+        const back = `${app.basePath}${paths.signIn}?${query}`
+        return reply.redirect(loginPath(app.basePath, { return_to: back }), 303)
       }
       app.limits.take(reply, `codes of session ${session.id}`, mostCodes)
       const code = await issueCode(parts, {

@@ -7,7 +7,7 @@ import type { LoginServices } from './services.ts'
 import type { Offer } from './flow/flows.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import { verifiedMessage, type FailureCode, isFailureCode } from './flow/failures.ts'
-import { defaultTarget, safeReturnTo } from '../http/requests/base-path.ts'
+import { defaultTarget, loginPath, safeReturnTo } from '../http/requests/base-path.ts'
 import { openedInvitation } from './flow/start-route.ts'
 import { offerPage, offerRoute } from './flow/same-address.ts'
 import { pageView, type PageView, rememberLocales, sendPage } from '../http/pages/page-view.ts'
@@ -137,10 +137,8 @@ function invitationRoute(routes: App, { invitationCookie, baseUrl }: LoginServic
     ),
     async (request, reply) => {
       const returnTo = safeReturnTo(request.query.return_to, baseUrl())
-      const isDefault = returnTo === defaultTarget(baseUrl())
-      const query = new URLSearchParams({ invitation: 'true', ...(!isDefault && { return_to: returnTo }) })
       invitationCookie.set(reply, request.params.token, invitationLasts)
-      return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
+      return reply.redirect(loginPath(routes.basePath, { invitation: 'true', return_to: returnTo }), 303)
     },
   )
 }

@@ -1,5 +1,5 @@
 import { usersOfAddress } from '../accounts/users/identities.ts'
-import { basePathOf, defaultTarget } from '../http/requests/base-path.ts'
+import { basePathOf, loginPath } from '../http/requests/base-path.ts'
 import { withQuery } from '../http/requests/parameters.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Accounts } from '../accounts/index.ts'
@@ -63,7 +63,9 @@ export class SignIn {
       return await this.#signInBrowser(flow, verified, completion)
     } catch (error) {
       if (!(error instanceof SignInFailure && error.code === 'account-exists')) throw error
-      const redirect = offerPath(flow, this.#parts.baseUrl())
+      const basePath = basePathOf(this.#parts.baseUrl())
+      // The page asks whether to link the identity.
+      const redirect = loginPath(basePath, { offer: offerId({ row: flow }), return_to: flow.return_to })
       await this.#parts.flows.offer(flow, verified, redirect)
       return { kind: 'offer', redirect }
     }
@@ -221,15 +223,6 @@ export class SignIn {
     }
     return result
   }
-}
-
-/** The page that asks whether to link the identity of a flow. */
-function offerPath(row: FlowsTable, baseUrl: string): string {
-  const query = new URLSearchParams({
-    offer: offerId({ row }),
-    ...(row.return_to !== defaultTarget(baseUrl) && { return_to: row.return_to }),
-  })
-  return `${basePathOf(baseUrl)}/login?${query.toString()}`
 }
 
 function signedInUser(

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Problem } from '../../errors.ts'
-import { wayBack } from '../requests/base-path.ts'
+import { loginPath, wayBack } from '../requests/base-path.ts'
 import { escapeHtml, narrowPage, supportLine } from './html.ts'
 import type { Words } from './language/en.ts'
 import { pageView, type PageView, sendPage } from './page-view.ts'
@@ -82,7 +82,5 @@ function generalWords(problem: Problem, words: Words, request: FastifyRequest): 
  * write the parameter. Without one, the sign-in leads to the dashboard.
  */
 export function signInPath(request: FastifyRequest): string {
-  const login = `${request.server.basePath}/login`
-  const back = request.url === '/dashboard' ? undefined : wayBack(request)
-  return back === undefined ? login : `${login}?${new URLSearchParams({ return_to: back }).toString()}`
+  return loginPath(request.server.basePath, { return_to: wayBack(request) })
 }

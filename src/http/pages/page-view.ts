@@ -3,7 +3,7 @@ import { HostCookie } from '../responses/host-cookie.ts'
 import type { App } from '../app.ts'
 import { rawQuery, readOAuthParameters } from '../requests/parameters.ts'
 import { varyBy } from '../responses/cross-origin.ts'
-import type { Site } from './html.ts'
+import { refreshPage, type Site } from './html.ts'
 import { languageOf, matchAccepted, matchLocales, type Language } from './language/languages.ts'
 import type { Words } from './language/en.ts'
 
@@ -75,6 +75,15 @@ export function sendPage(reply: FastifyReply, html: string): FastifyReply {
     .type('text/html; charset=utf-8')
     .serializer((text: string) => text)
     .send(html)
+}
+
+/**
+ * Answers a form with a page that redirects. Browsers apply the form-action policy of the form's page to redirects, and it lists
+ * neither providers nor apps. A page with a Refresh header starts a new navigation.
+ * @param label what the address belongs to
+ */
+export function sendRefresh(reply: FastifyReply, label: string, url: string): FastifyReply {
+  return sendPage(reply.header('refresh', `0;url=${url}`), refreshPage(pageView(reply), label, url))
 }
 
 /** What a person reads out to find a request in the log: the beginning of its id, which is random. */

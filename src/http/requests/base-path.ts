@@ -41,6 +41,19 @@ export function removeBasePath(app: FastifyInstance, basePath: string): void {
   })
 }
 
+/**
+ * The address of the sign-in page, with the parameters that are defined. `return_to` is left out where it is the dashboard, to which a
+ * sign-in leads anyway.
+ */
+export function loginPath(basePath: string, query: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query).filter(
+    (pair): pair is [string, string] =>
+      pair[1] !== undefined && !(pair[0] === 'return_to' && pair[1] === `${basePath}/dashboard`),
+  )
+  const text = new URLSearchParams(given).toString()
+  return text === '' ? `${basePath}/login` : `${basePath}/login?${text}`
+}
+
 /** Characters of the path to which a sign-in leads back. */
 const longestWayBack = 2048
 

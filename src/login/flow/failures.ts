@@ -6,7 +6,7 @@ import { referenceOf } from '../../http/pages/page-view.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { AccountNotAdmitted, providerErrorCode } from '../provider-client/provider-errors.ts'
 import type { LoginServices } from '../services.ts'
-import { defaultTarget } from '../../http/requests/base-path.ts'
+import { loginPath } from '../../http/requests/base-path.ts'
 
 const { unknown: _unknown, ...failures } = en.failures
 
@@ -71,15 +71,13 @@ export function describeCause(
 }
 
 const purpose = 'refusal'
-const macLength = 18
 
 /**
  * The query parameters of the message of a hook that refused a sign-in, signed, since it travels to /login in the query string. The
  * signature covers the reference ID too. Without it, anybody could make a link to /login that shows a text of their choice.
  */
 function signedMessage(keyring: Keyring, referenceId: string, message: string): Record<string, string> {
-  const mac = keyring.sign(`${referenceId}\n${message}`, purpose).subarray(0, macLength)
-  return { message, proof: mac.toString('base64url') }
+  return { message, proof: keyring.proof(`${referenceId}\n${message}`, purpose) }
 }
 
 /** The message, when this service signed it for this reference ID. */
@@ -88,8 +86,7 @@ export function verifiedMessage(
   { id, message, proof }: Readonly<Record<string, string | undefined>>,
 ): string | undefined {
   if (id === undefined || message === undefined || proof === undefined) return undefined
-  const mac = Buffer.from(proof, 'base64url')
-  return keyring.verify(`${id}\n${message}`, mac, purpose) ? message : undefined
+  return keyring.verify(`${id}\n${message}`, proof, purpose) ? message : undefined
 }
 
 /** A sign-in, or a link, that failed. */
@@ -136,21 +133,20 @@ export async function recordFailure(
 
 /** The path of /login with the code, the reference ID and a hook's message. */
 export function failurePath(
-  { keyring, baseUrl }: LoginServices,
+  { keyring }: LoginServices,
   request: FastifyRequest,
   { provider, failure, returnTo, offer, invitation }: FailedSignIn,
 ): string {
   const { code, details } = failure
   const referenceId = referenceOf(request.id)
   const signed = details.message ? signedMessage(keyring, referenceId, details.message) : {}
-  const query = new URLSearchParams({
+  return loginPath(request.server.basePath, {
     error: code,
     id: referenceId,
     provider,
     ...signed,
-    ...(offer !== undefined && { offer }),
-    ...(invitation && { invitation: 'true' }),
-    ...(returnTo !== undefined && returnTo !== defaultTarget(baseUrl()) && { return_to: returnTo }),
+    offer,
+    invitation: invitation ? 'true' : undefined,
+    return_to: returnTo,
   })
-  return `${request.server.basePath}/login?${query.toString()}`
 }

@@ -6,7 +6,8 @@ import { Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
 import { escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
-import type { PageView } from '../../http/pages/page-view.ts'
+import { type PageView, sendRefresh } from '../../http/pages/page-view.ts'
+import { loginPath } from '../../http/requests/base-path.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
@@ -16,7 +17,7 @@ import type { SignedIn } from '../sign-in.ts'
 import { originOf, rememberSignIn, sendFinished } from './callback-route.ts'
 import { failurePath, recordFailure, SignInFailure } from './failures.ts'
 import { appOf, entryOf, type Offer, offerId } from './flows.ts'
-import { findProvider, limitPerIp, parseDemands, sendRefresh, startFlow } from './start-route.ts'
+import { findProvider, limitPerIp, parseDemands, startFlow } from './start-route.ts'
 
 // With `login.sameAddress: 'offer'`, a new identity with a user's verified address is stored with its flow, sealed and bound to the
 // browser. The person signs in as that user, which links it, or continues as a new user. The address alone never links anything: it only
@@ -94,12 +95,8 @@ export async function offerRoute(app: App, parts: LoginServices): Promise<void> 
 }
 
 function expiredPath(basePath: string, row: FlowsTable | undefined): string {
-  const query = new URLSearchParams({
-    error: 'sign-in-expired',
-    ...(row?.invitation && { invitation: 'true' }),
-    ...(row && { return_to: row.return_to }),
-  })
-  return `${basePath}/login?${query.toString()}`
+  const invitation = row?.invitation ? 'true' : undefined
+  return loginPath(basePath, { error: 'sign-in-expired', invitation, return_to: row?.return_to })
 }
 
 /**

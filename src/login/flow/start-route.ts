@@ -9,10 +9,9 @@ import { optionalText } from '../../http/schemas/schemas.ts'
 import type { AuthenticationDemands } from '../providers/preset.ts'
 import { type Intent, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
-import { safeReturnTo } from '../../http/requests/base-path.ts'
+import { loginPath, safeReturnTo } from '../../http/requests/base-path.ts'
 import { sessionOf } from '../../accounts/routes.ts'
-import { refreshPage } from '../../http/pages/html.ts'
-import { pageView, sendPage } from '../../http/pages/page-view.ts'
+import { sendRefresh } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { DiscoveryFailed } from '../provider-client/provider-server.ts'
@@ -200,19 +199,11 @@ export function linkRoute(routes: App, parts: LoginServices): void {
         await parts.recentSignIn.require(request, 'identity.link_failed', providerClient.provider.name)
       } catch (error) {
         if (!isForm || !(error instanceof Problem && error.code === 'reauthentication-needed')) throw error
-        const query = new URLSearchParams({ error: 'reauthentication-needed', return_to: returnTo })
-        return reply.redirect(`${routes.basePath}/login?${query.toString()}`, 303)
+        const page = { error: 'reauthentication-needed', return_to: returnTo }
+        return reply.redirect(loginPath(routes.basePath, page), 303)
       }
       const intent = { returnTo, link: { userId, sessionId } }
       return startFlow(parts, request, reply, { providerClient, intent, isForm })
     },
   )
-}
-
-/**
- * Answers a form with a page that redirects. Browsers apply the form-action policy of the form's page to redirects, and it lists
- * neither providers nor apps. A page with a Refresh header starts a new navigation.
- */
-export function sendRefresh(reply: FastifyReply, label: string, url: string): FastifyReply {
-  return sendPage(reply.header('refresh', `0;url=${url}`), refreshPage(pageView(reply), label, url))
 }

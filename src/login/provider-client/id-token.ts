@@ -1,12 +1,12 @@
 import type { IDToken } from 'openid-client'
 import { equalBytes } from '../../crypto/constant-time.ts'
 import type { NativeSignIn } from '../../accounts/index.ts'
+import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { hashToken } from '../../crypto/tokens.ts'
 import type { UsedAssertionsTable } from '../../storage/tables.ts'
 import type { OpenIdProvider } from '../providers/resolved-provider.ts'
 import { clockTolerance, type ProfileDocument } from './profile.ts'
 import type { ProviderServer, ProviderServerCache } from './provider-server.ts'
-import { unverifiedClaims } from './token-response-cache.ts'
 
 /** The maximum age of an id_token, in seconds: an app sends it right after the sign-in. */
 const longestAge = 300

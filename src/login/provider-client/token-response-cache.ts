@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { isObject, type ProfileDocument } from './profile.ts'
 import type { ProviderFetch } from './provider-server.ts'
 import { readFields } from '../../http/requests/parameters.ts'
@@ -95,17 +96,6 @@ function parseFields(text: string): Record<string, unknown> | undefined {
     }
   }
   return /^[\w.-]+=/.test(text) ? Object.fromEntries(readFields(text, Infinity)) : undefined
-}
-
-/** The claims of an id_token, not verified; `undefined` when it is not readable. */
-export function unverifiedClaims(idToken: string): ProfileDocument | undefined {
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(idToken.split('.')[1] ?? '', 'base64url').toString())
-    return isObject(claims) ? claims : undefined
-  } catch {
-    // openid-client rejects such a token with its reason.
-    return undefined
-  }
 }
 
 const maxCharacters = 500

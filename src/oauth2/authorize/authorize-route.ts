@@ -5,7 +5,13 @@ import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import type { App } from '../../http/app.ts'
-import { pageView, rememberLocales, sendPage, type PageView } from '../../http/pages/page-view.ts'
+import {
+  pageView,
+  rememberLocales,
+  sendPage,
+  sendRefresh,
+  type PageView,
+} from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { Client } from '../clients/client.ts'
 import { ClientDocumentFault } from '../clients/client-documents.ts'
@@ -13,7 +19,7 @@ import { answerWithPage, AuthorizationError, RequestOver } from '../oauth-error.
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import { isOwnRequestUri } from './authorization-requests.ts'
 import type { Wanted } from './decision.ts'
-import { code, escapeHtml, narrowPage, refreshPage, strong } from '../../http/pages/html.ts'
+import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
 
@@ -138,10 +144,7 @@ export async function respond(
     (await consents.trusts(client, (await sessions.find(sessionCookie.read(reply.request)))?.userId))
   if (isTrusted && responseMode === 'query') {
     const url = withQuery(redirectUri, parameters)
-    if (!isAfterForm) return reply.redirect(url, 303)
-    // Browsers apply the form-action policy of the page to redirects after its form, and it does not list the app. A page with a Refresh
-    // header starts a new navigation.
-    return sendPage(reply.header('refresh', `0;url=${url}`), refreshPage(pageView(reply), client.name, url))
+    return isAfterForm ? sendRefresh(reply, client.name, url) : reply.redirect(url, 303)
   }
   const view = pageView(reply)
   const page = isTrusted

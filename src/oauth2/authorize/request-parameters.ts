@@ -1,3 +1,4 @@
+import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { isChallenge } from '../clients/clients.ts'
@@ -95,25 +96,15 @@ export function returnAddress(client: Client, parameters: Parameters): ReturnAdd
       parameter: 'redirect_uri',
       detail: 'It is missing, came twice, or is not registered for this app. It must match exactly.',
     })
-  // The error about an unsupported request object goes where the object asks for it. Nothing else of the object counts.
-  const object = unverifiedObject(valueOf(parameters, 'request'))
+  // The error about an unsupported request object (RFC 9101) goes where the object asks for it. Nothing else of the object counts.
+  const request = valueOf(parameters, 'request') ?? ''
+  const object = (request.length > longestIdToken ? undefined : unverifiedClaims(request)) ?? {}
   const state = valueOf(parameters, 'state') ?? object['state']
   const mode = valueOf(parameters, 'response_mode') ?? object['response_mode']
   return {
     redirectUri,
     responseMode: mode === 'form_post' ? 'form_post' : 'query',
     state: typeof state === 'string' && isText(state) ? state : null,
-  }
-}
-
-/** The claims of a request object (RFC 9101, section 4), without a check of its signature; empty if it cannot be read. */
-function unverifiedObject(jwt: string | undefined): Readonly<Record<string, unknown>> {
-  if (jwt === undefined || jwt.length > longestIdToken) return {}
-  try {
-    const claims: unknown = JSON.parse(Buffer.from(jwt.split('.', 2)[1] ?? '', 'base64url').toString())
-    return typeof claims === 'object' && claims !== null ? { ...claims } : {}
-  } catch {
-    return {}
   }
 }
 

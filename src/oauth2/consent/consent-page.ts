@@ -92,7 +92,6 @@ function isUserScope(scope: string): scope is keyof Words['scopes'] {
 }
 
 const purpose = 'consent'
-const macLength = 18
 
 /** What a person is asked to allow. */
 interface ConsentQuestion {
@@ -113,7 +112,7 @@ function bound({ session, client, requestUri, wanted }: ConsentQuestion): string
 
 /** Whether a form with this proof asked the question. */
 export function isFormOf(keyring: Keyring, question: ConsentQuestion, proof: string): boolean {
-  return keyring.verify(bound(question), Buffer.from(proof, 'base64url'), purpose)
+  return keyring.verify(bound(question), proof, purpose)
 }
 
 /** Asks a person whether an app may have what it asks for. */
@@ -123,7 +122,7 @@ export async function askConsent(
   question: ConsentQuestion,
 ): Promise<string> {
   const { client, wanted, session, requestUri } = question
-  const proof = parts.keyring.sign(bound(question), purpose).subarray(0, macLength).toString('base64url')
+  const proof = parts.keyring.proof(bound(question), purpose)
   return consentPage({
     view: pageView(reply),
     client,

@@ -5,6 +5,7 @@ import { clientCredentials } from '../token/token-call.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
+import { loginPath } from '../../http/requests/base-path.ts'
 import { rawQuery, readOAuthParameters, withForms } from '../../http/requests/parameters.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { Problem } from '../../errors.ts'
@@ -71,7 +72,7 @@ function showRoute(routes: App, parts: OAuth2Services): void {
       const { user_code: typed, ui_locales: locales } = readOAuthParameters(rawQuery(request.url)).values
       rememberLocales(reply, locales)
       const session = await parts.sessions.find(parts.sessionCookie.read(request))
-      if (!session) return reply.redirect(loginPath(routes.basePath, typed), 303)
+      if (!session) return reply.redirect(signInPath(routes.basePath, typed), 303)
       if (typed === undefined) return sendPage(reply, codePage(pageView(reply)))
       const found = await look(parts, request, reply, { session, typed })
       if (typeof found === 'object')
@@ -92,7 +93,7 @@ function decideRoute(routes: App, parts: OAuth2Services): void {
         { produces: ['text/html'], body: Form, response: { 200: page, 303: Type.Null(), 400: page } },
         { rateLimit, sends: { sometimes: ofPages } },
       ),
-      errorHandler: whenSignedOut(parts.baseUrl, (reply) => reply.redirect(loginPath(routes.basePath), 303)),
+      errorHandler: whenSignedOut(parts.baseUrl, (reply) => reply.redirect(signInPath(routes.basePath), 303)),
     },
     async (request, reply) => {
       const { user_code: typed, compared, decision } = request.body
@@ -165,12 +166,12 @@ function decide(
 /** Characters of a code with separators. */
 const longestTyped = 64
 
-function loginPath(basePath: string, typed?: string): string {
+function signInPath(basePath: string, typed?: string): string {
   const query =
     typed === undefined || typed.length > longestTyped
       ? ''
       : `?${new URLSearchParams({ user_code: typed }).toString()}`
-  return `${basePath}/login?${new URLSearchParams({ return_to: `${basePath}/device${query}` }).toString()}`
+  return loginPath(basePath, { return_to: `${basePath}/device${query}` })
 }
 
 /** Asks for the code. @param isUnknown whether the last one was not accepted */

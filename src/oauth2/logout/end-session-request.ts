@@ -75,7 +75,6 @@ export async function readEndSessionRequest(
 }
 
 const purpose = 'end-session'
-const macLength = 18
 /** Milliseconds that the sign-out at the identity provider may take. */
 const lifetime = 10 * 60_000
 
@@ -95,14 +94,14 @@ type OnwardParts = Pick<OAuth2Services, 'keyring' | 'clock'>
  */
 export function onwardState({ keyring, clock }: OnwardParts, next: Next | undefined): string {
   const content = JSON.stringify([clock.now() + lifetime, next?.url ?? null, next?.asks ?? false])
-  const mac = keyring.sign(content, purpose).subarray(0, macLength)
-  return `${Buffer.from(content).toString('base64url')}.${mac.toString('base64url')}`
+  return `${Buffer.from(content).toString('base64url')}.${keyring.proof(content, purpose)}`
 }
 
 /** The address in a state; `undefined` if the state has none, has expired or was not made by this service. */
 export function readOnward({ keyring, clock }: OnwardParts, state: string): Next | undefined {
-  const [content = '', mac = ''] = state.split('.').map((part) => Buffer.from(part, 'base64url'))
-  if (mac.length === 0 || !keyring.verify(content, Buffer.from(mac), purpose)) return undefined
+  const [encoded = '', proof = ''] = state.split('.')
+  const content = Buffer.from(encoded, 'base64url')
+  if (!keyring.verify(content, proof, purpose)) return undefined
   const [until, url, asks] = JSON.parse(content.toString()) as [number, string | null, boolean]
   return until > clock.now() && url !== null ? { url, asks } : undefined
 }
