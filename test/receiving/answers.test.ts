@@ -7,7 +7,7 @@ import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, twilio, type Scheme } from '../../src/index.ts'
 import type { Reply } from '../../src/receiving/schemes/scheme.ts'
-import { each, fields, freePort, onEachEngine } from '../harness/index.ts'
+import { each, fields, freePort, onEachEngine, started } from '../harness/index.ts'
 import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { eventually, sign } from './harness.ts'
@@ -70,17 +70,15 @@ function throwing(): Scheme {
 }
 
 onEachEngine('answers to webhooks', (engine) => {
-  const start = (env = {}, rateLimit?: number): Promise<TestService> =>
+  const start = (env = {}): Promise<TestService> =>
     startTestService(engine, {
       env,
       parts: { clock: { ...systemClock, now: () => 1_700_000_000_000 } },
       receiving: {
         sources: {
-          provider: hmac({
-            header: 'x-signature',
-            secret: webhookSecret,
-            ...(rateLimit !== undefined && { rateLimit }),
-          }),
+          provider: hmac({ header: 'x-signature', secret: webhookSecret }),
+          counted: hmac({ header: 'x-signature', secret: webhookSecret }),
+          limited: hmac({ header: 'x-signature', secret: webhookSecret, rateLimit: 3 }),
           calls: twilio({ secret: 'token', url: 'https://example.com/' }),
           silent: replying({ status: 204, body: '' }),
           broken: replying({ status: 200, body: '', contentType: 'text/\nplain' }),
@@ -89,6 +87,7 @@ onEachEngine('answers to webhooks', (engine) => {
         },
       },
     })
+  const service = started(() => start({ WEBHOOK_BODY_LIMIT: '1000' }))
 
   const event = (id: string): string => JSON.stringify({ id, type: 'order.paid', data: 'é' })
   const signed = (body: string, more: Sent = {}): [string, Sent] => [
@@ -146,7 +145,6 @@ onEachEngine('answers to webhooks', (engine) => {
   }
 
   test('have the expected status for every spelling of the path', async () => {
-    await using service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
     for (const [name, [status, body, headers, source = 'provider']] of Object.entries(cases)) {
       const path = `/webhooks/${source}`
       const answer = await post(service, path, body, headers)
@@ -157,7 +155,6 @@ onEachEngine('answers to webhooks', (engine) => {
   })
 
   test('have their own body and headers', async () => {
-    await using service = await start({ WEBHOOK_BODY_LIMIT: '1000' })
     const answerTo = async (name: string): Promise<Answer> => {
       const [, body, headers, source = 'provider'] = cases[name]!
       return post(service, `/webhooks/${source}`, body, headers)
@@ -197,7 +194,6 @@ onEachEngine('answers to webhooks', (engine) => {
   })
 
   test('another method is 405, another path 404', async () => {
-    await using service = await start()
     const put = await service.fetch('/webhooks/provider', { method: 'PUT' })
     assert.deepEqual([put.status, put.headers.get('allow')], [405, 'POST'])
     assert.equal((await service.fetch('/webhooks/provider')).status, 405)
@@ -217,9 +213,9 @@ onEachEngine('answers to webhooks', (engine) => {
     ] as const) {
       const lines: { msg: string; reqId: string; route?: string; status?: number; address?: string }[] = []
       const log = createLog(level, { write: (line: string) => void lines.push(JSON.parse(line)) })
-      await using service = await startTestService(engine, { parts: { log } })
-      await post(service, '/webhooks/provider', ...signed(event('1')))
-      const problem = await post(service, '/webhooks/provider?secret=1', ...signed('{}'))
+      await using logging = await startTestService(engine, { parts: { log } })
+      await post(logging, '/webhooks/provider', ...signed(event('1')))
+      const problem = await post(logging, '/webhooks/provider?secret=1', ...signed('{}'))
       const logged = () =>
         lines.filter(({ msg, route }) => msg === 'request' && route === '/webhooks/provider')
       await eventually(async () => logged().length === expected.length || undefined, 'the lines')
@@ -233,11 +229,11 @@ onEachEngine('answers to webhooks', (engine) => {
   test('a webhook that the database refuses gets 500, and the log says so as an error', async () => {
     const lines: { level: number; msg: string }[] = []
     const log = createLog('warn', { write: (line: string) => void lines.push(JSON.parse(line)) })
-    await using service = await startTestService(engine, {
+    await using broken = await startTestService(engine, {
       parts: { log, roles: { http: true, workers: false } },
     })
-    await service.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
-    assert.equal((await post(service, '/webhooks/provider', ...signed(event('1')))).status, 500)
+    await broken.database.transaction((tx) => sql`alter table events rename to hidden`.execute(tx))
+    assert.equal((await post(broken, '/webhooks/provider', ...signed(event('1')))).status, 500)
     const told = lines.filter(({ msg }) => /webhooks could not be stored|spooled events/.test(msg))
     assert.deepEqual(fields(told, 'level', 'msg'), [
       [50, 'webhooks could not be stored: their senders got an error'],
@@ -245,35 +241,27 @@ onEachEngine('answers to webhooks', (engine) => {
   })
 
   test('each request counts once toward the limits', async () => {
-    const remaining = async (
-      service: TestService,
-      ...sent: [body: string, headers: Sent]
-    ): Promise<number[]> => {
+    await using limiting = await start({ RATE_LIMIT: 'on' })
+    const remaining = async (...sent: [body: string, headers: Sent]): Promise<number[]> => {
       const left = []
-      for (const query of ['', '?'])
-        left.push(
-          Number((await post(service, `/webhooks/provider${query}`, ...sent)).headers['ratelimit-remaining']),
-        )
+      for (const query of ['', '?']) {
+        const { headers } = await post(limiting, `/webhooks/provider${query}`, ...sent)
+        left.push(Number(headers['ratelimit-remaining']))
+      }
       return left
     }
-    const service = await start({ RATE_LIMIT: 'on' })
-    try {
-      assert.deepEqual(await remaining(service, ...signed(event('1'))), [59_999, 59_998])
-      assert.deepEqual(await remaining(service, event('3'), json), [59_997, 59_996])
-      assert.deepEqual(await remaining(service, ...signed('{}')), [59_995, 59_994])
-    } finally {
-      await service.close()
-    }
-    await using limited = await start({ RATE_LIMIT: 'on' }, 3)
+    assert.deepEqual(await remaining(...signed(event('1'))), [59_999, 59_998])
+    assert.deepEqual(await remaining(event('3'), json), [59_997, 59_996])
+    assert.deepEqual(await remaining(...signed('{}')), [59_995, 59_994])
     const statuses = []
     for (const query of ['', '?', '', '', '?'])
-      statuses.push((await post(limited, `/webhooks/provider${query}`, ...signed(event('1')))).status)
+      statuses.push((await post(limiting, `/webhooks/limited${query}`, ...signed(event('1')))).status)
     assert.deepEqual(statuses, [200, 200, 200, 429, 429])
   })
 
   test('behind a proxy, requests are counted by the address of the client', async () => {
     const port = await freePort()
-    await using service = await start({
+    await using proxied = await start({
       RATE_LIMIT: 'on',
       TRUSTED_PROXIES: '127.0.0.1',
       PORT: String(port),
@@ -290,7 +278,7 @@ onEachEngine('answers to webhooks', (engine) => {
       ['no address', ''],
     ] as const) {
       const sent = signed(event(address), { 'x-forwarded-for': `198.51.100.7, ${address}` })
-      const answer = await post(service, `/webhooks/provider${query}`, ...sent)
+      const answer = await post(proxied, `/webhooks/provider${query}`, ...sent)
       assert.equal(answer.status, 200)
       left.push(60_000 - Number(answer.headers['ratelimit-remaining']))
     }
@@ -298,10 +286,8 @@ onEachEngine('answers to webhooks', (engine) => {
   })
 
   test('metrics count every request', async () => {
-    await using service = await start()
-    for (const query of ['', '?', ''])
-      await post(service, `/webhooks/provider${query}`, ...signed(event('1')))
+    for (const query of ['', '?', '']) await post(service, `/webhooks/counted${query}`, ...signed(event('1')))
     const metrics = await (await service.admin('/metrics')).text()
-    assert.match(metrics, /^postern_webhooks_total\{source="provider",outcome="accepted"\} 3$/m)
+    assert.match(metrics, /^postern_webhooks_total\{source="counted",outcome="accepted"\} 3$/m)
   })
 })
