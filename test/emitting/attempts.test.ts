@@ -30,13 +30,11 @@ onEachEngine('attempts', (engine) => {
       response.on('close', () => clearInterval(timer))
     }
     const stall: Answer = (response) => response.writeHead(200).write('begun')
-    const [service, ...receivers] = await Promise.all([
-      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0', EMIT_TIMEOUT: '3' } }),
-      startReceiver(hang),
-      startReceiver(trickle),
-      startReceiver(stall),
-    ])
-    const ids = await Promise.all(receivers.map(async ({ url }) => (await subscribe(service, { url })).id))
+    const receivers = await Promise.all([hang, trickle, stall].map((answer) => startReceiver(answer)))
+    const once = { retrySchedule: [0], timeout: 3 }
+    const ids = await Promise.all(
+      receivers.map(async ({ url }) => (await subscribe(service, { url, ...once })).id),
+    )
     await emit(service, { type: 'a', data: 1 })
     const errors: (string | null)[] = []
     for (const id of ids) {
@@ -49,7 +47,7 @@ onEachEngine('attempts', (engine) => {
       "the response's body did not end within 3 s",
       "the response's body did not end within 3 s",
     ])
-    await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
+    await Promise.all(receivers.map((receiver) => receiver.close()))
   })
 
   test('every failure has a plain message', async () => {
@@ -73,11 +71,11 @@ onEachEngine('attempts', (engine) => {
       [moved, /returned HTTP 302 to http:\/\/127.0.0.1:9\/elsewhere: redirects are not followed/],
       [404, /^returned HTTP 404$/],
     ]
-    const service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
     const receivers = await Promise.all(cases.map(([answer]) => startReceiver(answer)))
-    const ids = await Promise.all(receivers.map(async ({ url }) => (await subscribe(service, { url })).id))
-    const refused = await subscribe(service, { url: 'http://127.0.0.1:9/' })
-    const unknown = await subscribe(service, { url: 'http://name.invalid/' })
+    const failing = (url: string) => subscribe(service, { url, retrySchedule: [0] })
+    const ids = await Promise.all(receivers.map(async ({ url }) => (await failing(url)).id))
+    const refused = await failing('http://127.0.0.1:9/')
+    const unknown = await failing('http://name.invalid/')
     await emit(service, { type: 'a', data: 1 })
     for (const [index, [, error]] of cases.entries())
       assert.match((await settled(service, ids[index]!, 'dead')).attempts[0]!.error ?? '', error)
@@ -86,7 +84,7 @@ onEachEngine('attempts', (engine) => {
     assert.equal(attempt!.failure, 'refused')
     assert.match(attempt!.advice ?? '', /port/)
     assert.match((await settled(service, unknown.id, 'dead')).attempts[0]!.error ?? '', /resolve/)
-    await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())])
+    await Promise.all(receivers.map((receiver) => receiver.close()))
   })
 
   test('each attempt shows its phases and whether the connection was reused', async () => {

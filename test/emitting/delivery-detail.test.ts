@@ -1,19 +1,21 @@
 // What GET /deliveries/{id} shows of the requests: all that was sent, except signatures that could still be used.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine, startReceiver, each } from '../harness/index.ts'
+import { onEachEngine, started, startReceiver, each } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
+import { emit, expectJson, removeSubscribers, settled, startEmitting, subscribe } from './harness.ts'
 
 type Detail = AnswerTo<'GET /deliveries/{id}'>
 
 onEachEngine('the requests of a delivery', (engine) => {
+  let skipped = 0
+  const clock = { ...systemClock, now: () => Date.now() + skipped }
+  const service = started(() => startEmitting(engine, { parts: { clock } }))
+  afterEach(() => removeSubscribers(service))
+
   test('body, addresses and expired signatures', async () => {
-    let skipped = 0
-    const clock = { ...systemClock, now: () => Date.now() + skipped }
     await using receiver = await startReceiver(500, 204)
-    await using service = await startEmitting(engine, { parts: { clock } })
     const owned = {
       url: `${receiver.url}?a=1`,
       owner: 'acme',
@@ -41,7 +43,7 @@ onEachEngine('the requests of a delivery', (engine) => {
       assert.equal(requestHeaders[':url'], undefined)
     }
 
-    skipped = 301_000
+    skipped += 301_000
     const later = (await read()).attempts.map(({ signature }) => signature)
     assert.deepEqual(
       later,
@@ -55,15 +57,12 @@ onEachEngine('the requests of a delivery', (engine) => {
   })
 
   test('the signature of a body that is only the data', async () => {
-    let skipped = 0
-    const clock = { ...systemClock, now: () => Date.now() + skipped }
     await using receiver = await startReceiver()
-    await using service = await startEmitting(engine, { parts: { clock } })
     const { id } = await subscribe(service, { url: receiver.url, signatureHeaders: 'svix', body: 'data' })
     await emit(service, { type: 'a', data: { text: 'é' } })
     const { id: delivery } = await settled(service, id, 'delivered')
     await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { body: 'event' } })
-    skipped = 301_000
+    skipped += 301_000
     const { attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(attempts[0]!.signature, receiver.calls[0]!.headers['svix-signature'])
     assert.equal(attempts[0]!.requestBody, '{"text":"é"}')
@@ -72,7 +71,6 @@ onEachEngine('the requests of a delivery', (engine) => {
 
   test('the beginning of a long body', async () => {
     await using receiver = await startReceiver()
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'a', data: 'x'.repeat(100_000) })
     const { id: delivery } = await settled(service, id, 'delivered')
@@ -84,7 +82,6 @@ onEachEngine('the requests of a delivery', (engine) => {
 
   test('the beginning of long data that is sent alone', async () => {
     await using receiver = await startReceiver()
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: receiver.url, body: 'data' })
     await emit(service, { type: 'a', data: 'x'.repeat(100_000) })
     const { id: delivery } = await settled(service, id, 'delivered')

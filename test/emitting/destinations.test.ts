@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import type { DestinationContext, DestinationDeclaration, DestinationEvent } from '../../src/index.ts'
-import { each, fields, onEachEngine } from '../harness/index.ts'
-import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import { each, fields, onEachEngine, started } from '../harness/index.ts'
+import { emit, expectJson, removeSubscribers, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
 type Call = DestinationEvent & DestinationContext
@@ -35,17 +35,38 @@ function queue(deliver: (call: Call) => unknown = () => ({ messageId: 'm-1' })) 
 const inQueue = { destination: 'queue', settings: { name: 'orders' }, secrets: { password: 'pw "1"' } }
 
 onEachEngine('destinations', (engine) => {
+  const calm = queue()
+  const hanging = Promise.withResolvers<void>()
+  const declared = {
+    queue: calm,
+    failing: queue(({ attempt, type, secrets }) => {
+      if (type === 'late') throw Object.assign(new Error('busy'), { retryAfter: 7_000 })
+      if (attempt === 1) throw new Error(`amqp://user:${secrets['password']}@broker is down`)
+      throw Object.assign(new Error('no such queue'), { permanent: true })
+    }),
+    hanging: queue(({ attempt, signal }) => {
+      if (attempt > 1) return 'second'
+      return hanging.promise.then(() => assert.ok(signal.aborted))
+    }),
+    private: queue(() => {
+      throw new Error('10.0.0.7 refused')
+    }),
+    open: { ...queue(), owners: true },
+  }
+  const service = started(() => startEmitting(engine, { emitting: { destinations: declared } }))
+  afterEach(() => removeSubscribers(service))
+
   test('an event arrives with its signature, and the attempt shows what the destination returned', async () => {
-    const declared = queue(() => ({ messageId: 'm-1', by: 'pw "1"' }))
-    const service = await startEmitting(engine, { emitting: { destinations: { queue: declared } } })
-    const made = await subscribe(service, { ...inQueue, headers: { 'x-shop': 'berlin' } })
+    const told = queue(() => ({ messageId: 'm-1', by: 'pw "1"' }))
+    const own = await startEmitting(engine, { emitting: { destinations: { queue: told } } })
+    const made = await subscribe(own, { ...inQueue, headers: { 'x-shop': 'berlin' } })
     assert.deepEqual(
       [made['url'], made['destination'], made['settings'], made['secrets']],
       ['destination://queue', 'queue', { name: 'orders' }, { password: '[redacted]' }],
     )
-    await emit(service, { type: 'order.paid', data: { total: 12 }, id: 'one' })
-    const { attempts } = await settled(service, made.id, 'delivered')
-    const [call] = declared.calls
+    await emit(own, { type: 'order.paid', data: { total: 12 }, id: 'one' })
+    const { attempts } = await settled(own, made.id, 'delivered')
+    const [call] = told.calls
     assert.ok(call)
     assert.deepEqual(
       [call.id, call.type, call.attempt, call.settings, call.secrets, call.subscriber],
@@ -65,25 +86,20 @@ onEachEngine('destinations', (engine) => {
       [attempt?.status, attempt?.error, attempt?.responseBody, attempt?.phases],
       [null, null, '{"messageId":"m-1","by":"[redacted]"}', null],
     )
-    const { data } = await expectJson<{ data: unknown[] }>(service, 200, '/deliveries?response=none')
+    const { data } = await expectJson<{ data: unknown[] }>(own, 200, '/deliveries?response=none')
     assert.deepEqual(data, [], 'no response is missing')
-    const { lastDay } = await expectJson<{ lastDay: object }>(service, 200, `/subscribers/${made.id}`)
+    const { lastDay } = await expectJson<{ lastDay: object }>(own, 200, `/subscribers/${made.id}`)
     assert.partialDeepStrictEqual(lastDay, { delivered: 1, failed: 0 })
-    await service.close()
-    assert.equal(declared.closed, 1)
+    await own.close()
+    assert.equal(told.closed, 1)
   })
 
   test('an error is retried by the schedule, and a permanent one is the last attempt', async () => {
-    const declared = queue(({ attempt, type, secrets }) => {
-      if (type === 'late') throw Object.assign(new Error('busy'), { retryAfter: 7_000 })
-      if (attempt === 1) throw new Error(`amqp://user:${secrets['password']}@broker is down`)
-      throw Object.assign(new Error('no such queue'), { permanent: true })
+    const { id } = await subscribe(service, {
+      ...inQueue,
+      destination: 'failing',
+      retrySchedule: [0, 0.05, 0.05, 0.05],
     })
-    await using service = await startEmitting(engine, {
-      env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05,0.05' },
-      emitting: { destinations: { queue: declared } },
-    })
-    const { id } = await subscribe(service, inQueue)
     await emit(service, { type: 'order.paid', data: 1 })
     const { attempts } = await settled(service, id, 'dead')
     assert.deepEqual(fields(attempts, 'number', 'error', 'failure'), [
@@ -101,13 +117,8 @@ onEachEngine('destinations', (engine) => {
   })
 
   test('a call that ignores its signal ends as timed out, and is repeated', async () => {
-    const hanging = Promise.withResolvers<void>()
-    const declared = queue(({ attempt, signal }) => {
-      if (attempt > 1) return 'second'
-      return hanging.promise.then(() => assert.ok(signal.aborted))
-    })
-    await using service = await startEmitting(engine, { emitting: { destinations: { queue: declared } } })
-    const { id } = await subscribe(service, { ...inQueue, timeout: 0.1, ordered: true })
+    const settings = { ...inQueue, destination: 'hanging' }
+    const { id } = await subscribe(service, { ...settings, timeout: 0.1, ordered: true })
     await emit(service, { type: 'order.paid', data: 1 })
     const { attempts } = await settled(service, id, 'delivered')
     const first = attempts.find(({ number }) => number === 1)
@@ -120,7 +131,6 @@ onEachEngine('destinations', (engine) => {
   })
 
   test('invalid settings are rejected with their place', async () => {
-    await using service = await startEmitting(engine, { emitting: { destinations: { queue: queue() } } })
     const rejected = async (body: object, path = '/subscribers', method = 'POST') => {
       const problem = await expectJson<{ code: string; errors?: unknown; pointer?: string }>(
         service,
@@ -168,34 +178,25 @@ onEachEngine('destinations', (engine) => {
   })
 
   test('settings change with their secrets; an unchanged one keeps them', async () => {
-    const declared = queue()
-    await using service = await startEmitting(engine, { emitting: { destinations: { queue: declared } } })
     const { id } = await subscribe(service, inQueue)
     const change = (json: object) =>
       expectJson<Record<string, unknown>>(service, 200, `/subscribers/${id}`, { method: 'PATCH', json })
     await change({ settings: { name: 'orders' }, secrets: { password: '[redacted]', extra: 'e' } })
     await emit(service, { type: 'a', data: 1 })
-    await until(async () => declared.calls[0], 'a delivery')
-    assert.deepEqual(declared.calls[0]!.secrets, { password: 'pw "1"', extra: 'e' })
+    await until(async () => calm.calls[0], 'a delivery')
+    assert.deepEqual(calm.calls[0]!.secrets, { password: 'pw "1"', extra: 'e' })
     const shown = await change({ settings: { name: 'other' }, secrets: { password: 'new' } })
     assert.deepEqual([shown['settings'], shown['secrets']], [{ name: 'other' }, { password: '[redacted]' }])
     await change({ description: 'changed', concurrency: 2 })
     await emit(service, { type: 'b', data: 1 })
-    await until(async () => declared.calls[1], 'a delivery')
+    await until(async () => calm.calls[1], 'a delivery')
     assert.deepEqual(
-      [declared.calls[1]!.settings, declared.calls[1]!.secrets],
+      [calm.calls[1]!.settings, calm.calls[1]!.secrets],
       [{ name: 'other' }, { password: 'new' }],
     )
   })
 
   test('customers register only what is open to them, and see nothing of other settings', async () => {
-    const failing = queue(() => {
-      throw new Error('10.0.0.7 refused')
-    })
-    const open = { ...queue(), owners: true }
-    await using service = await startEmitting(engine, {
-      emitting: { destinations: { queue: failing, open } },
-    })
     const { items } = await expectJson<{ items: unknown[] }>(service, 200, '/destinations')
     assert.deepEqual(items[0], {
       name: 'queue',
@@ -213,10 +214,15 @@ onEachEngine('destinations', (engine) => {
     assert.equal((await post(inQueue)).status, 400)
     assert.equal((await post({ ...inQueue, destination: 'open' })).status, 201)
 
-    const { id } = await subscribe(service, { ...inQueue, owner: 'acme', eventTypes: ['x'] })
+    const { id } = await subscribe(service, {
+      ...inQueue,
+      destination: 'private',
+      owner: 'acme',
+      eventTypes: ['x'],
+    })
     const path = `/subscribers/${id}`
     const one = await portal.json<Record<string, unknown>>(200, 'GET', path)
-    assert.deepEqual([one['destination'], one['settings'], one['secrets']], ['queue', null, null])
+    assert.deepEqual([one['destination'], one['settings'], one['secrets']], ['private', null, null])
     const patch = (json: object) => portal.call('PATCH', path, json)
     assert.equal((await patch({ settings: { name: 'mine' } })).status, 403)
     assert.equal((await patch({ secrets: {} })).status, 403)

@@ -1,10 +1,19 @@
 // When deliveries end by themselves: what a subscriber asks for in its answers, and a week of nothing but failures.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { type Answer, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import {
+  deliveries,
+  emit,
+  expectJson,
+  removeSubscribers,
+  settled,
+  startEmitting,
+  subscribe,
+  until,
+} from './harness.ts'
 
 const day = 86_400_000
 
@@ -19,6 +28,7 @@ const asking =
 
 onEachEngine('deliveries that end', (engine) => {
   const service = started(() => startEmitting(engine))
+  afterEach(() => removeSubscribers(service))
 
   test('`webhook-delivery: disable` disables the subscriber, also with a success', async () => {
     for (const [status, delivery] of [
@@ -26,7 +36,6 @@ onEachEngine('deliveries that end', (engine) => {
       [503, 'dead'],
     ] as const) {
       const receiver = await startReceiver(asking(status, 'disable'))
-      const service = await startEmitting(engine)
       const { id } = await subscribe(service, { url: receiver.url })
       await emit(service, { type: 'a', data: 1 })
       const { attempts } = await settled(service, id, delivery)
@@ -36,7 +45,7 @@ onEachEngine('deliveries that end', (engine) => {
         return now.status === 'disabled' && now
       }, 'it is disabled')
       assert.equal(shown.disabledReason, 'The subscriber answered with webhook-delivery: disable.')
-      await Promise.all([service.close(), receiver.close()])
+      await receiver.close()
     }
   })
 

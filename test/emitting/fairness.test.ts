@@ -1,19 +1,26 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { hang, onEachEngine, started, startReceiver } from '../harness/index.ts'
-import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import {
+  deliveries,
+  emit,
+  expectJson,
+  removeSubscribers,
+  settled,
+  startEmitting,
+  subscribe,
+  until,
+} from './harness.ts'
 
 onEachEngine('fairness', (engine) => {
   const service = started(() => startEmitting(engine))
+  afterEach(() => removeSubscribers(service))
 
   test('twenty hanging subscribers with a backlog do not delay a healthy one', async () => {
-    const [service, hanging, healthy] = await Promise.all([
-      startEmitting(engine, { env: { EMIT_TIMEOUT: '300', EMIT_RETRY_SCHEDULE: '0' } }),
-      startReceiver(hang),
-      startReceiver(),
-    ])
-    await Promise.all(Array.from({ length: 20 }, () => subscribe(service, { url: hanging.url })))
+    const [hanging, healthy] = await Promise.all([startReceiver(hang), startReceiver()])
+    const patient = { url: hanging.url, timeout: 300, retrySchedule: [0] }
+    await Promise.all(Array.from({ length: 20 }, () => subscribe(service, patient)))
     for (let n = 0; n < 12; n += 1) await emit(service, { type: 'a', data: n })
     await hanging.waitFor(200)
     await subscribe(service, { url: healthy.url, eventTypes: ['b'] })
@@ -21,7 +28,7 @@ onEachEngine('fairness', (engine) => {
     await healthy.waitFor(20)
     assert.equal(hanging.calls.length, 200, 'all of the hanging ones still hang, ten at a time each')
     await hanging.close()
-    await Promise.all([service.close(), healthy.close()])
+    await healthy.close()
   })
 
   test('concurrent attempts are limited by the concurrency of the subscriber', async () => {
@@ -38,7 +45,6 @@ onEachEngine('fairness', (engine) => {
       running -= 1
       response.writeHead(204).end()
     }
-    await using service = await startEmitting(engine)
     await using receiver = await startReceiver((response) => void answer(response))
     await subscribe(service, { url: receiver.url, concurrency: 3 })
     await Promise.all(Array.from({ length: 15 }, (_, n) => emit(service, { type: 'a', data: n })))
@@ -47,9 +53,8 @@ onEachEngine('fairness', (engine) => {
   })
 
   test('ordered: one at a time in the order of emitting; a failed delivery blocks the next ones', async () => {
-    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.05,0.05' } })
     await using receiver = await startReceiver(204, 500, 500, 204)
-    await subscribe(service, { url: receiver.url, ordered: true })
+    await subscribe(service, { url: receiver.url, ordered: true, retrySchedule: [0, 0.05, 0.05] })
     for (let n = 0; n < 5; n += 1) await emit(service, { type: 'a', data: n })
     const calls = await receiver.waitFor(7)
     assert.deepEqual(

@@ -87,6 +87,12 @@ export async function expectJson<Json = unknown>(
 export const dataOf = async <Item>(service: Pick<TestService, 'admin'>, path: string): Promise<Item[]> =>
   (await expectJson<{ data: Item[] }>(service, 200, path)).data
 
+/** Removes all subscribers: events of later tests go to their own. */
+export async function removeSubscribers(service: TestService): Promise<void> {
+  for (const { id } of await dataOf<{ id: string }>(service, '/subscribers?limit=100'))
+    await expectJson(service, 204, `/subscribers/${id}`, { method: 'DELETE' })
+}
+
 /** A row of a subscriber with default settings, for tests of the store. */
 export function subscriberRow(id: string) {
   return {

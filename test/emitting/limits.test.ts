@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { systemClock, type Scheduler } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, rowIn, startReceiver, type TestServiceOptions } from '../harness/index.ts'
+import { onEachEngine, rowIn, started, startReceiver, type TestServiceOptions } from '../harness/index.ts'
 import {
   deliveries,
   emit,
@@ -26,6 +26,10 @@ function stillClock(): { clock: Scheduler; pass: (ms: number) => void } {
 const http: TestServiceOptions = { parts: { roles: { http: true, workers: false } } }
 
 onEachEngine('limits', (engine) => {
+  const still = stillClock()
+  const idle = started(() => startEmitting(engine, { parts: { ...http.parts, clock: still.clock } }))
+  const service = started(() => startEmitting(engine))
+
   test('an owner can send ten test events at once, then one every six seconds, over all processes', async () => {
     const { clock, pass } = stillClock()
     await using database = await engine.createMigratedDatabase()
@@ -111,58 +115,55 @@ onEachEngine('limits', (engine) => {
   })
 
   test('an owner can count what bulk replays would send thirty times at once, an admin more often', async () => {
-    await using service = await startEmitting(engine, { parts: { ...http.parts, clock: stillClock().clock } })
-    const { id } = await subscribe(service, { url: 'http://127.0.0.1:9/', owner: 'acme' })
-    const acme = await enterPortal(service, 'acme')
+    const { id } = await subscribe(idle, { url: 'http://127.0.0.1:9/', owner: 'counting' })
+    const counting = await enterPortal(idle, 'counting')
     const path = `/subscribers/${id}/replay`
     const statuses: number[] = []
     for (let count = 0; count < 31; count += 1)
-      statuses.push((await acme.call('POST', path, { dryRun: true })).status)
+      statuses.push((await counting.call('POST', path, { dryRun: true })).status)
     assert.deepEqual(statuses, [...Array.from({ length: 30 }, () => 200), 429])
-    await expectJson(service, 200, path, { method: 'POST', json: { dryRun: true } })
+    await expectJson(idle, 200, path, { method: 'POST', json: { dryRun: true } })
   })
 
   test('single replays of an owner are limited, those of admins are not', async () => {
-    const { clock, pass } = stillClock()
-    await using service = await startEmitting(engine, { parts: { ...http.parts, clock } })
-    const made = await subscribe(service, { url, owner: 'acme' })
-    const acme = await enterPortal(service, 'acme')
-    await emit(service, { type: 'a', data: 1, audience: 'acme' })
-    const [waiting] = await deliveries(service, made.id)
+    const made = await subscribe(idle, { url, owner: 'single' })
+    const single = await enterPortal(idle, 'single')
+    await emit(idle, { type: 'a', data: 1, audience: 'single' })
+    const [waiting] = await deliveries(idle, made.id)
     const path = `/deliveries/${waiting!.id}/replay`
     const statuses: Record<number, number> = {}
     // Ten at a time: all of them wait for one row, and on a busy machine seventy would wait too long.
     for (let count = 0; count < 70; count += 10) {
-      const answers = await Promise.all(Array.from({ length: 10 }, () => acme.call('POST', path)))
+      const answers = await Promise.all(Array.from({ length: 10 }, () => single.call('POST', path)))
       for (const { status } of answers) statuses[status] = (statuses[status] ?? 0) + 1
     }
     assert.deepEqual(statuses, { 202: 60, 429: 10 })
-    pass(1_000)
-    await acme.json(202, 'POST', path)
-    await acme.json(429, 'POST', path)
-    await expectJson(service, 202, path, { method: 'POST' })
+    still.pass(1_000)
+    await single.json(202, 'POST', path)
+    await single.json(429, 'POST', path)
+    await expectJson(idle, 202, path, { method: 'POST' })
   })
 
   test('an owner has at most a hundred subscribers, also with concurrent registrations', async () => {
-    await using service = await startEmitting(engine, http)
-    const { id } = await subscribe(service, { url, owner: 'acme' })
-    const acme = await enterPortal(service, 'acme')
-    const database = await openDatabase(service.databaseUrl)
-    const row = await rowIn({ database }, 'subscribers', { id })
+    const { id } = await subscribe(idle, { url, owner: 'many' })
+    const many = await enterPortal(idle, 'many')
+    const row = await rowIn(idle, 'subscribers', { id })
     const copies = Array.from({ length: 94 }, () => ({ ...row, id: newId(Date.now()) }))
-    await database.transaction((tx) => tx.insertInto('subscribers').values(copies).execute())
-    await database.close()
+    await idle.database.transaction((tx) => tx.insertInto('subscribers').values(copies).execute())
     const answers = await Promise.all(
-      Array.from({ length: 15 }, () => acme.call('POST', '/subscribers', { url })),
+      Array.from({ length: 15 }, () => many.call('POST', '/subscribers', { url })),
     )
     assert.equal(answers.filter(({ status }) => status === 201).length, 5)
     assert.equal(answers.filter(({ status }) => status === 409).length, 10)
   })
 
   test('a delivery that waits for a retry is sent now as often as somebody asks, and its schedule does not move', async () => {
-    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600,3600' } })
     await using receiver = await startReceiver(500)
-    const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
+    const made = await subscribe(service, {
+      url: receiver.url,
+      owner: 'acme',
+      retrySchedule: [0, 3600, 3600],
+    })
     const acme = await enterPortal(service, 'acme')
     const { eventId } = await emit(service, { type: 'a', data: 1, audience: 'acme' })
     const attempted = (count: number) =>
@@ -181,9 +182,8 @@ onEachEngine('limits', (engine) => {
       assert.equal(again.nextAttemptAt, waiting.nextAttemptAt)
     }
     // The two attempts of the schedule that are left.
-    const database = await openDatabase(service.databaseUrl)
     const makeDue = () =>
-      database.transaction((tx) => tx.updateTable('deliveries').set({ due_at: 0 }).execute())
+      service.database.transaction((tx) => tx.updateTable('deliveries').set({ due_at: 0 }).execute())
     await makeDue()
     const second = await attempted(6)
     assert.equal(second.status, 'pending')
@@ -191,17 +191,15 @@ onEachEngine('limits', (engine) => {
     await makeDue()
     const dead = await settled(service, made.id, 'dead')
     assert.equal(dead.attempts.length, 7)
-    await database.close()
     assert.deepEqual(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])), new Set([eventId]))
   })
 
   test('a bulk replay of pending deliveries sends all that wait for a retry now', async () => {
-    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,3600' } })
     await using receiver = await startReceiver(500)
-    const made = await subscribe(service, { url: receiver.url, owner: 'acme' })
-    const acme = await enterPortal(service, 'acme')
+    const made = await subscribe(service, { url: receiver.url, owner: 'globex', retrySchedule: [0, 3600] })
+    const globex = await enterPortal(service, 'globex')
     for (let count = 0; count < 5; count += 1)
-      await emit(service, { type: count < 3 ? 'a' : 'b', data: count, audience: 'acme' })
+      await emit(service, { type: count < 3 ? 'a' : 'b', data: count, audience: 'globex' })
     await until(async () => {
       const waiting = await deliveries(service, made.id, '?status=pending')
       return waiting.length === 5 && waiting.every(({ attemptCount }) => attemptCount === 1)
@@ -209,8 +207,8 @@ onEachEngine('limits', (engine) => {
     receiver.answer(204)
     const path = `/subscribers/${made.id}/replay`
     const pending = { status: 'pending' }
-    assert.deepEqual(await acme.json(200, 'POST', path, { ...pending, dryRun: true }), { total: 5 })
-    await acme.json(202, 'POST', path, { ...pending, eventType: 'a' })
+    assert.deepEqual(await globex.json(200, 'POST', path, { ...pending, dryRun: true }), { total: 5 })
+    await globex.json(202, 'POST', path, { ...pending, eventType: 'a' })
     await receiver.waitFor(8)
     const job = await expectJson<{ total: number }>(service, 202, path, { method: 'POST', json: pending })
     assert.ok(job.total >= 2 && job.total <= 5, String(job.total))

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import { createServer as createHttps, type ServerOptions } from 'node:https'
 import { connect, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
-import { each, listening, onEachEngine } from '../harness/index.ts'
+import { each, listening, onEachEngine, started } from '../harness/index.ts'
 import {
   emit,
   expectJson,
+  removeSubscribers,
   settled,
   startEmitting,
   subscribe,
@@ -60,9 +61,11 @@ async function serve(
 const oauth = { type: 'oauth', clientId: 'client', clientSecret: 'the-client-secret' }
 
 onEachEngine('endpoints that ask for more', (engine) => {
+  const service = started(() => startEmitting(engine))
+  afterEach(() => removeSubscribers(service))
+
   test('basic and bearer credentials are sent, sealed and never shown', async () => {
     await using receiver = await serve(() => [200])
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, {
       url: receiver.url,
       auth: { type: 'basic', user: 'postern', password: 'pässword' },
@@ -124,7 +127,6 @@ onEachEngine('endpoints that ask for more', (engine) => {
     await using receiver = await serve(({ headers }) => [
       headers.authorization === `Bearer token-${valid}` ? 200 : 401,
     ])
-    await using service = await startEmitting(engine)
     const auth = { ...oauth, tokenUrl: `${authority.url}token`, scope: 'hooks', audience: 'https://api.test' }
     const { id } = await subscribe(service, { url: receiver.url, auth })
     for (const data of [1, 2, 3]) await emit(service, { type: 'a', data })
@@ -160,10 +162,10 @@ onEachEngine('endpoints that ask for more', (engine) => {
       '{"error":"invalid_client","error_description":"secret text"}',
     ]
     await using authority = await serve(() => answer)
-    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
     const { id } = await subscribe(service, {
       url: receiver.url,
       auth: { ...oauth, tokenUrl: authority.url },
+      retrySchedule: [0],
     })
     const cases: [typeof answer, RegExp][] = [
       [answer, /^no access token: the token endpoint returned HTTP 400 \(invalid_client\)$/],
@@ -197,7 +199,7 @@ onEachEngine('endpoints that ask for more', (engine) => {
   })
 
   test('token endpoints obey the rules of addresses', async () => {
-    await using service = await startEmitting(engine, {
+    await using strict = await startEmitting(engine, {
       env: { ALLOW_PRIVATE_NETWORK: 'false', EMIT_ALLOWED_NETWORKS: '127.0.0.0/8' },
     })
     const url = 'https://customer.example.com/'
@@ -214,11 +216,11 @@ onEachEngine('endpoints that ask for more', (engine) => {
     ]
     for (const [tokenUrl, settings] of refused) {
       const json = { url, ...settings, auth: { ...oauth, tokenUrl } }
-      const response = await service.admin('/subscribers', { method: 'POST', json })
+      const response = await strict.admin('/subscribers', { method: 'POST', json })
       assert.equal(response.status, 400, tokenUrl)
       assert.ok((await response.text()).includes('/auth/tokenUrl'))
     }
-    await subscribe(service, { url, auth: { ...oauth, tokenUrl: 'http://127.0.0.1:9000/' } })
+    await subscribe(strict, { url, auth: { ...oauth, tokenUrl: 'http://127.0.0.1:9000/' } })
   })
 
   test('a change of the endpoint and a stop close the connections with its certificates', async () => {
@@ -226,21 +228,21 @@ onEachEngine('endpoints that ask for more', (engine) => {
     // Clients may hold these connections for a minute.
     const headers = { 'keep-alive': 'timeout=60' }
     await using receiver = await serve(() => [200, '', headers], { ...server, keepAliveTimeout: 60_000 })
-    await using service = await startEmitting(engine)
+    await using own = await startEmitting(engine)
     const given = { tls: { ca: server.cert } }
-    const { id } = await subscribe(service, { url: receiver.url, ...given })
+    const { id } = await subscribe(own, { url: receiver.url, ...given })
     const send = async (): Promise<void> => {
       const before = receiver.seen.length
-      await emit(service, { type: 'a', data: 1 })
+      await emit(own, { type: 'a', data: 1 })
       await until(async () => receiver.seen.length > before && receiver.sockets.size > 0, 'it is delivered')
     }
     await send()
     const [first] = receiver.sockets
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { description: 'x' } })
+    await expectJson(own, 200, `/subscribers/${id}`, { method: 'PATCH', json: { description: 'x' } })
     await send()
     await until(async () => first!.destroyed && receiver.sockets.size === 1, 'one connection is left')
     const began = Date.now()
-    await service.close()
+    await own.close()
     await until(async () => receiver.sockets.size === 0, 'no connection is left')
     assert.ok(Date.now() - began < 30_000)
   })
@@ -249,9 +251,8 @@ onEachEngine('endpoints that ask for more', (engine) => {
     const [server, client, other] = [selfSigned('localhost'), selfSigned('postern'), selfSigned('localhost')]
     const tls = { ...server, requestCert: true, rejectUnauthorized: true, ca: [client.cert] }
     await using receiver = await serve(() => [200], tls)
-    await using service = await startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0' } })
     const given = { certificate: client.cert, key: client.key, ca: server.cert }
-    const { id } = await subscribe(service, { url: receiver.url, tls: given })
+    const { id } = await subscribe(service, { url: receiver.url, tls: given, retrySchedule: [0] })
     const failureWith = async (change: object): Promise<string | null | undefined> => {
       await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
       await emit(service, { type: 'a', data: 1 })
@@ -312,14 +313,14 @@ onEachEngine('endpoints that ask for more', (engine) => {
       from.pipe(to).pipe(from)
     })
     await using opened = await listening(proxy)
-    await using service = await startEmitting(engine, { env: { EMIT_PROXY: opened.url } })
-    const { id } = await subscribe(service, {
+    await using proxied = await startEmitting(engine, { env: { EMIT_PROXY: opened.url } })
+    const { id } = await subscribe(proxied, {
       url: receiver.url,
       auth: { ...oauth, tokenUrl: authority.url },
       tls: { certificate: client.cert, key: client.key, ca: server.cert },
     })
-    await emit(service, { type: 'a', data: 1 })
-    await settled(service, id, 'delivered')
+    await emit(proxied, { type: 'a', data: 1 })
+    await settled(proxied, id, 'delivered')
     assert.equal(receiver.seen[0]!.headers.authorization, 'Bearer the-token')
     assert.deepEqual(tunnels, [`127.0.0.1:${authority.port}`, `localhost:${receiver.port}`])
     assert.ok(through.length > 0 && !through.includes('the-token'))
@@ -328,7 +329,6 @@ onEachEngine('endpoints that ask for more', (engine) => {
   test('method, statuses and compression', async () => {
     let status = 409
     await using receiver = await serve(() => [status])
-    await using service = await startEmitting(engine)
     const { id, secret } = await subscribe(service, {
       url: receiver.url,
       method: 'PUT',

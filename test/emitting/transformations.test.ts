@@ -1,12 +1,20 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage } from 'node:http'
-import { test } from 'node:test'
+import { afterEach, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { Webhook } from 'standardwebhooks'
-import { each, listening, onEachEngine } from '../harness/index.ts'
+import { each, listening, onEachEngine, started } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { enterPortal } from './portal-harness.ts'
-import { emit, expectJson, settled, startEmitting, subscribe, type DeliveryAnswer } from './harness.ts'
+import {
+  emit,
+  expectJson,
+  removeSubscribers,
+  settled,
+  startEmitting,
+  subscribe,
+  type DeliveryAnswer,
+} from './harness.ts'
 
 interface Seen {
   method: string
@@ -41,9 +49,11 @@ async function receive() {
 const handler = (body: string): string => `function handler(webhook) { ${body}; return webhook }`
 
 onEachEngine('transformations', (engine) => {
+  const service = started(() => startEmitting(engine))
+  afterEach(() => removeSubscribers(service))
+
   test('code changes the request before it is signed, and the attempt shows what was sent', async () => {
     await using receiver = await receive()
-    await using service = await startEmitting(engine)
     const { id, secret } = await subscribe(service, {
       url: receiver.url,
       headers: { 'x-tenant': 'acme', 'x-api-key': 'the-key' },
@@ -93,7 +103,6 @@ onEachEngine('transformations', (engine) => {
 
   test('an unchanged payload keeps its digits; a text is sent as it is', async () => {
     await using receiver = await receive()
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, { url: receiver.url, transformation: handler('') })
     const change = (code: string) =>
       expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { transformation: code } })
@@ -118,7 +127,6 @@ onEachEngine('transformations', (engine) => {
 
   test('the test event and ordered deliveries are changed as others', async () => {
     await using receiver = await receive()
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, {
       url: receiver.url,
       ordered: true,
@@ -134,7 +142,6 @@ onEachEngine('transformations', (engine) => {
 
   test('a canceled event is not sent and ends as delivered; failures are attempts with their reason', async () => {
     await using receiver = await receive()
-    await using service = await startEmitting(engine)
     const { id } = await subscribe(service, {
       url: receiver.url,
       transformation: handler('webhook.cancel = webhook.payload.data === 1'),
@@ -187,7 +194,6 @@ onEachEngine('transformations', (engine) => {
   })
 
   test('code is checked when it is registered', async () => {
-    await using service = await startEmitting(engine)
     const wrong: [code: string, detail: RegExp][] = [
       ['function handler(webhook) {\n  return }}\n', /SyntaxError.*\(line 2\)/],
       ['const other = 1', /must define a function handler/],
@@ -209,7 +215,6 @@ onEachEngine('transformations', (engine) => {
   })
 
   test('code is tested against events of the caller, and nothing is sent', async () => {
-    await using service = await startEmitting(engine)
     type Result = AnswerTo<'POST /transformations/test'>
     const run = (json: object): Promise<Result> =>
       expectJson(service, 200, '/transformations/test', { method: 'POST', json })
