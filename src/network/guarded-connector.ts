@@ -1,9 +1,8 @@
 import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { buildConnector } from 'undici'
-import { attachTrace, ConnectionTrace, followAnswers } from './connection.ts'
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { Egress, type EgressRules, portOf, withoutBrackets } from './egress.ts'
-import { connecting } from './exchange.ts'
+import { attachTrace, connecting, followAnswers } from './exchange.ts'
 
 /** Resolves a name to all of its addresses. */
 export type Resolve = (
@@ -50,6 +49,57 @@ class RefusedPort extends Error {
   }
 }
 
+/** The duration of each step of a connection, in milliseconds. Steps that were skipped or not finished are missing. */
+export interface ConnectionPhases {
+  dns?: number
+  connect?: number
+  tls?: number
+}
+
+export type ConnectionStep = keyof ConnectionPhases
+
+/** A socket that is about to connect. */
+type Connecting = Pick<Socket, 'prependOnceListener'>
+
+/**
+ * Times the steps of one connection. `step` is the current step: a literal address needs no look-up, and only https has a
+ * TLS handshake.
+ */
+export class ConnectionTrace {
+  readonly phases: ConnectionPhases = {}
+  step: ConnectionStep
+  /** Whether the name did not resolve here, and the proxy has not connected to it. */
+  unresolved = false
+  #since = performance.now()
+
+  constructor(named: boolean) {
+    this.step = named ? 'dns' : 'connect'
+  }
+
+  /** Records a connection that a proxy made, as one step. */
+  connected(): void {
+    this.unresolved = false
+    this.#end('tls')
+  }
+
+  lookedUp(): void {
+    this.#end('connect')
+  }
+
+  follow(socket: Connecting, tls: boolean): void {
+    // Before undici's own listener, which starts the exchange.
+    socket.prependOnceListener('connect', () => this.#end('tls'))
+    if (tls) socket.prependOnceListener('secureConnect', () => this.#end('tls'))
+  }
+
+  #end(next: ConnectionStep): void {
+    const now = performance.now()
+    this.phases[this.step] = now - this.#since
+    this.#since = now
+    this.step = next
+  }
+}
+
 const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }, callback)
 
 /**
@@ -57,7 +107,7 @@ const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }
  * those are checked first. For a name, all addresses of one look-up are checked, and the connection is made to these
  * addresses, which prevents DNS rebinding. One reserved address among several refuses all.
  */
-export function guardedConnector(options: ConnectorOptions): buildConnector.connector {
+function guardedConnector(options: ConnectorOptions): buildConnector.connector {
   const { timeout = 10_000, resolve = resolveAll } = options
   const egress = new Egress(options)
   const lookup = vettedLookup(resolve, egress)
@@ -101,10 +151,7 @@ export function guardedConnector(options: ConnectorOptions): buildConnector.conn
  * Checks a destination before a proxy is asked to connect to it. The proxy resolves the name again, so only the proxy can
  * prevent DNS rebinding. Names that do not resolve here are left to the proxy.
  */
-export function vetted(
-  options: ConnectorOptions,
-  connect: buildConnector.connector,
-): buildConnector.connector {
+function vetted(options: ConnectorOptions, connect: buildConnector.connector): buildConnector.connector {
   const { resolve = resolveAll } = options
   const egress = new Egress(options)
   return (destination, callback) => {
@@ -166,4 +213,45 @@ function vettedLookup(resolve: Resolve, egress: Egress): LookupFunction {
       else callback(null, first.address, first.family)
     })
   }
+}
+
+const limits = {
+  allowH2: false,
+  pipelining: 1,
+  keepAliveTimeout: 4_000,
+  keepAliveMaxTimeout: 60_000,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  maxHeaderSize: 32 * 1024,
+}
+
+export type PooledAgent = ReturnType<typeof openPooledAgent>
+
+/** Creates the connections of an outbound agent. */
+export function openPooledAgent(options: ConnectorOptions, proxy?: string) {
+  const kept = openPool(options, proxy)
+  let fresh: Dispatcher | undefined
+  return {
+    kept,
+    fresh: (): Dispatcher => (fresh ??= openPool(options, proxy)),
+    close: async (): Promise<void> => void (await Promise.all([kept.close(), fresh?.close()])),
+    destroy: async (): Promise<void> => void (await Promise.all([kept.destroy(), fresh?.destroy()])),
+  }
+}
+
+/** Direct connections, or tunnels through a proxy. */
+function openPool(options: ConnectorOptions, proxy?: string): Dispatcher {
+  if (proxy === undefined) return new Agent({ ...limits, connect: guardedConnector(options) })
+  return new ProxyAgent({
+    ...limits,
+    uri: proxy,
+    // http is tunnelled as well, so that the proxy passes the request on unchanged.
+    proxyTunnel: true,
+    connectTimeout: options.timeout ?? 10_000,
+    requestTls: { allowH2: false, ...options.tls },
+    factory: (origin, poolOptions) => {
+      const { connect, ...rest } = poolOptions as Pool.Options & { connect: buildConnector.connector }
+      return new Pool(origin, { ...rest, connect: vetted(options, connect) })
+    },
+  })
 }

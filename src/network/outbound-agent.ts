@@ -1,7 +1,6 @@
 import { Egress, faultOfDestination } from './egress.ts'
 import { errorOf, Exchange, type ExchangeRequest, NotSent, type Outcome } from './exchange.ts'
-import type { ConnectorOptions } from './guarded-connector.ts'
-import type { PooledAgent } from './pooled-agent.ts'
+import type { ConnectorOptions, PooledAgent } from './guarded-connector.ts'
 
 export interface AgentOptions extends ConnectorOptions {
   /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
@@ -31,7 +30,7 @@ export function createOutboundAgent({ proxy, ...options }: AgentOptions): Outbou
   let opening: Promise<PooledAgent> | undefined
   let closed = false
   const open = async (): Promise<PooledAgent> => {
-    const { openPooledAgent } = await import('./pooled-agent.ts')
+    const { openPooledAgent } = await import('./guarded-connector.ts')
     if (closed) throw new NotSent()
     return (agent = openPooledAgent(options, proxy))
   }
