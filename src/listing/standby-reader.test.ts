@@ -46,6 +46,17 @@ test('a statement that times out is not repeated on the primary', async () => {
   )
 })
 
+test('what has become too old by the time that the last statement is over is read again on the primary', async () => {
+  const standby = reader()
+  const { result, age } = await standby.withStandby(10, async () => {
+    const first = await read(standby)
+    const before = performance.now()
+    while (performance.now() - before < 20) await new Promise((resolve) => setTimeout(resolve, 1))
+    return [first, await read(standby)]
+  })
+  assert.deepEqual([result, age], [[[['primary']], [['primary']]], 0])
+})
+
 test('the age of several statements is that of the oldest one', async () => {
   const standby = reader()
   const { age } = await standby.withStandby(5_000, async () => {

@@ -46,14 +46,15 @@ export class StandbyReader implements ListReader {
   }
 
   /**
-   * Runs `read`, whose statements may read from the standby.
+   * Runs `read`, whose statements may read from the standby. If the data is older than accepted in the end, it runs again on the primary.
    * @param maxAge the accepted age of the data, in milliseconds
    * @returns the result, and the greatest age that its data may have, in milliseconds
    */
   async withStandby<T>(maxAge: number, read: () => Promise<T>): Promise<{ result: T; age: number }> {
     const request: StandbyRequest = { maxAge, onPrimary: !this.#replica.usable(maxAge), asOf: undefined }
     const result = await this.#requests.run(request, read)
-    return { result, age: request.asOf ? millisecondsSince(request.asOf) : 0 }
+    const age = request.asOf ? millisecondsSince(request.asOf) : 0
+    return age <= maxAge ? { result, age } : { result: await read(), age: 0 }
   }
 
   read: ListReader['read'] = (plan, values, context) =>
