@@ -125,18 +125,20 @@ describe('lists on a standby', onPostgres, () => {
   })
 
   test('settings for a caller also apply on the standby, and no connection keeps them', async () => {
-    await used()
-    for (let count = 0; count < 20; count += 1) {
+    // A busy standby may be too far behind for some of them.
+    for (let onStandby = 0; onStandby < 20;) {
       const response = await service.fetch('/named')
-      assert.notEqual(response.headers.get('postern-data-age'), '0.00')
+      if (response.headers.get('postern-data-age') === '0.00') await used()
+      else onStandby += 1
       assert.equal(((await response.json()) as { data: { name: string }[] }).data[0]!.name, 'Ada')
     }
-    assert.deepEqual(
-      await standby.query(
+    // The last transaction may end after its answer.
+    await eventually(async () => {
+      const running = await standby.query(
         "select query from pg_stat_activity where query like '%set_config%' and state <> 'idle' and pid <> pg_backend_pid()",
-      ),
-      [],
-    )
+      )
+      return running.length === 0
+    }, 'no connection keeps them')
   })
 
   test('a standby whose replay stops is used for a bounded time, then the primary', async () => {
@@ -188,8 +190,14 @@ describe('lists on a standby', onPostgres, () => {
   test('a statement that conflicts with the replay is cancelled, and repeated on the primary', async () => {
     await standby.caughtUp()
     await used()
-    const answer = service.fetch('/slow')
+    let answer!: Promise<Response>
+    let isOver = true
     await eventually(async () => {
+      // The primary answers at once, if a busy standby was too far behind.
+      if (isOver) {
+        isOver = false
+        answer = service.fetch('/slow').finally(() => (isOver = true))
+      }
       const running = await standby.query(
         "select from pg_stat_activity where wait_event = 'PgSleep' and query like '%slow%' and pid <> pg_backend_pid()",
       )
