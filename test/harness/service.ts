@@ -5,7 +5,7 @@ import { startService, type Service, type ServiceParts } from '../../src/service
 import { createLog } from '../../src/telemetry/log.ts'
 import { documentOf } from './api-documents.ts'
 import { checkAnswer, type ApiDocument } from './conformance.ts'
-import type { Engine } from './engines.ts'
+import { type Engine, patient } from './engines.ts'
 import { scoped, type Unscoped } from './scoped.ts'
 import { started } from './started.ts'
 
@@ -35,7 +35,7 @@ export interface TestServiceOptions extends Pick<PosternConfig, 'receiving' | 'e
 /** The settings of a service of a test, in this process or in its own: a free port, known keys, and no rate limits. */
 export const serviceEnvironment = (databaseUrl: string) => ({
   PORT: '0',
-  DATABASE_URL: databaseUrl,
+  DATABASE_URL: patient(databaseUrl),
   POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
   WEBHOOK_SECRET: webhookSecret,
   ADMIN_API_KEY: adminKey,
