@@ -79,7 +79,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
     const metrics = await (await service.admin('/metrics')).text()
     const [, behind] = /^postern_audit_export_behind_seconds (\S+)$/m.exec(metrics)!
     assert.ok(Number(behind) > 0)
-    assert.equal((await service.fetch('/readyz')).status, 200)
+    await until(async () => (await service.fetch('/readyz')).ok, 'it is ready')
     const { stdout } = await postern(folder, ['doctor'], {
       ...env,
       DATABASE_URL: database.url,

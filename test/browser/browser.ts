@@ -51,10 +51,14 @@ export async function openPage(
   return page
 }
 
-/** `complaints` gets the errors of the page's console and of its scripts from now on. */
+/**
+ * `complaints` gets the errors of the page's console and of its scripts from now on, but for an HTTP 503 of /readyz, by which the service
+ * says that the machine is busy.
+ */
 export function collectErrors(page: Page, complaints: string[]): void {
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text())
+    const isBusy = message.location().url.endsWith('/readyz') && message.text().includes('503')
+    if (message.type() === 'error' && !isBusy) complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
 }

@@ -8,6 +8,7 @@ import { after, describe, test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
+import { eventually } from '../receiving/harness.ts'
 
 interface Run {
   process: ChildProcess
@@ -64,8 +65,7 @@ describe('postern serve', () => {
     await first.shows('demo mode')
     await first.shows('/products')
     assert.match(first.output(), /shown only once/)
-    const response = await fetch(`${address(first.output())}/readyz`)
-    assert.equal(response.status, 200)
+    await eventually(async () => (await fetch(`${address(first.output())}/readyz`)).ok)
     first.process.kill('SIGTERM')
     assert.equal(await first.ended, 0)
 

@@ -10,6 +10,7 @@ import { Browser, freePort, onEachEngine, scoped, started, startOAuthProvider } 
 import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { createHandler, defineConfig, hmac, postern } from '../../src/index.ts'
+import { eventually } from '../receiving/harness.ts'
 import { fastify, fastifyApp, inExpress, listen, mountPath, nodeServer, routeFile, type Way } from './ways.ts'
 
 const key = 'pk_test_admin_key_0123456789'
@@ -129,7 +130,7 @@ onEachEngine('the service in another program', (engine) => {
       })
 
       test('pages, their files, the description and problems name addresses below the prefix', async () => {
-        assert.match(await textOf('/readyz'), /"status":"ready"/)
+        await eventually(async () => (await textOf('/readyz')).includes('"status":"ready"'))
         assert.equal((await mounted.fetch('/dashboard')).headers.get('location'), '/gate/login')
         assert.match(await textOf('/login'), /href="\/gate\/auth\/mock"/)
         const docs = await textOf('/docs')
@@ -228,7 +229,7 @@ onEachEngine('the service in another program', (engine) => {
     await using _service = await startTestService(engine, { env: { PORT: String(port), BASE_URL: url } })
     const page = await fetch(`${url}/login?return_to=/gate/dashboard`)
     assert.match(await page.text(), /href="\/gate\/auth\/demo"/)
-    assert.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200)
+    await eventually(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)
   })
 
   test('a prefix that is no path, or is another one than that of BASE_URL, stops the start', async () => {
