@@ -24,7 +24,7 @@ const eventLoopMonitoringPrecision = 100
 /** @param traceparent of the span, if it is traced */
 type ObserveTraced = (label: string, ms: number, traceparent?: string) => void
 
-/** The registry of one service. Several services in one process (tests, embedding) do not share metrics. */
+/** The registry of one service. Several services in one process (tests, embedding) share the metrics of the process only. */
 export class Metrics {
   readonly registry = new Registry()
   /** Durations for the history alone. The histograms of the registry have too few buckets for percentiles. */
@@ -92,8 +92,19 @@ export class Metrics {
 
   /** CPU, memory, event loop lag and garbage collection of this process. */
   collectProcess(): void {
-    collectDefaultMetrics({ register: this.registry, prefix: 'postern_', eventLoopMonitoringPrecision })
+    for (const metric of metricsOfProcess()) this.registry.registerMetric(metric)
   }
+}
+
+let ofProcess: Registry | undefined
+
+/** All services of a process share them: prom-client's timer and its observer of garbage collection never end. */
+function metricsOfProcess(): Metric[] {
+  if (!ofProcess) {
+    ofProcess = new Registry()
+    collectDefaultMetrics({ register: ofProcess, prefix: 'postern_', eventLoopMonitoringPrecision })
+  }
+  return ofProcess.getMetricsAsArray() as unknown as Metric[]
 }
 
 /** The last traced observation of each series. */
