@@ -149,7 +149,8 @@ export function headerComponents(): Record<string, object> {
 
 interface Known {
   url: string
-  pattern: RegExp
+  /** Made at the first request without a route, or from another origin. */
+  pattern?: RegExp
   methods: string[]
   forMachines: boolean
 }
@@ -159,13 +160,8 @@ export class RouteMethods {
   readonly #routes: Known[] = []
 
   add(route: RouteOptions): void {
-    const pattern = route.url
-      .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-      .replace(/:[^/]+/g, '[^/]+')
-      .replaceAll('\\*', '.*')
     this.#routes.push({
       url: route.url,
-      pattern: new RegExp(`^${pattern}$`),
       methods: [route.method].flat(),
       forMachines: route.config?.forMachines === true,
     })
@@ -191,10 +187,19 @@ export class RouteMethods {
 
   #matching(url: string): Known[] {
     const path = url.split('?', 1)[0]!
-    const matching = this.#routes.filter(({ pattern }) => pattern.test(path))
+    const matching = this.#routes.filter((route) => (route.pattern ??= patternOf(route.url)).test(path))
     const exact = matching.filter((route) => route.url === path)
     return exact.length > 0 ? exact : matching
   }
+}
+
+/** @param url in the router's syntax */
+function patternOf(url: string): RegExp {
+  const pattern = url
+    .replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    .replace(/:[^/]+/g, '[^/]+')
+    .replaceAll('\\*', '.*')
+  return new RegExp(`^${pattern}$`)
 }
 
 function namesOf(routes: readonly Known[]): string[] {
