@@ -76,10 +76,10 @@ export function svixRoutes(app: App, parts: EmittingRouteParts): void {
   for (const operation of readOperations()) {
     const isOpen = operation.id.startsWith('v1.health.')
     const options = { config: { access: isOpen ? ('public' as const) : access }, schema: { hide: true } }
-    const handler = handle(operation, parts, findOwner)
-    for (const url of [operation.url, `${operation.url}/`])
-      app.route({ ...options, method: operation.method, url, handler })
+    const { method, url } = operation
+    app.route({ ...options, method, url, handler: handle(operation, parts, findOwner) })
   }
+  app.raw.ignoreLastSlash('/api/v1/')
   app.get('/api/v1/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, (_, reply) =>
     reply.type('application/json; charset=utf-8').send(documentText as never),
   )

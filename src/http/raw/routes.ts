@@ -47,6 +47,8 @@ export class RawRoutes {
     OPTIONS: new Map<string, Listener>(),
     POST: new Map<string, Listener>(),
   }
+  /** Match targets whose paths may end with a slash, without it as their first group. */
+  readonly #slashes: RegExp[] = []
 
   constructor(app: App, parts: RawParts) {
     this.#app = app
@@ -57,9 +59,19 @@ export class RawRoutes {
     server.removeListener('request', framework)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       const answer = this.#find(request)
-      if (answer) answer(request, response)
-      else framework(request, response)
+      if (answer) return answer(request, response)
+      for (const slash of this.#slashes) request.url = request.url!.replace(slash, '$1')
+      framework(request, response)
     })
+  }
+
+  /**
+   * Lets clients end the paths of the framework's routes below `path` with a slash as well. A second route for each would take as long
+   * to declare as the first.
+   * @param path letters, digits and slashes, with a slash at its end
+   */
+  ignoreLastSlash(path: string): void {
+    this.#slashes.push(new RegExp(`^((?:https?://[^/]*)?${path}[^?#]+)/(?=[?#]|$)`))
   }
 
   add(route: RawRoute): void {
