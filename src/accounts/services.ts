@@ -5,7 +5,7 @@ import { type AccountEventChoice, createAccountEvents, type EmitEvents } from '.
 import { AccessTokens } from './tokens/access-tokens.ts'
 import { ApiKeys } from './tokens/api-keys.ts'
 import { Audit, type RecordAudit } from './audit/audit.ts'
-import { HostCookie } from '../http/responses/host-cookie.ts'
+import { BrowserBinding, HostCookie } from '../http/responses/host-cookie.ts'
 import { HostSessions, Sessions, type SessionLimits } from './sessions/sessions.ts'
 import { createSecondFactor, RecentSignIn } from './sessions/recent-sign-in.ts'
 import { createRefusalNotes } from './refusals.ts'
@@ -49,6 +49,7 @@ export interface AccountWiring
   users: Users
   signingKeys: SigningKeys
   sessionCookie: HostCookie
+  binding: BrowserBinding
 }
 
 /** Users, sessions and keys, as far as they need only the database: for the service and for the command line alike. */
@@ -120,6 +121,7 @@ export function createAccountServices(parts: AccountsParts) {
     users: new Users(shared),
     signingKeys: new SigningKeys({ database, keyring, clock, rotation, record: shared.record }),
     sessionCookie: new HostCookie('postern_session', baseUrl),
+    binding: new BrowserBinding(baseUrl),
   }
   return {
     ...wiring,

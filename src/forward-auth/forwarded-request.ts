@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { wantsPage } from '../http/requests/accept.ts'
+import { isLocalPath } from '../http/requests/base-path.ts'
 import type { RawCall } from '../http/raw/call.ts'
 import type { GuardedHost } from './hosts.ts'
 
@@ -111,8 +112,6 @@ function navigates(headers: IncomingHttpHeaders): boolean {
   return wantsPage({ headers })
 }
 
-// oxlint-disable-next-line no-control-regex -- it matches control characters
-const safePath = /^\/(?![/\\])[^\\\u0000-\u0020\u007f-\uffff]*$/
 /** Characters of an escaped path: /login takes 2,048, and the path is in a parameter of its parameter. */
 const longestReturn = 1_500
 
@@ -121,7 +120,8 @@ const longestReturn = 1_500
  * of one that is too long, the query is left out.
  */
 export function returnPath(uri: string | undefined): string {
-  if (uri === undefined || !safePath.test(uri)) return '/'
+  // Other characters than ASCII come escaped.
+  if (uri === undefined || !isLocalPath(uri) || /[^!-~]/.test(uri)) return '/'
   if (encodeURIComponent(uri).length <= longestReturn) return uri
   const path = /^[^?#]*/.exec(uri)![0]
   return encodeURIComponent(path).length <= longestReturn ? path : '/'

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOriginOf, type AuditOrigin } from '../accounts/audit/audit.ts'
-import type { BoundBrowser, BrowserBinding } from '../http/responses/host-cookie.ts'
+import type { BoundBrowser } from '../http/responses/host-cookie.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/access.ts'
 import type { App } from '../http/app.ts'
@@ -25,7 +25,6 @@ import type { ForwardAuthBasis } from './passes.ts'
 interface HostRoutesParts extends ForwardAuthBasis {
   /** Where hosts have the metadata of an API. */
   resourcePaths: readonly string[]
-  binding: BrowserBinding
   proxies: TrustedProxies
 }
 

@@ -1,6 +1,6 @@
 import type { Accounts } from '../accounts/index.ts'
-import { BrowserBinding, HostCookie } from '../http/responses/host-cookie.ts'
-import { createSweeper } from '../accounts/sweeper.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
+import { createSweeper } from '../runtime/worker.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { TrustedProxies } from '../http/limits/client-address.ts'
 import type { ServiceModule, ModuleParts } from '../http/service-module.ts'
@@ -57,7 +57,6 @@ export function createForwardAuth(
       hostRoutes(app, {
         ...basis,
         resourcePaths: resourcePathsOf(config),
-        binding: new BrowserBinding(baseUrl),
         proxies: new TrustedProxies(configuration.trustedProxies),
       })
     },

@@ -1,4 +1,4 @@
-import { createSweeper } from '../accounts/sweeper.ts'
+import { createSweeper } from '../runtime/worker.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { withForms } from '../http/requests/parameters.ts'
 import type { EndSessionRequest } from './provider-client/provider-server.ts'

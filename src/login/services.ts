@@ -1,4 +1,4 @@
-import { BrowserBinding, HostCookie } from '../http/responses/host-cookie.ts'
+import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { EmitEvents } from '../accounts/users/account-events.ts'
 import type { Accounts } from '../accounts/index.ts'
 import { ConfigurationError } from '../config/environment.ts'
@@ -61,7 +61,6 @@ export function createLoginServices(parts: LoginParts) {
     providerTokens,
     flows,
     signIn: new SignIn({ ...parts, ...accounts, provisioning, flows }),
-    binding: new BrowserBinding(baseUrl),
     /** The provider that the browser used last, for its button on /login: a name, without a person or a session. */
     lastProvider: new HostCookie('postern_last_provider', baseUrl, /^[\w-]{1,64}$/),
     /** The token of the invitation whose link the browser opened. */

@@ -1,6 +1,7 @@
 import { usersOfAddress } from '../accounts/users/identities.ts'
 import { basePathOf, loginPath } from '../http/requests/base-path.ts'
 import { withQuery } from '../http/requests/parameters.ts'
+import { maxAgeUntil } from '../http/responses/host-cookie.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Accounts } from '../accounts/index.ts'
 import type { LoginParts } from './services.ts'
@@ -94,7 +95,7 @@ export class SignIn {
     // The answer to the first callback was lost.
     const session = await sessions.find(token)
     if (session?.id !== outcome.sessionId) return undefined
-    const maxAge = Math.max(1, Math.floor((session.expiresAt - clock.now()) / 1000))
+    const maxAge = maxAgeUntil(session.expiresAt, clock.now())
     return { kind: 'session', token, maxAge, redirect }
   }
 

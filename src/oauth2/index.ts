@@ -1,5 +1,4 @@
-import type { Worker } from '../runtime/worker.ts'
-import { createSweeper } from '../accounts/sweeper.ts'
+import { createSweeper, type Worker } from '../runtime/worker.ts'
 import { ConfigurationError } from '../config/environment.ts'
 import { isScope } from '../http/access/principal.ts'
 import { basePathOf } from '../http/requests/base-path.ts'

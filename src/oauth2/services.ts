@@ -1,5 +1,4 @@
 import type { Accounts, SignInNative } from '../accounts/index.ts'
-import { BrowserBinding } from '../http/responses/host-cookie.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { AuthorizationRequests } from './authorize/authorization-requests.ts'
 import { Decision } from './authorize/decision.ts'
@@ -56,7 +55,6 @@ export function createServices(parts: OAuth2Parts) {
     deviceCodes,
     assertions,
     authentication: new ClientAuthentication({ ...accounts, clients, assertions }),
-    binding: new BrowserBinding(parts.baseUrl),
     decision: new Decision({ ...basis, codes, requests, consents }),
     /** By `grant_type`. */
     grants: new Map<string, Grant>([

@@ -1,3 +1,4 @@
+import type { Log } from '../telemetry/log.ts'
 import type { Clock } from './clock.ts'
 
 /** Work that runs in the background, beside requests. */
@@ -48,6 +49,25 @@ export function periodicWorker(
       await running
     },
   }
+}
+
+/** Milliseconds between two rounds. Expired rows are never used, so sweeping only keeps tables small. */
+const sweepInterval = 10 * 60_000
+
+/** Deletes expired rows periodically. A failed sweep is logged and repeated in the next round. */
+export function createSweeper(
+  name: string,
+  clock: Clock,
+  log: Log,
+  sweeps: readonly ((now: number) => Promise<void>)[],
+): Worker {
+  return periodicWorker(name, clock, sweepInterval, async () => {
+    for (const sweep of sweeps) {
+      await sweep(clock.now()).catch((error: unknown) =>
+        log.warn({ err: error, worker: name }, 'could not delete expired rows'),
+      )
+    }
+  })
 }
 
 /** When a worker last completed a round of its work with the database. */

@@ -4,7 +4,7 @@ import { hashToken } from '../../crypto/tokens.ts'
 import { Problem } from '../../errors.ts'
 import type { Principal } from '../../http/access/principal.ts'
 import type { ShownImpersonation } from '../../http/pages/impersonation-banner.ts'
-import { HostCookie } from '../../http/responses/host-cookie.ts'
+import { HostCookie, maxAgeUntil } from '../../http/responses/host-cookie.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { Tx } from '../../storage/database.ts'
@@ -75,7 +75,7 @@ export class Impersonations {
       await audit.note({ ...origin, action: 'impersonation.refused', userId, code: opened })
       throw new Problem('conflict', { detail: refusals[opened] })
     }
-    const maxAge = Math.max(1, Math.floor((own.session.expiresAt - clock.now()) / 1000))
+    const maxAge = maxAgeUntil(own.session.expiresAt, clock.now())
     // The cookie outlives its session: with it, the browser can still restore the admin's own session.
     sessionCookie.set(reply, opened.token, maxAge)
     this.#returnCookie.set(reply, `${own.token}.${hashText(opened.token)}`, maxAge)
@@ -96,7 +96,7 @@ export class Impersonations {
     this.#returnCookie.clear(reply)
     const session = await sessions.find(token)
     if (!session) return undefined
-    sessionCookie.set(reply, token, Math.max(1, Math.floor((session.expiresAt - clock.now()) / 1000)))
+    sessionCookie.set(reply, token, maxAgeUntil(session.expiresAt, clock.now()))
     return { session, token }
   }
 

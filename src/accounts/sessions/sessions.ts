@@ -1,6 +1,7 @@
 import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
 import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { maxAgeUntil } from '../../http/responses/host-cookie.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'
 import {
@@ -72,7 +73,7 @@ export class Sessions extends SessionLookup {
         impersonator_session_id: impersonation?.adminSessionId ?? null,
       })
       .execute()
-    const created = { id, token, maxAge: Math.max(1, Math.floor((expiresAt - now) / 1000)) }
+    const created = { id, token, maxAge: maxAgeUntil(expiresAt, now) }
     // An admin who acts for the user does not use the account, and ends none of the user's sessions.
     if (impersonation) return created
     const ended = await credentials.revokeBeyondLimit(tx, { userId, now, limit: limits.perUser })
@@ -114,7 +115,7 @@ export class Sessions extends SessionLookup {
     // Those of other hosts are copies of the right to use the session too.
     await tx.deleteFrom('host_sessions').where('session_id', '=', id).execute()
     await database.revocations.announce(tx, row.user_id)
-    return { token, maxAge: Math.max(1, Math.floor((row.expires_at - clock.now()) / 1000)) }
+    return { token, maxAge: maxAgeUntil(row.expires_at, clock.now()) }
   }
 
   /** The user's live sessions, newest first, `limit` at most. */
@@ -249,7 +250,6 @@ export class HostSessions extends SessionLookup<SessionAtHost> {
       .execute()
     // Processes may have it in memory.
     if (replaced.numDeletedRows > 0n) await database.revocations.announce(tx, session.userId)
-    const maxAge = Math.max(1, Math.floor((session.expiresAt - now) / 1000))
-    return { token, maxAge, userId: session.userId }
+    return { token, maxAge: maxAgeUntil(session.expiresAt, now), userId: session.userId }
   }
 }

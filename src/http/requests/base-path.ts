@@ -54,6 +54,15 @@ export function loginPath(basePath: string, query: Readonly<Record<string, strin
   return text === '' ? `${basePath}/login` : `${basePath}/login?${text}`
 }
 
+/**
+ * Whether browsers read a text as a path of the site that they are at. They read `\` as `/`, remove tabs and line breaks, and read
+ * `//host` as another site.
+ */
+export function isLocalPath(text: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- it matches control characters
+  return /^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(text)
+}
+
 /** Characters of the path to which a sign-in leads back. */
 const longestWayBack = 2048
 
@@ -62,10 +71,8 @@ const longestWayBack = 2048
  * `undefined` for other methods than GET, and for targets that are too long or no path of this service.
  */
 export function wayBack({ url, method, server: { basePath } }: FastifyRequest): string | undefined {
-  // The target of the absolute form (RFC 9112, section 3.2.2) names a host, and `//host` would be another site.
-  return method === 'GET' && url.length <= longestWayBack && /^\/(?![/\\])/.test(url)
-    ? basePath + url
-    : undefined
+  // The target of the absolute form (RFC 9112, section 3.2.2) names a host.
+  return method === 'GET' && url.length <= longestWayBack && isLocalPath(url) ? basePath + url : undefined
 }
 
 /** The path of the dashboard. */
@@ -73,14 +80,9 @@ export function defaultTarget(baseUrl: string): string {
   return `${basePathOf(baseUrl)}/dashboard`
 }
 
-/**
- * Where the browser goes after the sign-in: a path of this origin, or the dashboard if `wanted` is anything else. Browsers
- * read `\` as `/`, remove tabs and line breaks, and read `//host` as another site, so such paths are refused.
- */
+/** Where the browser goes after the sign-in: a path of this origin, or the dashboard if `wanted` is anything else. */
 export function safeReturnTo(wanted: string | undefined, baseUrl: string): string {
-  // oxlint-disable-next-line no-control-regex -- it matches control characters
-  if (!wanted || wanted.length > longestWayBack || !/^\/(?!\/)[^\\\u0000-\u0020\u007f]*$/.test(wanted))
-    return defaultTarget(baseUrl)
+  if (!wanted || wanted.length > longestWayBack || !isLocalPath(wanted)) return defaultTarget(baseUrl)
   if (!URL.canParse(wanted, baseUrl)) return defaultTarget(baseUrl)
   const url = new URL(wanted, baseUrl)
   if (url.origin !== new URL(baseUrl).origin || url.pathname.startsWith('//')) return defaultTarget(baseUrl)

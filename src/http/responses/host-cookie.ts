@@ -56,6 +56,11 @@ export class HostCookie {
   }
 }
 
+/** The `maxAge` of a cookie that ends at a time (milliseconds), in seconds; at least 1, because 0 would remove the cookie. */
+export function maxAgeUntil(end: number, now: number): number {
+  return Math.max(1, Math.floor((end - now) / 1000))
+}
+
 /** The value of the first cookie of a name, without reading the others: proxies ask about each request of an application. */
 function cookieValue(header: string, name: string): string | undefined {
   for (let at = 0; at < header.length;) {
