@@ -20,13 +20,11 @@ onEachEngine('more subscribers than queues', (engine) => {
       ),
     )
     for (let n = 0; n < 2; n += 1) await emit(service, { type: 'many', data: n })
+    const called = () => new Set(receiver.calls.map(({ path }) => path)).size
+    await eventually(() => called() === subscribers, 'each is called')
+    // Then come some more turns, in which a queue that forgot its limit would send the second event.
     let more = 0
-    await eventually(() => {
-      const called = new Set(receiver.calls.map(({ path }) => path))
-      // Then come some more turns.
-      if (called.size === subscribers) more += 1
-      return more > 100
-    })
+    await eventually(() => (more += 1) > 100, 'a hundred looks')
     for (const [path, [first, second]] of Map.groupBy(receiver.calls, ({ path: called }) => called)) {
       const apart = second ? second.at - first!.at : Infinity
       assert.ok(

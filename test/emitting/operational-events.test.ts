@@ -138,6 +138,10 @@ onEachEngine('operational events', (engine) => {
       'the broken one has given up',
     )
     await settled(service, globex.id, 'dead')
+    await until(
+      async () => (await deliveries(service, chosen.id)).every(({ status }) => status === 'delivered'),
+      'the chosen ones are recorded',
+    )
     assert.deepEqual(fields(await deliveries(service, chosen.id), 'status', 'eventType'), [
       ['delivered', 'delivery.dead'],
       ['delivered', 'delivery.dead'],

@@ -98,7 +98,6 @@ describe('a restore of the database under running processes', onPostgres, () => 
           ({ status }) => status === 200,
         ),
       'they are ready',
-      60_000,
     )
     // Each first attempt fails, so its event is read from the database again. Those of A end while B's are under way.
     const tried = new Set<unknown>()
@@ -114,7 +113,6 @@ describe('a restore of the database under running processes', onPostgres, () => 
       async () =>
         (await deliveries(first, subscriberB, '?limit=100')).every(({ status }) => status !== 'pending'),
       'no delivery is pending',
-      60_000,
     )
     await follow()
 

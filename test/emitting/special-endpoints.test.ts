@@ -225,9 +225,9 @@ onEachEngine('endpoints that ask for more', (engine) => {
 
   test('a change of the endpoint and a stop close the connections with its certificates', async () => {
     const server = selfSigned('localhost')
-    // Clients may hold these connections for a minute.
-    const headers = { 'keep-alive': 'timeout=60' }
-    await using receiver = await serve(() => [200, '', headers], { ...server, keepAliveTimeout: 60_000 })
+    // Clients may hold these connections for ten minutes, far longer than the test waits for their end.
+    const headers = { 'keep-alive': 'timeout=600' }
+    await using receiver = await serve(() => [200, '', headers], { ...server, keepAliveTimeout: 600_000 })
     await using own = await startEmitting(engine)
     const given = { tls: { ca: server.cert } }
     const { id } = await subscribe(own, { url: receiver.url, ...given })
@@ -241,10 +241,8 @@ onEachEngine('endpoints that ask for more', (engine) => {
     await expectJson(own, 200, `/subscribers/${id}`, { method: 'PATCH', json: { description: 'x' } })
     await send()
     await until(async () => first!.destroyed && receiver.sockets.size === 1, 'one connection is left')
-    const began = Date.now()
     await own.close()
     await until(async () => receiver.sockets.size === 0, 'no connection is left')
-    assert.ok(Date.now() - began < 30_000)
   })
 
   test('an endpoint of its own authority that requires a client certificate', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
@@ -16,6 +17,10 @@ interface Process {
   /** POST with JSON, else GET. */
   call(path: string, json?: unknown): Promise<Response>
 }
+
+/** Whether a process is stopped: a signal takes a moment. Only Linux tells. */
+const isStopped = ({ pid }: ChildProcess): boolean =>
+  process.platform !== 'linux' || / T /.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\)/s, ''))
 
 const idOf = ({ headers }: ReceivedCall): string => String(headers['webhook-id'])
 
@@ -118,9 +123,14 @@ test(
       assert.equal((await sleeper.call('/events', events)).status, 202)
       await receiver.waitFor(50)
       sleeper.child.kill('SIGSTOP')
+      await until(async () => isStopped(sleeper.child), 'it sleeps')
+      // What it had sent before is read by the time of this call, which is answered when all are.
+      const call = fetch(receiver.url, { method: 'POST', headers: { 'webhook-id': 'behind' } })
+      await until(async () => receiver.calls.some((one) => idOf(one) === 'behind'), 'the call is read')
       proxy.swallow()
       letGo = true
       for (const answer of held) answer()
+      await call
       const before = receiver.calls.length
       const other = await start(home.url)
       processes.push(other)

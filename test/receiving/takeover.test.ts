@@ -27,7 +27,7 @@ async function start(databaseUrl: string): Promise<Process> {
     env: {
       ...process.env,
       ...serviceEnvironment(databaseUrl),
-      HANDLER_TIMEOUT: '60',
+      HANDLER_TIMEOUT: '600',
     },
   })
   const begun: string[] = []

@@ -34,9 +34,8 @@ test(
           () => false,
         ),
       'new connections are made',
-      60_000,
     )
-    await eventually(() => failed, 'the statement fails', 60_000)
+    await eventually(() => failed, 'the statement fails')
     await waiting
     assert.match(failed!.message, /terminated/)
   },

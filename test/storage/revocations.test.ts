@@ -3,23 +3,17 @@ import { describe, test } from 'node:test'
 import pg from 'pg'
 import { onPostgres, openLink, postgres, started } from '#test/harness/index.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
+import { eventually } from '../receiving/harness.ts'
 
 describe('revocations (PostgreSQL)', onPostgres, () => {
   const database = started(() => postgres!.createDatabase())
 
-  async function until(condition: () => boolean): Promise<void> {
-    const limit = Date.now() + 60_000
-    while (!condition()) {
-      assert.ok(Date.now() < limit, 'waited for 60 s')
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    }
-  }
   async function opened(t: { after(work: () => Promise<void>): void }, url = database.url) {
     const opening = openPostgres(url)
     t.after(() => opening.close())
     const heard: (string | undefined)[] = []
     opening.revocations.listen((subject) => heard.push(subject))
-    await until(() => opening.revocations.current)
+    await eventually(() => opening.revocations.current)
     assert.deepEqual(heard.splice(0), [undefined], 'what was read before it listened is forgotten')
     return { ...opening, heard }
   }
@@ -51,7 +45,7 @@ describe('revocations (PostgreSQL)', onPostgres, () => {
     t.after(() => silent.close())
     const listening = await opened(t)
     await silent.transaction(async (tx) => silent.revocations.announce(tx, 'from-elsewhere'))
-    await until(() => listening.heard.includes('from-elsewhere'))
+    await eventually(() => listening.heard.includes('from-elsewhere'))
   })
 
   test('without a session the cache is not used, and it is emptied after a reconnect', async (t) => {
@@ -63,8 +57,8 @@ describe('revocations (PostgreSQL)', onPostgres, () => {
       `select pg_terminate_backend(pid) from pg_stat_activity
         where application_name = 'postern-listen' and datname = current_database()`,
     )
-    await until(() => !first.revocations.current)
-    await until(() => first.revocations.current)
+    await eventually(() => !first.revocations.current)
+    await eventually(() => first.revocations.current)
     assert.deepEqual(first.heard, [undefined])
   })
 
@@ -98,7 +92,7 @@ describe('revocations (PostgreSQL)', onPostgres, () => {
     const first = await opened(t)
     const second = await opened(t, link.url)
     for (let count = 0; count < 3; count += 1) {
-      await until(() => second.revocations.current)
+      await eventually(() => second.revocations.current)
       link.hold()
       await first.transaction(async (tx) => first.revocations.announce(tx, `unheard-${count}`))
       assert.ok(!second.heard.includes(`unheard-${count}`))

@@ -1,6 +1,7 @@
 // The network path to PostgreSQL becomes silent: nothing is answered, and no connection is reset.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import { defineConfig } from '../../src/index.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
 import { onPostgres, openLink, postgres, scoped, startReceiver, startTestService } from '../harness/index.ts'
@@ -21,7 +22,7 @@ test(
       databaseUrl: link.url,
       env: { ALLOW_PRIVATE_NETWORK: 'true' },
       receiving: {
-        handlers: { work: { timeout: 60, handle: (event, { tx }) => writeEffect(tx, event.id) } },
+        handlers: { work: { timeout: 600, handle: (event, { tx }) => writeEffect(tx, event.id) } },
       },
     })
     await createEffects(direct)
@@ -147,11 +148,13 @@ test(
   async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using link = await openLink(home.url)
-    await using direct = scoped((await openDatabase(home.url)) as PostgresDatabase)
+    // A busy machine takes longer for a connection than the service's own pool waits.
+    await using direct = scoped(new pg.Client({ connectionString: home.url }))
+    await direct.connect()
     await using service = await startTestService(postgres!, { databaseUrl: link.url })
     const { pool } = service.database as PostgresDatabase
     const claims = async (): Promise<number> => {
-      const { rows } = await direct.pool.query<{ pid: number }>(
+      const { rows } = await direct.query<{ pid: number }>(
         `select pid from pg_stat_activity where datname = current_database() and application_name = 'postern-claims'`,
       )
       return rows[0]?.pid ?? 0
