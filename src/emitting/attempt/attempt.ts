@@ -55,7 +55,7 @@ interface AttemptRequest {
 export interface AttemptResult extends AttemptRecord {
   /** Of its span, if it is traced. */
   traceparent?: string | undefined
-  /** Milliseconds, from the Retry-After header. */
+  /** Milliseconds, from the Retry-After header of a failure. */
   retryAfter?: number | undefined
   /** From the `webhook-delivery` header. */
   directive?: Directive | undefined
@@ -171,7 +171,7 @@ export function createAttempt({ agents, clock }: { agents: Agents; clock: Clock 
       requestHeaders,
       responseHeaders: outcome.headers && describeResponse(outcome.headers),
       responseBody: outcome.body,
-      retryAfter: readRetryAfter(first(answer['retry-after']), clock.now()),
+      retryAfter: failure && readRetryAfter(first(answer['retry-after']), clock.now()),
       directive,
     }
   }
@@ -240,21 +240,20 @@ function failureOf(
   if (error instanceof OutOfTime) return failureOfTime(step, timeout)
   if (error !== undefined) return failureOfError(outcome)
   if (status === null) return undefined
-  const failure = special?.succeeds
-    ? failureUnless(special.succeeds(status), status, first(headers?.['location']))
-    : failureOfStatus(status, first(headers?.['location']))
-  if (failure === undefined || directive === undefined || special?.isFinal?.(status)) return failure
+  const isSuccess = status >= 200 && status <= 299
+  if (special?.succeeds ? special.succeeds(status) : isSuccess) return undefined
+  const failure = isSuccess ? unexpected(status) : failureOfStatus(status, first(headers?.['location']))
+  if (directive === undefined || special?.isFinal?.(status)) return failure
   return {
     kind: directive === 'disable' ? 'gone' : 'aborted',
     message: `${failure.message} with webhook-delivery: ${directive}`,
   }
 }
 
-/** For a subscriber with statuses of its own. */
-function failureUnless(succeeds: boolean, status: number, location: string | undefined): Failure | undefined {
-  if (succeeds) return undefined
+/** Of a subscriber with statuses of its own. */
+function unexpected(status: number): Failure {
   const message = `returned HTTP ${status}, which this endpoint does not count as a success`
-  return failureOfStatus(status, location) ?? { kind: 'unexpected-status', message }
+  return { kind: 'unexpected-status', message }
 }
 
 /** JSON, with milliseconds rounded to tenths. */

@@ -60,9 +60,8 @@ const byStatus = {
   429: 'too-many-requests',
 } as const satisfies Record<number, FailureKind>
 
-/** The failure of a response by its status; `undefined` for 2xx. */
-export function failureOfStatus(status: number, location: string | undefined): Failure | undefined {
-  if (status >= 200 && status <= 299) return undefined
+/** The failure of a response whose status is not 2xx. */
+export function failureOfStatus(status: number, location: string | undefined): Failure {
   if (status >= 300 && status <= 399) {
     const to = location === undefined ? '' : ` to ${location.slice(0, 500)}`
     return { kind: 'redirect', message: `returned HTTP ${status}${to}: redirects are not followed` }
