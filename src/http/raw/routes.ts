@@ -42,11 +42,10 @@ export class RawRoutes {
   readonly #app: App
   readonly #parts: RawParts
   readonly #trees: { path: string; listener: Listener }[] = []
-  readonly #routes = {
-    GET: new Map<string, Listener>(),
-    OPTIONS: new Map<string, Listener>(),
-    POST: new Map<string, Listener>(),
-  }
+  /** By method and path. */
+  readonly #routes = new Map(
+    ['GET', 'OPTIONS', 'POST'].map((method) => [method, new Map<string, Listener>()]),
+  )
   /** Match targets whose paths may end with a slash, without it as their first group. */
   readonly #slashes: RegExp[] = []
 
@@ -76,8 +75,9 @@ export class RawRoutes {
 
   add(route: RawRoute): void {
     const listener = this.#listen(route)
-    this.#routes[route.method].set(route.path, listener)
-    if (route.withSlash) this.#routes[route.method].set(`${route.path}/`, listener)
+    const routes = this.#routes.get(route.method)!
+    routes.set(route.path, listener)
+    if (route.withSlash) routes.set(`${route.path}/`, listener)
     this.#describe(route)
   }
 
@@ -108,15 +108,12 @@ export class RawRoutes {
     })
   }
 
-  #find({ method, url = '' }: IncomingMessage): Listener | undefined {
+  #find({ method = '', url = '' }: IncomingMessage): Listener | undefined {
+    const routes = this.#routes.get(method === 'HEAD' ? 'GET' : method)
+    const exact = routes?.get(url)
+    if (exact) return exact
     for (const { path, listener } of this.#trees) if (isBelow(path, url)) return listener
-    const routes =
-      method === 'POST' || method === 'OPTIONS'
-        ? this.#routes[method]
-        : method === 'GET' || method === 'HEAD'
-          ? this.#routes.GET
-          : undefined
-    return routes && (routes.get(url) ?? routes.get(pathOf(url)))
+    return routes?.get(pathOf(url))
   }
 
   #answer(call: RawCall, answer: RawRoute['answer']): void {

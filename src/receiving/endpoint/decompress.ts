@@ -19,8 +19,8 @@ const mostAtOnce = 16
 let running = 0
 
 /** Whether bodies with this `Content-Encoding` can be decompressed. */
-export function isCoding(coding: string | undefined): coding is string {
-  return coding !== undefined && Object.hasOwn(codings, coding.toLowerCase())
+export function isCoding(coding: string): boolean {
+  return Object.hasOwn(codings, coding.toLowerCase())
 }
 
 /**

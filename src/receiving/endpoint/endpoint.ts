@@ -187,8 +187,8 @@ export class WebhookEndpoint {
       call.takeFromLimit(requestsPerMinute)
       const rawBody = await call.readBody(bodyLimit)
       const coding = headers['content-encoding']
-      if (!isCoding(coding) || (scheme.mediaTypes?.length === 0 && scheme.signedBody === undefined))
-        return { rawBody, headers }
+      if (coding === undefined || !isCoding(coding)) return { rawBody, headers }
+      if (scheme.mediaTypes?.length === 0 && scheme.signedBody === undefined) return { rawBody, headers }
       const plain = await decompress(rawBody, coding, bodyLimit)
       // An invalid body is rejected in the same way as one in an unknown coding.
       if (!plain) return { rawBody, headers }
