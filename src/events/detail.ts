@@ -14,7 +14,7 @@ import {
   type EventRow,
 } from './store.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
-import { deliveredId, longestChain } from './passed-on.ts'
+import { deliveredId, longestChain } from '../telemetry/propagation.ts'
 
 /** Failures, deliveries, emitted events and events that came back that one response shows: the newest failures, the first of the others. */
 const mostShown = 100

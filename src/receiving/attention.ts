@@ -1,7 +1,7 @@
 import { type Attention, countOf, mostOfAKind, quoted } from '../http/attention.ts'
 import type { Database, Queryable } from '../storage/database.ts'
 import type { PlanOf } from './handlers/plan.ts'
-import { EventLoop, longestChain } from '../events/passed-on.ts'
+import { EventLoop, longestChain } from '../telemetry/propagation.ts'
 import { secretsEnd } from './schemes/create-scheme.ts'
 import type { Scheme } from './schemes/scheme.ts'
 import { isoTime } from '../runtime/iso-time.ts'

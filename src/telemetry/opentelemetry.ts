@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import { exit, type Exit, type Operation, spans, type Work } from './spans.ts'
-import type { TraceContext } from './trace-context.ts'
+import type { TraceContext } from './propagation.ts'
 
 interface SpanContext {
   traceId: string

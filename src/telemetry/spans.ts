@@ -1,7 +1,7 @@
 import { channel, type Channel } from 'node:diagnostics_channel'
 import { systemClock } from '../runtime/clock.ts'
 import { withinTime } from '../storage/unavailable.ts'
-import { readTraceContext, type TraceContext } from './trace-context.ts'
+import { readTraceContext, type TraceContext } from './propagation.ts'
 
 export type Operation = 'verify' | 'commit' | 'handle' | 'emit' | 'attempt'
 

@@ -21,7 +21,7 @@ import {
   viewEmitted,
 } from '../events/event.ts'
 import { begin, end, run, spans, type Work, withContext } from '../../telemetry/spans.ts'
-import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
+import { depthOf, EventLoop, longestChain, passedOn } from '../../telemetry/propagation.ts'
 import { IdParams, noContent, optionalText } from '../../http/schemas/schemas.ts'
 
 const ndjson = 'application/x-ndjson'

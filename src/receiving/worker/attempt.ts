@@ -3,7 +3,7 @@ import type { SharedTransactions } from '../../storage/sharing/shared-transactio
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Tx } from '../../storage/database.ts'
 import { begin, end, spans, withContext } from '../../telemetry/spans.ts'
-import { depthOf, EventLoop, longestChain, passedOn } from '../../events/passed-on.ts'
+import { depthOf, EventLoop, longestChain, passedOn } from '../../telemetry/propagation.ts'
 import type { EmittedEvent, HandlerContext, HandlerLog, ReceivedEvent } from '../config.ts'
 import type { BlockedLoop } from './blocked-loop.ts'
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readTraceContext } from './trace-context.ts'
+import { readTraceContext } from './propagation.ts'
 
 const [trace, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7']
 const valid = `00-${trace}-${parent}-01`
