@@ -1,5 +1,5 @@
 import { newId } from '../../src/crypto/ids.ts'
-import { hashToken } from '../../src/crypto/tokens.ts'
+import { hashToken } from '../../src/crypto/secrets.ts'
 import type { Database } from '../../src/storage/database.ts'
 
 /** The token of a person at another host. */

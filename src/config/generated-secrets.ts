@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { newToken } from '../crypto/tokens.ts'
+import { newToken } from '../crypto/secrets.ts'
 import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { ConfigurationError, type Configuration } from './environment.ts'
 

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from 'node:crypto'
-import { equalBytes } from './constant-time.ts'
+import { equalBytes } from './secrets.ts'
 import type { Tables } from '../storage/tables.ts'
 
 const version = 1

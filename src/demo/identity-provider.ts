@@ -1,5 +1,5 @@
 import type { Configuration } from '../config/environment.ts'
-import { newToken } from '../crypto/tokens.ts'
+import { newToken } from '../crypto/secrets.ts'
 import type { App } from '../http/app.ts'
 import type { BuiltInProvider } from '../login/services.ts'
 import type { Log } from '../telemetry/log.ts'

@@ -4,7 +4,7 @@ import type { Account, Adapter, AdapterPayload, Configuration, JWK } from 'oidc-
 import { OIDCProviderError } from 'oidc-provider/lib/helpers/errors.js'
 import { base as basePolicy, Check } from 'oidc-provider/lib/helpers/interaction_policy/index.js'
 import { Provider } from 'oidc-provider/lib/provider.js'
-import { newToken } from '../crypto/tokens.ts'
+import { newToken } from '../crypto/secrets.ts'
 import { basePathOf } from '../http/requests/base-path.ts'
 import { escapeHtml, narrowPage } from '../http/pages/html.ts'
 import { en } from '../http/pages/language/en.ts'

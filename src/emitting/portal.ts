@@ -1,6 +1,6 @@
 import { type AuditOrigin, AuditedStore } from '../accounts/audit/audit.ts'
 import { newId } from '../crypto/ids.ts'
-import { hashToken, newToken } from '../crypto/tokens.ts'
+import { hashToken, newToken } from '../crypto/secrets.ts'
 import { Problem } from '../errors.ts'
 import type { Tx } from '../storage/database.ts'
 import { OwnerDirectory, targetOf } from './subscribers/owner-directory.ts'

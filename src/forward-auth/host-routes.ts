@@ -18,7 +18,7 @@ import { acceptedLanguage, refusedPage } from './pages.ts'
 import { optionalText } from '../http/schemas/schemas.ts'
 import type { AccountServices } from '../accounts/services.ts'
 import type { SessionToken } from '../accounts/sessions/sessions.ts'
-import { hashToken, newToken } from '../crypto/tokens.ts'
+import { hashToken, newToken } from '../crypto/secrets.ts'
 import { deleteExpired } from '../storage/sql-text.ts'
 import type { ForwardAuthBasis } from './passes.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../runtime/clock.ts'
-import { HmacKey } from '../crypto/hmac.ts'
+import { HmacKey } from '../crypto/secrets.ts'
 import { errorOf, type ExchangeRequest } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { readRetryAfter } from '../runtime/retry-schedule.ts'

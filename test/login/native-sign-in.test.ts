@@ -4,7 +4,7 @@ import { afterEach, test } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
 import { Browser, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
-import { hashToken } from '../../src/crypto/tokens.ts'
+import { hashToken } from '../../src/crypto/secrets.ts'
 import type { PosternConfig } from '../../src/define-config.ts'
 import { accountsOf, exchange, signIn, whoAmI } from './harness.ts'
 

@@ -9,7 +9,7 @@ import {
   writePublicKey,
   writeSymmetricKey,
 } from '../../../src/emitting/attempt/signature.ts'
-import { HmacKey } from '../../../src/crypto/hmac.ts'
+import { HmacKey } from '../../../src/crypto/secrets.ts'
 import { verifyWebhook } from './webhooks.ts'
 
 const at = Date.parse('2026-01-01T00:00:00Z')

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Static, Type } from 'typebox'
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import { Problem } from '../../errors.ts'
 import type { Principal } from '../../http/access/principal.ts'
 import type { ShownImpersonation } from '../../http/pages/impersonation-banner.ts'

@@ -1,5 +1,5 @@
 import type { Compilable, InferResult } from 'kysely'
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import type { Queryable } from '../../storage/database.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'

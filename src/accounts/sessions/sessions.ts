@@ -1,6 +1,6 @@
 import type { AccountBasis } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 import { maxAgeUntil } from '../../http/responses/host-cookie.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import { endAppsOfSessions, moveAppsOfSession } from './apps-of-sessions.ts'

@@ -1,7 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
-import { equalBytes } from '../../crypto/constant-time.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { equalBytes, hashToken, newToken } from '../../crypto/secrets.ts'
 import { Problem } from '../../errors.ts'
 import { type Principal, isScope } from '../../http/access/principal.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'

@@ -1,6 +1,6 @@
 import type { AccountWiring } from '../services.ts'
 import { newId } from '../../crypto/ids.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 import { insertOf } from '../../storage/built-once.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { AuditOrigin } from '../audit/audit.ts'

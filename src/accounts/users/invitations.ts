@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { newId } from '../../crypto/ids.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'

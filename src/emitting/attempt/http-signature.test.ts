@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac, createPublicKey } from 'node:crypto'
 import { test } from 'node:test'
 import { createVerifier, httpbis } from 'http-message-signatures'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { httpSignatureHeaders, asymmetricKey, type SigningKey } from './signature.ts'
 
 const seed = Buffer.alloc(32, 7)

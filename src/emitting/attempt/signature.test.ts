@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import {
   asymmetricKey,
   readAsymmetricSeed,

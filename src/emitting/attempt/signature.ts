@@ -7,7 +7,7 @@ import {
   type KeyObject,
   createHash,
 } from 'node:crypto'
-import type { HmacKey } from '../../crypto/hmac.ts'
+import type { HmacKey } from '../../crypto/secrets.ts'
 import { Problem } from '../../errors.ts'
 
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */

@@ -11,7 +11,7 @@ import { isOneOf } from '../../storage/sql-text.ts'
 import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { CompiledQuery } from 'kysely'
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { newId } from '../../crypto/ids.ts'
 import { closedObject, DateTime, dateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'

@@ -1,4 +1,4 @@
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { SharedLimit } from '../../runtime/shared-limit.ts'

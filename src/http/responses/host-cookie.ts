@@ -1,6 +1,6 @@
 import { parseCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 
 /**
  * A cookie that scripts cannot read (HttpOnly) and that browsers do not send with writes of other sites (SameSite=Lax). Over

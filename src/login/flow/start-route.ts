@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import { Problem } from '../../errors.ts'
 import { actsOnGet } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'

@@ -1,7 +1,7 @@
 import type { ModuleParts } from '../../http/service-module.ts'
 import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
 import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
 import type { Client } from '../clients/client.ts'

@@ -1,6 +1,6 @@
 import type { ModuleParts } from '../../http/service-module.ts'
 import type { JWK, JWTPayload } from 'jose'
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import type { Client } from './client.ts'
 import { deleteExpired, useAssertion } from '../../storage/sql-text.ts'
 import { createPublicKey, type KeyObject } from 'node:crypto'

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { NoteRefusal } from '../../accounts/refusals.ts'
-import { equalBytes } from '../../crypto/constant-time.ts'
-import { hashToken } from '../../crypto/tokens.ts'
+import { equalBytes, hashToken } from '../../crypto/secrets.ts'
 import { OAuthError } from '../oauth-error.ts'
 import { type Client } from './client.ts'
 import { assertionType, type ClientAssertions } from './client-assertions.ts'

@@ -1,5 +1,5 @@
 import type { JWK } from 'jose'
-import { hashToken } from '../../crypto/tokens.ts'
+import { hashToken } from '../../crypto/secrets.ts'
 import type { ClaimsHook } from '../token/own-claims.ts'
 import {
   identityScopes,

@@ -10,7 +10,7 @@ import { nameFaults, settingsFaults } from './client-faults.ts'
 import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { newId } from '../../crypto/ids.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 
 interface NewClient {
   name: string

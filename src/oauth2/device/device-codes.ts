@@ -1,7 +1,7 @@
 import { type AuditOrigin, storableUserAgent } from '../../accounts/audit/audit.ts'
 import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
-import { hashToken, newToken } from '../../crypto/tokens.ts'
+import { hashToken, newToken } from '../../crypto/secrets.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { DeviceCodesTable } from '../../storage/tables.ts'
 import { type Client, refreshLifetime } from '../clients/client.ts'

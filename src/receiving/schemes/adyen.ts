@@ -1,4 +1,4 @@
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { parseExactly } from '../../json/exact.ts'
 import {
   bodyDigest,

@@ -1,5 +1,5 @@
 import { sharedSecret, weaknessOf } from '../../config/secret-strength.ts'
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { headerOf, readObject } from './body.ts'
 import {
   type AddressCheck,

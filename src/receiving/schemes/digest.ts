@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { constants, createPublicKey, type KeyObject, type SigningOptions, verify } from 'node:crypto'
 
 export type Encoding = 'hex' | 'base64'

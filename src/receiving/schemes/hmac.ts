@@ -1,4 +1,4 @@
-import { type HmacAlgorithm, HmacKey } from '../../crypto/hmac.ts'
+import { type HmacAlgorithm, HmacKey } from '../../crypto/secrets.ts'
 import { type Encoding, decodeDigest, findEqual } from './digest.ts'
 import { createScheme } from './create-scheme.ts'
 import { headerOf, placedReader, type PlacedOptions } from './body.ts'

@@ -1,5 +1,5 @@
 import { bodyDigest, form, identify, isObject, json, kindOf, readForm, readUnverifiedObject } from './body.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { preset } from './preset.ts'
 import {

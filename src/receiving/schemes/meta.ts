@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { parseExactly } from '../../json/exact.ts'
 import { bodyDigest, eventsOf, fromObject, identify, type JsonObject, readJson, valueAt } from './body.ts'
 import { preset } from './preset.ts'

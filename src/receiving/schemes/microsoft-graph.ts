@@ -1,4 +1,4 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { newId } from '../../crypto/ids.ts'
 import { bodyDigest, fromObject, identify, isObject, queryParameter, readUnverifiedObject } from './body.ts'
 import { answerText, type Check, refuse, type SourceOptions } from './scheme.ts'

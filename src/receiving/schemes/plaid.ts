@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes } from '../../crypto/secrets.ts'
 import { bodyDigest, headerOf, identify, kindAndAction, readObject } from './body.ts'
 import { preset } from './preset.ts'
 import { Fetched } from './fetched.ts'

@@ -34,7 +34,7 @@ import {
   type TimedOptions,
 } from './scheme.ts'
 import { newId } from '../../crypto/ids.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { parseExactly } from '../../json/exact.ts'
 
 /**

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { headerOf } from './body.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { HmacKey } from '../../crypto/secrets.ts'
 import { decodeDigest, decodeKey, ed25519, ed25519Key, findEqual, verifies } from './digest.ts'
 import { preset } from './preset.ts'
 import { type Check, checkTime, defaultTolerance, refuse, shownAt, type TimedOptions } from './scheme.ts'

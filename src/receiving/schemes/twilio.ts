@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { rawQuery } from '../../http/requests/parameters.ts'
-import { equalBytes } from '../../crypto/constant-time.ts'
+import { equalBytes, HmacKey } from '../../crypto/secrets.ts'
 import {
   bodyDigest,
   form,
@@ -12,7 +12,6 @@ import {
   readForm,
   readObject,
 } from './body.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
 import { decodeDigest, findEqual } from './digest.ts'
 import { preset } from './preset.ts'
 import {

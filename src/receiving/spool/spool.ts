@@ -1,5 +1,4 @@
-import { equalBytes } from '../../crypto/constant-time.ts'
-import { HmacKey } from '../../crypto/hmac.ts'
+import { equalBytes, HmacKey } from '../../crypto/secrets.ts'
 import type { Keyring } from '../../crypto/keyring.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { StorageUnavailable, withinTime } from '../../storage/unavailable.ts'
