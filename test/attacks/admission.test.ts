@@ -1,15 +1,15 @@
 // Ways around the rule who may sign in with a provider: each is refused with an audit row, and nothing is created.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { Browser, engines, onEachEngine, startTestService } from '#test/harness/index.ts'
+import { describe, test } from 'node:test'
+import { Browser, engines, startTestService } from '#test/harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import { assertFails, counts, upToCallback, whoAmI } from '../login/harness.ts'
 import { Upstream } from '../login/upstream.ts'
 
 const kelvin = '\u212A'
 
-onEachEngine('attacks on the admission', (engine) => {
-  const site = new Upstream(engine, {
+describe('attacks on the admission', () => {
+  const site = new Upstream(engines[0]!, {
     providers: {
       ACME: { ALLOWED_EMAIL_DOMAINS: 'example.com, *.corp.example, bücher.example, kite.example' },
       CLUB: { ALLOWED_GROUPS: 'members' },

@@ -1,7 +1,7 @@
 // Group 11: a sign-in that only looks recent. What counts is when the provider authenticated the person, by its own word.
 import assert from 'node:assert/strict'
-import { beforeEach, test } from 'node:test'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { beforeEach, describe, test } from 'node:test'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { assertRefused, signIn, upToCallback, whoAmI } from '../login/harness.ts'
 import { assertProblem, begin } from './harness.ts'
@@ -9,11 +9,11 @@ import { assertProblem, begin } from './harness.ts'
 const year2001 = 1_000_000_000
 const again = '/auth/acme?reauthenticate=true&return_to=/settings'
 
-onEachEngine('the time of an authentication', (engine) => {
+describe('the time of an authentication', () => {
   const forger = started(startOpenIdForger)
   const plain = started(startOAuthProvider)
   const start = (more = {}) =>
-    startTestService(engine, { env: { ...forger.env('ACME'), ...plain.env('PLAIN'), ...more } })
+    startTestService(engines[0]!, { env: { ...forger.env('ACME'), ...plain.env('PLAIN'), ...more } })
   const service = started(() => start())
   const strict = started(() => start({ RECENT_SIGN_IN_PROOF: 'required' }))
   beforeEach(() => {

@@ -1,14 +1,14 @@
 // What a provider, or a person with rights at it, may try by the claim with the groups.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { engines, onEachEngine, startTestService } from '#test/harness/index.ts'
+import { describe, test } from 'node:test'
+import { engines, startTestService } from '#test/harness/index.ts'
 import { userProfileReader } from '../../src/accounts/users/user-profile.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 import type { Me } from '../login/harness.ts'
 import { Upstream } from '../login/upstream.ts'
 
-onEachEngine('attacks by groups', (engine) => {
-  const site = new Upstream(engine, {
+describe('attacks by groups', () => {
+  const site = new Upstream(engines[0]!, {
     providers: {
       ACME: { ADMIN_GROUPS: 'admin' },
       PATH: { GROUPS_CLAIM: 'realm_access.roles', ADMIN_GROUPS: 'admin' },

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage } from 'node:http'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { createHandler, type RequestHandler } from '../../src/index.ts'
-import { listening, onEachEngine, type TestDatabase } from '../harness/index.ts'
+import { listening, engines, type TestDatabase } from '../harness/index.ts'
 
-onEachEngine('demo mode in a program that others can reach', (engine) => {
+describe('demo mode in a program that others can reach', () => {
   let database: TestDatabase
   let gate: RequestHandler
   let opened: Awaited<ReturnType<typeof listening>>
   /** The address that connections come from. */
   let peer = '127.0.0.1'
   before(async () => {
-    database = await engine.createMigratedDatabase()
+    database = await engines[0]!.createMigratedDatabase()
     gate = await createHandler({
       prefix: '/gate',
       env: {

@@ -1,7 +1,7 @@
 // Attackers want to be where the answer of an authorization request goes.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
+import { before, describe, test } from 'node:test'
+import { type Browser, engines, started } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
@@ -107,10 +107,10 @@ const nativeTricks = [
   'COM.EXAMPLE.APP:/callback',
 ]
 
-onEachEngine('redirect URIs that are not registered', (engine) => {
+describe('redirect URIs that are not registered', () => {
   let victim: Browser
   const attacked = started(() =>
-    startAttackedProvider(engine, {
+    startAttackedProvider(engines[0]!, {
       clients: [
         spa,
         { id: 'native', redirectUris: native },

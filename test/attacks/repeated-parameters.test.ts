@@ -1,16 +1,16 @@
 // A parameter that comes twice can be read in two ways (RFC 6749, sections 3.1 and 3.2), so nothing of it is used.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { describe, test } from 'node:test'
+import { engines, started, startTestService } from '#test/harness/index.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
-onEachEngine('repeated parameters', (engine) => {
+describe('repeated parameters', () => {
   const provider = started(startHonestProvider)
   const service = started(async () => {
     const config = { login: { clients: [spa] } }
-    return startTestService(engine, { env: provider.env('ACME'), config })
+    return startTestService(engines[0]!, { env: provider.env('ACME'), config })
   })
 
   const begun = async (): Promise<number> =>

@@ -1,19 +1,19 @@
 // An identity provider that cannot authenticate a person again, such as GitHub: an app that asks for it must not be told that it was
 // done (OpenID Connect Core, section 3.1.2.1), nor at what time.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { startOAuthProvider, startProvingProvider } from '#test/harness/oauth-provider.ts'
 import { newPkce } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 
 type Fields = Record<string, string>
 
-onEachEngine('times of an authentication that nobody proved', (engine) => {
+describe('times of an authentication that nobody proved', () => {
   const plain = started(startOAuthProvider)
   const proving = started(startProvingProvider)
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { ...plain.env('ACME'), ...proving.env('CORP') },
     login: {
       clients: [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import {
   createPostern,
@@ -16,7 +16,7 @@ import { SigningKeys } from '../../src/accounts/tokens/signing-keys.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { emit, startEmitting, subscribe } from '../emitting/harness.ts'
-import { adminKey, Browser, onEachEngine, started, startOAuthProvider } from '../harness/index.ts'
+import { adminKey, Browser, engines, started, startOAuthProvider } from '../harness/index.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { appTokens, signIn, spa } from '../login/harness.ts'
@@ -24,14 +24,14 @@ import { appTokens, signIn, spa } from '../login/harness.ts'
 const audience = 'https://api.example.com'
 const api = { id: 'api', secret: 'secret-of-the-api-0123456789-abcdefghij', clientCredentials: true }
 
-onEachEngine('the client library', (engine) => {
+describe('the client library', () => {
   let postern: Postern
   const provider = started(startOAuthProvider)
   const receiver = started(startReceiver)
   const service = started(async () => {
     const shop = { ...spa, id: 'shop', audience }
     const config = { login: { clients: [spa, shop, { ...api, audiences: [audience] }] } }
-    return startEmitting(engine, { env: provider.env('ACME'), config })
+    return startEmitting(engines[0]!, { env: provider.env('ACME'), config })
   })
   before(async () => {
     postern = createPostern({ url: service.baseUrl, token: adminKey })

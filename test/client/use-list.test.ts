@@ -1,11 +1,11 @@
 // useList with React, its renderer and TanStack Query, against the service.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { createListClient } from '../../packages/client/src/api/index.ts'
 import { list } from '../../src/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { onEachEngine, scoped, started, startedService } from '../harness/index.ts'
+import { engines, scoped, started, startedService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
 interface Lists {
@@ -48,8 +48,8 @@ const tasks = list({
   filters: { rank: 'in' },
 })
 
-onEachEngine('useList', (engine) => {
-  const home = started(() => engine.createMigratedDatabase())
+describe('useList', () => {
+  const home = started(() => engines[0]!.createMigratedDatabase())
   const run = async (...statements: string[]): Promise<void> => {
     await using database = scoped(await openDatabase(home.url))
     await database.transaction(async (tx) => {
@@ -62,7 +62,7 @@ onEachEngine('useList', (engine) => {
       'insert into tasks values (1, 10), (2, 20), (3, 30), (4, 40), (5, 50)',
     ),
   )
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     databaseUrl: home.url,
     config: { listing: { lists: [tasks] } },
   }))

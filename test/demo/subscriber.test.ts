@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { test } from 'node:test'
-import { fields, onEachEngine, startedService, startTestService, type TestService } from '../harness/index.ts'
+import { describe, test } from 'node:test'
+import { fields, engines, startedService, startTestService, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 
 type Subscriber = AnswerTo<'GET /subscribers/{id}'>
 
-onEachEngine('sample subscriber', (engine) => {
+describe('sample subscriber', () => {
   const lines = new EventEmitter()
   const log = createLog('info', { write: (line) => void lines.emit('line', JSON.parse(line)) })
-  const service = startedService(engine, () => ({ parts: { samples: true, log } }))
+  const service = startedService(engines[0]!, () => ({ parts: { samples: true, log } }))
   const samples = async (running: TestService): Promise<Subscriber[]> => {
     const { data } = (await (await running.admin('/subscribers')).json()) as { data: Subscriber[] }
     return data.filter(({ url }) => url.endsWith('/demo/subscriber'))
@@ -57,7 +57,7 @@ onEachEngine('sample subscriber', (engine) => {
     const [{ id }] = (await samples(service)) as [Subscriber]
     await service.admin(`/subscribers/${id}`, { method: 'PATCH', json: { status: 'paused' } })
     await service.stop(5_000)
-    const next = await startTestService(engine, { databaseUrl, parts: { samples: true } })
+    const next = await startTestService(engines[0]!, { databaseUrl, parts: { samples: true } })
     const found = await samples(next)
     assert.deepEqual(fields(found, 'id', 'url', 'status'), [
       [id, `${next.baseUrl}/demo/subscriber`, 'paused'],

@@ -1,15 +1,15 @@
 // What a refusal of GET /auth/forward tells: its readers are operators of proxies and people in front of an application, who send no
 // credentials of an API.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { describe, test } from 'node:test'
+import { engines } from '#test/harness/engines.ts'
 import { GuardedSite } from './harness.ts'
 
 const app = 'app.example.com'
 
-onEachEngine('the advice of refusals', (engine) => {
+describe('the advice of refusals', () => {
   const site = new GuardedSite(
-    engine,
+    engines[0]!,
     (ownHost) => ({
       hosts: {
         [ownHost]: { allow: 'signed-in', paths: { '/admin/*': { roles: ['admin'] } } },
@@ -57,8 +57,8 @@ onEachEngine('the advice of refusals', (engine) => {
   })
 })
 
-onEachEngine('the advice to a caller that is no trusted proxy', (engine) => {
-  const site = new GuardedSite(engine, (host) => ({ hosts: { [host]: { allow: 'signed-in' } } }), {
+describe('the advice to a caller that is no trusted proxy', () => {
+  const site = new GuardedSite(engines[0]!, (host) => ({ hosts: { [host]: { allow: 'signed-in' } } }), {
     TRUSTED_PROXIES: '192.0.2.1',
   })
 

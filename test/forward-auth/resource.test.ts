@@ -1,13 +1,13 @@
 // An application behind the proxy that is an API, such as an MCP server: the service serves its metadata (RFC 9728).
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { onEachEngine } from '#test/harness/engines.ts'
+import { describe, test } from 'node:test'
+import { engines } from '#test/harness/engines.ts'
 import { GuardedSite } from './harness.ts'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-onEachEngine('metadata of guarded APIs', (engine) => {
-  const site = new GuardedSite(engine, () => ({
+describe('metadata of guarded APIs', () => {
+  const site = new GuardedSite(engines[0]!, () => ({
     hosts: {
       'mcp.example.com': {
         allow: 'signed-in',

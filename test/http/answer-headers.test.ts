@@ -5,7 +5,7 @@ import { STATUS_CODES } from 'node:http'
 import { before, describe, test } from 'node:test'
 import { dropbox } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { adminKey, engines, onEachEngine, startedService } from '../harness/index.ts'
+import { adminKey, engines, startedService } from '../harness/index.ts'
 import { sign } from '../receiving/harness.ts'
 
 /** Answers that may be kept, all of them the same for everybody; a caller that keeps others keeps what is one person's. */
@@ -18,8 +18,8 @@ const kept: Record<string, string> = {
   '/api/posts': 'no-cache',
 }
 
-onEachEngine('caching of responses', (engine) => {
-  const service = startedService(engine)
+describe('caching of responses', () => {
+  const service = startedService(engines[0]!)
 
   test('by default, no GET response may be stored, with and without a credential', async () => {
     const emitted = await service.admin('/events', { method: 'POST', json: { type: 'a', data: {} } })

@@ -1,11 +1,11 @@
 // What the log tells of calls that are refused: from where, and with whose credential.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { adminKey, Browser, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { adminKey, Browser, engines, started, startTestService } from '../harness/index.ts'
 import { startOAuthProvider } from '../harness/oauth-provider.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { signIn } from '../login/harness.ts'
@@ -18,13 +18,13 @@ interface Line {
   [field: string]: unknown
 }
 
-onEachEngine('log lines of refused calls', (engine) => {
+describe('log lines of refused calls', () => {
   const lines: string[] = []
   const provider = started(startOAuthProvider)
   const service = started(async () => {
     const log = createLog('info', { write: (line: string) => void lines.push(line) })
     const env = { ...provider.env('ACME'), TRUSTED_PROXIES: '127.0.0.1' }
-    return startTestService(engine, { env, parts: { log } })
+    return startTestService(engines[0]!, { env, parts: { log } })
   })
 
   const from = { 'x-forwarded-for': '203.0.113.9' }

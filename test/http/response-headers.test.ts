@@ -1,10 +1,10 @@
 // What the OpenAPI document says of the headers of answers, held against the service. The harness does so with every answer
 // that tests get by its fetch (test/harness/conformance.ts); here each kind is asked for, with the limits on.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { ApiDocument } from '../harness/conformance.ts'
-import { onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import { engines, startedService, startTestService } from '../harness/index.ts'
 import { stillMinute } from '../harness/minute.ts'
 
 const products = list({
@@ -16,9 +16,9 @@ const products = list({
   exports: true,
 })
 
-onEachEngine('headers of answers', (engine) => {
+describe('headers of answers', () => {
   let document: ApiDocument
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { RATE_LIMIT: 'on' },
     config: { listing: { lists: [products] } },
     parts: { clock: stillMinute() },
@@ -118,7 +118,7 @@ onEachEngine('headers of answers', (engine) => {
   })
 
   test('without rate limits there are no RateLimit headers', async () => {
-    await using without = await startTestService(engine)
+    await using without = await startTestService(engines[0]!)
     const text = await (await without.fetch('/openapi.json')).text()
     const { paths } = JSON.parse(text) as ApiDocument
     assert.ok(!JSON.stringify(paths).includes('RateLimit'))

@@ -1,13 +1,13 @@
 // Which API key reaches which route, for every route that there is: the routes are read from the service, and what each asks
 // for from its OpenAPI document, so that a new route is covered without a change here.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { scopes, type Scope } from '../../src/http/access/principal.ts'
-import { onEachEngine, startedService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 
 type Operation = { security?: Record<string, string[]>[] }
 
@@ -33,12 +33,12 @@ const shelf = list({
   exports: true,
 })
 
-onEachEngine('scopes of API keys', (engine) => {
+describe('scopes of API keys', () => {
   let routes: Route[]
   const keys = new Map<Scope, string>()
 
   // In demo mode some routes need no credential.
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { NODE_ENV: 'production', BASE_URL: 'https://gate.example.com' },
     config: { listing: { lists: [shelf] } },
   }))

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { beforeEach, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { generateKeyPair, SignJWT, UnsecuredJWT, type JWTPayload } from 'jose'
-import { Browser, listening, onEachEngine, rowsOf, started, startTestService } from '#test/harness/index.ts'
+import { Browser, listening, engines, rowsOf, started, startTestService } from '#test/harness/index.ts'
 import { forgedClient, startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { createOpenIdServer } from '../../src/demo/openid-server.ts'
 import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
 
-onEachEngine('OpenID Connect', (engine) => {
+describe('OpenID Connect', () => {
   const forger = started(startOpenIdForger)
   const service = started(async () => {
     const env = {
       ...forger.env('ACME'),
     }
-    return startTestService(engine, { env })
+    return startTestService(engines[0]!, { env })
   })
   beforeEach(() => {
     forger.claims = (claims) => claims
@@ -133,7 +133,7 @@ onEachEngine('OpenID Connect', (engine) => {
     const origin = opened.url
     const client = { id: 'c', secret: 'a-secret-of-the-test' }
     const env = { REAL_CLIENT_ID: client.id, REAL_CLIENT_SECRET: client.secret, REAL_ISSUER: `${origin}/op` }
-    const real = await startTestService(engine, { env })
+    const real = await startTestService(engines[0]!, { env })
     try {
       const redirectUri = `${real.baseUrl}/auth/real/callback`
       const failed: Error[] = []

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
-import { beforeEach, test } from 'node:test'
-import { Browser, onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { beforeEach, describe, test } from 'node:test'
+import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { client, startShapedProvider } from '#test/harness/shaped-provider.ts'
 import { assertFails, counts, whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
 import { signInShaped, toAnswer } from './shaped-sign-in.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 
-onEachEngine('several instances of one preset', (engine) => {
+describe('several instances of one preset', () => {
   const { shape, env } = providerCases['github']!
   const provider = started(() => startShapedProvider(shape))
   const service = started(async () => {
     const { url } = provider
-    return startTestService(engine, {
+    return startTestService(engines[0]!, {
       env: {
         ...env(url, 'GITHUB'),
         GITHUB_CLIENT_ID: client.id,
@@ -76,7 +76,7 @@ onEachEngine('several instances of one preset', (engine) => {
   })
 
   test('all errors of the providers are reported at once, without secrets', async () => {
-    const wrong = startTestService(engine, {
+    const wrong = startTestService(engines[0]!, {
       env: { OKTA_CLIENT_ID: 'x', OKTA_CLIENT_SECRET: 'hush-hush', LINKEDIN_CLIENT_ID: 'x' },
       config: { login: { providers: { apple: { clientId: 'x' }, 'Git Hub': { clientId: 'x' } } } },
     })

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import Fastify from 'fastify'
-import { Browser, freePort, onEachEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, freePort, engines, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startReceiver } from '#test/harness/receiver.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { createHandler, defineConfig, hmac, postern } from '../../src/index.ts'
@@ -36,9 +36,9 @@ const signed = (body: string) => ({
 // The signature is of these bytes, which no parser would write again.
 const webhook = '{ "id":"evt_1",\n "type" : "order.paid", "amount": 1.10 }'
 
-onEachEngine('the service in another program', (engine) => {
+describe('the service in another program', () => {
   let env: Record<string, string>
-  const database = started(() => engine.createMigratedDatabase())
+  const database = started(() => engines[0]!.createMigratedDatabase())
   const provider = started(startOAuthProvider)
   before(async () => {
     env = {
@@ -226,7 +226,7 @@ onEachEngine('the service in another program', (engine) => {
   test('a service of its own may be below the path of BASE_URL', async () => {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}/gate`
-    await using _service = await startTestService(engine, { env: { PORT: String(port), BASE_URL: url } })
+    await using _service = await startTestService(engines[0]!, { env: { PORT: String(port), BASE_URL: url } })
     const page = await fetch(`${url}/login?return_to=/gate/dashboard`)
     assert.match(await page.text(), /href="\/gate\/auth\/demo"/)
     await eventually(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok)

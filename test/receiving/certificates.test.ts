@@ -1,12 +1,12 @@
 // Senders that sign with a certificate: PayPal and Amazon SNS. Nothing is fetched but from their hosts, and nothing forged is accepted.
 import assert from 'node:assert/strict'
 import { createPublicKey, sign } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { paypal, type Scheme, sns } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { issued, type Issued } from '../harness/certificate.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { engines, started, startTestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import published from './published-messages.json' with { type: 'json' }
 
@@ -404,13 +404,13 @@ test('sns: a subscription is confirmed once, at the host of the topic, and only 
   assert.deepEqual(await outcome(scheme, signed, servedBySns, now + 7_300_000), ['timestamp-too-old', []])
 })
 
-onEachEngine('certificates', (engine) => {
+describe('certificates', () => {
   const sources = { paypal: payPal(), sns: sns({ topicArn }) }
   const service = started(async () => {
     // The certificates are cached before the service needs them: the hosts are fixed.
     await outcome(sources.paypal, fromPaypal(), { [certUrl]: chain })
     await outcome(sources.sns, fromSns(subscription), servedBySns)
-    return startTestService(engine, { receiving: { sources } })
+    return startTestService(engines[0]!, { receiving: { sources } })
   })
   async function send(source: string, { headers, body }: Request): Promise<string> {
     const type = { 'content-type': 'application/json' }

@@ -1,12 +1,12 @@
 // Over all presets: two deliveries are two events, a repetition is one, and nothing that is not signed changes a payload.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import * as presets from '../../src/receiving/schemes/index.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import type { Scheme } from '../../src/index.ts'
 import { secretPresets } from '../harness/presets.ts'
-import { onEachEngine, startedService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 import { eventually } from './harness.ts'
 
 const form = 'application/x-www-form-urlencoded'
@@ -324,9 +324,9 @@ const mediaTypes = [
   'application/octet-stream',
 ]
 
-onEachEngine('identity', (engine) => {
+describe('identity', () => {
   const payloads = new Map<string, { type: string; payload: unknown; raw: string }[]>()
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     receiving: {
       sources: { ...sources, gitlab: presets.gitlab({ secret: [shared, 'plain-token'] }) },
       handlers: {

@@ -1,17 +1,17 @@
 // One signature is one event, however what it covers is written down.
 import assert from 'node:assert/strict'
 import { createHmac, randomUUID } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { bitbucket, github, gitlab, linear, shopify, twilio, woocommerce, zendesk } from '../../src/index.ts'
-import { onEachEngine, startedService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 import { postWebhook } from './harness.ts'
 
 const secret = 'a-secret-of-the-sender-0123456789'
 const address = 'https://hooks.example.com/webhooks/calls'
 const form = 'application/x-www-form-urlencoded'
 
-onEachEngine('one signature', (engine) => {
-  const service = startedService(engine, () => ({
+describe('one signature', () => {
+  const service = startedService(engines[0]!, () => ({
     receiving: {
       sources: {
         calls: twilio({ secret, url: address }),

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, test } from 'node:test'
+import { after, describe, test } from 'node:test'
 import { apiKey, basic, bearer, eventGrid, gitlab, jwt, publicKey, type Scheme } from '../../src/index.ts'
 import { weakSources } from '../../src/receiving/sources.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { onEachEngine, startedService } from '../harness/index.ts'
+import { engines, startedService } from '../harness/index.ts'
 import { secretPresets } from '../harness/presets.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 
@@ -252,9 +252,9 @@ function token({
   return `${signed}.${sign(hash, Buffer.from(signed), { key: by, ...more }).toString('base64url')}`
 }
 
-onEachEngine('proofs', (engine) => {
+describe('proofs', () => {
   let passed = 0
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { ALLOW_PRIVATE_NETWORK: 'true' },
     parts: { clock: { ...systemClock, now: () => systemClock.now() + passed } },
     receiving: {

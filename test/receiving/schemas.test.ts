@@ -1,8 +1,8 @@
 // Schemas of payloads: what handlers get, and what becomes of events that do not match.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { defineConfig, type StandardSchema } from '../../src/index.ts'
-import { each, onEachEngine, startedService } from '../harness/index.ts'
+import { each, engines, startedService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook } from './harness.ts'
 
@@ -24,10 +24,10 @@ const paid: StandardSchema<unknown, Paid> = {
   },
 }
 
-onEachEngine('schemas of payloads', (engine) => {
+describe('schemas of payloads', () => {
   const amounts: number[] = []
   const others: unknown[] = []
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { HANDLER_RETRY_SCHEDULE: '0,0,0' },
     config: defineConfig({
       receiving: {
