@@ -121,9 +121,10 @@ onEachEngine('deliveries of all subscribers', (engine) => {
   const check = async (
     query: Record<string, string>,
     matches: (row: Row & { at: number }) => boolean,
+    limits = [7, 100],
   ): Promise<void> => {
     const ids = expected.filter(matches).map(({ id }) => id)
-    for (const limit of [7, 100])
+    for (const limit of limits)
       assert.deepEqual(each(await walk(query, limit), 'id'), ids, JSON.stringify(query))
   }
 
@@ -159,7 +160,7 @@ onEachEngine('deliveries of all subscribers', (engine) => {
     for (const [first, one] of filters)
       for (const [second, other] of filters)
         if (Object.keys(first)[0]! < Object.keys(second)[0]!)
-          await check({ ...first, ...second }, (row) => one(row) && other(row))
+          await check({ ...first, ...second }, (row) => one(row) && other(row), [40])
   })
 
   test('a cursor belongs to its filters, and invalid values are refused', async () => {
