@@ -49,27 +49,26 @@ onEachEngine('crash', (engine) => {
     let child = await startProcess(database.url, port)
     assert.equal((await call(port, '/subscribers', { url: receiver.url })).status, 201)
     const accepted = new Set<string>()
-    for (let round = 1; round <= 2; round += 1) {
-      let killed = false
-      const emitting = Promise.all(
-        Array.from({ length: 4 }, async () => {
-          while (!killed) {
-            // A call that was cut off was not answered: whether it counts is open.
-            const response = await call(port, '/events', { type: 'a', data: round }).catch(() => undefined)
-            const answer = (await response?.json().catch(() => undefined)) as { eventId: string } | undefined
-            if (response?.status === 202 && answer) accepted.add(answer.eventId)
-          }
-        }),
-      )
-      await receiver.waitFor(round * 40)
-      killed = child.kill('SIGKILL')
-      await once(child, 'exit')
-      await emitting
-      child = await startProcess(database.url, port)
-    }
+    let killed = false
+    const emitting = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        while (!killed) {
+          // A call that was cut off was not answered: whether it counts is open.
+          const response = await call(port, '/events', { type: 'a', data: 1 }).catch(() => undefined)
+          const answer = (await response?.json().catch(() => undefined)) as { eventId: string } | undefined
+          if (response?.status === 202 && answer) accepted.add(answer.eventId)
+        }
+      }),
+    )
+    await receiver.waitFor(40)
+    killed = child.kill('SIGKILL')
+    await once(child, 'exit')
+    await emitting
+    child = await startProcess(database.url, port)
     const received = () => new Set(receiver.calls.map(({ headers }) => String(headers['webhook-id'])))
     await until(async () => accepted.difference(received()).size === 0, 'everything accepted was delivered')
-    assert.ok(accepted.size >= 40)
+    // Of the forty that arrived, at most the four calls in progress got no answer.
+    assert.ok(accepted.size >= 36)
     child.kill('SIGKILL')
     await once(child, 'exit')
     await receiver.close()

@@ -114,14 +114,14 @@ onEachEngine('a handler that ends its process', ({ name, ...engine }) => {
     await home.drop()
   })
 
-  async function run(schedule: string | undefined): Promise<Supervised> {
+  async function run(schedule: string | undefined, processes = 1): Promise<Supervised> {
     const made = (supervised = new Supervised(home.url, schedule))
-    for (let count = 0; count < (name === 'postgres' ? 2 : 1); count += 1) await made.start()
+    for (let count = 0; count < processes; count += 1) await made.start()
     return made
   }
 
   test('fails by itself after three runs alone, and costs other events nothing', async () => {
-    const made = await run('0,2')
+    const made = await run('0,2', name === 'postgres' ? 2 : 1)
     for (const id of ['sl1', 'sl2']) await made.post(id, 'slow.x')
     await made.post('ex1', 'poison.exit')
     await eventually(async () => (await made.show('ex1')).status === 'failed', 'the killer has failed')
