@@ -6,7 +6,14 @@ import { existsSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
-import { adminKey, each, onEachEngine, startedService, temporaryFolder } from '#test/harness/index.ts'
+import {
+  adminKey,
+  each,
+  engines,
+  onEachEngine,
+  startedService,
+  temporaryFolder,
+} from '#test/harness/index.ts'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { mainFile } from '#test/harness/main-file.ts'
 import { auditEntriesAfter } from '../../src/accounts/audit/audit-reader.ts'
@@ -151,14 +158,6 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.equal(all.stderr, `${expected.length} entries; continue with --after ${expected.at(-1)!.seq}\n`)
     const none = await command('--after', String(expected.at(-1)!.seq))
     assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', '0 entries\n'])
-    for (const [option, value] of [
-      ['--since', 'yesterday'],
-      ['--after', 'x'],
-    ] as const) {
-      const refused = await command(option, value)
-      assert.equal(refused.code, 2)
-      assert.match(refused.stderr, new RegExp(`${option} takes`))
-    }
   })
 
   /** Runs the command in a shell, by the end of its command line. */
@@ -175,29 +174,43 @@ onEachEngine('the export of the audit log', (engine) => {
     return { code, told }
   }
 
-  test('a reader that has enough ends the export, and that is no failure', async () => {
-    await write({ n: 'enough' })
-    const { code, told } = await commandIn('{ "$@"; echo "ended: $?" >&2; } | head -n 1')
-    assert.deepEqual([code, told], [0, 'ended: 0\n'])
-  })
+  // The rest of the output does not depend on the database.
+  if (engine === engines[0]) {
+    test('invalid options are refused', async () => {
+      for (const [option, value] of [
+        ['--since', 'yesterday'],
+        ['--after', 'x'],
+      ] as const) {
+        const refused = await command(option, value)
+        assert.equal(refused.code, 2)
+        assert.match(refused.stderr, new RegExp(`${option} takes`))
+      }
+    })
 
-  test('an output that cannot be written is a failure, and nothing of it counts', { skip }, async () => {
-    await write({ n: 'full' })
-    for (const [shell, error] of [
-      ['exec "$@" > /dev/full', 'ENOSPC'],
-      ['exec "$@" --follow > /dev/full', 'ENOSPC'],
-      // The file may have 300 KiB, so the system writes a part of the first entries, and reports no error for it.
-      [`trap '' XFSZ; ulimit -f 600; exec "$@" > entries`, 'EFBIG'],
-    ] as const) {
-      const { code, told } = await commandIn(shell)
-      assert.equal(code, 1, told)
-      assert.match(
-        told,
-        new RegExp(`^0 entries\\nThe entries could not be written to standard output: ${error}`),
-        shell,
-      )
-    }
-  })
+    test('a reader that has enough ends the export, and that is no failure', async () => {
+      await write({ n: 'enough' })
+      const { code, told } = await commandIn('{ "$@"; echo "ended: $?" >&2; } | head -n 1')
+      assert.deepEqual([code, told], [0, 'ended: 0\n'])
+    })
+
+    test('an output that cannot be written is a failure, and nothing of it counts', { skip }, async () => {
+      await write({ n: 'full' })
+      for (const [shell, error] of [
+        ['exec "$@" > /dev/full', 'ENOSPC'],
+        ['exec "$@" --follow > /dev/full', 'ENOSPC'],
+        // The file may have 300 KiB, so the system writes a part of the first entries, and reports no error for it.
+        [`trap '' XFSZ; ulimit -f 600; exec "$@" > entries`, 'EFBIG'],
+      ] as const) {
+        const { code, told } = await commandIn(shell)
+        assert.equal(code, 1, told)
+        assert.match(
+          told,
+          new RegExp(`^0 entries\\nThe entries could not be written to standard output: ${error}`),
+          shell,
+        )
+      }
+    })
+  }
 
   test('the command with --follow runs until it is interrupted', async () => {
     const last = (await read()).at(-1)!.seq
