@@ -6,7 +6,7 @@ import { hmac, type ForwardTarget } from '../../src/index.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import { keysOf, writeKey } from '../../src/receiving/forward.ts'
-import { type Engine, engines, onEachEngine, rowIn, scoped } from '../harness/index.ts'
+import { engines, onEachEngine, rowIn, rowsOf, started } from '../harness/index.ts'
 import { type ReceivedCall, startReceiver } from '../harness/receiver.ts'
 import { startTestService, webhookSecret } from '../harness/service.ts'
 import { eventually, postWebhook, settled } from './harness.ts'
@@ -14,19 +14,9 @@ import { expectJson } from '../emitting/harness.ts'
 
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`
 
-function startForwarding(
-  engine: Engine,
-  forwardTo: string | ForwardTarget,
-  env: Record<string, string> = {},
-) {
-  return startTestService(engine, {
-    env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', ...env },
-    receiving: {
-      sources: { provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo }) },
-      handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
-    },
-  })
-}
+const from = (forwardTo: string | ForwardTarget) =>
+  hmac({ header: 'x-signature', secret: webhookSecret, forwardTo })
+const masters = ['a-newer-master-secret-of-32-bytes-or-more', 'an-older-master-secret-of-32-bytes-or-more']
 
 /** What the receiver's own library says. @throws when it is not signed with the secret. */
 function verify(secret: string, { body, headers }: ReceivedCall): void {
@@ -34,14 +24,36 @@ function verify(secret: string, { body, headers }: ReceivedCall): void {
 }
 
 onEachEngine('a source that forwards', (engine) => {
+  const receiver = started(() =>
+    startReceiver((response) => response.writeHead(302, { location: '/elsewhere' }).end(), 500, 204),
+  )
+  const rotated = started(() => startReceiver(204))
+  const failing = started(() => startReceiver((response) => response.writeHead(500).end('no such table')))
+  const later = started(() =>
+    startReceiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end()),
+  )
+  const [secret, current, last] = [newSecret(), newSecret(), newSecret()]
+  const service = started(() =>
+    startTestService(engine, {
+      env: {
+        HANDLER_RETRY_SCHEDULE: '0,0,0,0',
+        POSTERN_SECRET: masters.join(','),
+      },
+      receiving: {
+        sources: {
+          provider: from({ url: receiver.url, secret }),
+          rotating: from({ url: rotated.url, secret: `${current},${last}` }),
+          derived: from(rotated.url),
+          failing: from({ url: failing.url, secret }),
+          later: from(later.url),
+        },
+        handlers: { '*': () => assert.fail('a source that forwards has no handlers') },
+      },
+    }),
+  )
+  const queued = (eventId: string) => rowIn(service, 'event_queue', { event_id: eventId })
+
   test('posts the received bytes and headers, signed, with the same id, until a 2xx response; redirects are failures', async () => {
-    await using receiver = await startReceiver(
-      (response) => response.writeHead(302, { location: '/elsewhere' }).end(),
-      500,
-      204,
-    )
-    const secret = newSecret()
-    await using service = scoped(await startForwarding(engine, { url: receiver.url, secret }))
     const body = '{ "id": "evt.1/ä", "type": "a", "n": 12345678901234567890 }'
     await postWebhook(service, body, {
       'x-topic': 'orders/paid',
@@ -67,44 +79,26 @@ onEachEngine('a source that forwards', (engine) => {
       for (const kept of ['x-signature', 'authorization', 'x-forwarded-for'])
         assert.equal(headers[kept], undefined, kept)
     }
-    const entry = await rowIn(service, 'event_queue')
-    assert.equal(entry.status, 'processed')
+    assert.equal((await queued('evt.1/ä')).status, 'processed')
   })
 
   test('during a rotation both secrets sign; without a secret, those derived from POSTERN_SECRET sign', async () => {
-    await using receiver = await startReceiver(204)
-    const [current, last] = [newSecret(), newSecret()]
-    const rotating = await startForwarding(engine, { url: receiver.url, secret: `${current},${last}` })
-    try {
-      await postWebhook(rotating, { id: '1', type: 'a' })
-      await settled(rotating.database)
-    } finally {
-      await rotating.close()
-    }
-    for (const secret of [current, last]) verify(secret, receiver.calls[0]!)
+    await postWebhook(service, { id: '1', type: 'a' }, {}, 'rotating')
+    await settled(service.database)
+    for (const one of [current, last]) verify(one, rotated.calls[0]!)
 
-    const older = 'an-older-master-secret-of-32-bytes-or-more'
-    const secrets = ['a-newer-master-secret-of-32-bytes-or-more', older]
-    const derived = await startForwarding(engine, receiver.url, { POSTERN_SECRET: secrets.join(',') })
-    try {
-      await postWebhook(derived, { id: '2', type: 'a' })
-      await settled(derived.database)
-    } finally {
-      await derived.close()
-    }
-    for (const master of secrets)
-      verify(writeKey(keysOf('', 'provider', new Keyring([master]))[0]), receiver.calls[1]!)
-    assert.throws(() => verify(writeKey(keysOf('', 'other', new Keyring(secrets))[0]), receiver.calls[1]!))
+    await postWebhook(service, { id: '2', type: 'a' }, {}, 'derived')
+    await settled(service.database)
+    for (const master of masters)
+      verify(writeKey(keysOf('', 'derived', new Keyring([master]))[0]), rotated.calls[1]!)
+    assert.throws(() => verify(writeKey(keysOf('', 'other', new Keyring(masters))[0]), rotated.calls[1]!))
   })
 
   test('fails after the last attempt with the response of the receiver, and is sent again on request with the same id', async () => {
-    await using receiver = await startReceiver((response) => response.writeHead(500).end('no such table'))
-    const secret = newSecret()
-    await using service = scoped(await startForwarding(engine, { url: receiver.url, secret }))
-    await postWebhook(service, { id: 'evt_1', type: 'a' })
+    await postWebhook(service, { id: 'evt_1', type: 'a' }, {}, 'failing')
     await settled(service.database)
-    assert.equal(receiver.calls.length, 4, 'as often as the schedule says')
-    const { event } = await rowIn(service, 'event_queue')
+    assert.equal(failing.calls.length, 4, 'as often as the schedule says')
+    const { event } = await queued('evt_1')
     const path = `/events/${event}`
     const shown = await expectJson<{ status: string; processing: { failures: { error: string }[] } }>(
       service,
@@ -114,39 +108,42 @@ onEachEngine('a source that forwards', (engine) => {
     assert.equal(shown.status, 'failed')
     assert.match(shown.processing.failures[0]!.error, /answered 500: no such table/)
 
-    receiver.answer(204)
+    failing.answer(204)
     const again = await service.admin(`/events/${event}/reprocess`, { method: 'POST' })
     assert.equal(again.status, 202)
     await settled(service.database)
-    assert.equal(receiver.calls.length, 5)
-    for (const call of receiver.calls) {
+    assert.equal(failing.calls.length, 5)
+    for (const call of failing.calls) {
       verify(secret, call)
       assert.equal(call.headers['webhook-id'], 'evt_1')
     }
-    const entry = await rowIn(service, 'event_queue')
-    assert.equal(entry.status, 'processed')
+    assert.equal((await queued('evt_1')).status, 'processed')
   })
 
   test('Retry-After is respected', async () => {
-    await using receiver = await startReceiver((response) =>
-      response.writeHead(503, { 'retry-after': '3600' }).end(),
-    )
-    await using service = scoped(await startForwarding(engine, receiver.url))
-    await postWebhook(service, { id: 'evt_1', type: 'a' })
+    await postWebhook(service, { id: 'evt_later', type: 'a' }, {}, 'later')
     const failed = await eventually(async () =>
       service.database.reader
         .selectFrom('handler_failures')
         .innerJoin('event_queue', 'event_queue.event', 'handler_failures.event')
         .select(['event_queue.due_at', 'handler_failures.at'])
+        .where('event_queue.event_id', '=', 'evt_later')
         .executeTakeFirst(),
     )
     assert.ok(failed.due_at - failed.at >= 3_600_000)
+    // The other tests wait until nothing is left.
+    await service.database.transaction((tx) =>
+      tx.updateTable('event_queue').set({ due_at: 0 }).where('event_id', '=', 'evt_later').execute(),
+    )
+    later.answer(204)
+    service.database.signal('event_queue')
+    await settled(service.database)
   })
 
   test('a large response is not read, an endless one not awaited, and a slow one times out', async () => {
     const chunk = Buffer.alloc(64 * 1024)
     let taken = 0
-    await using receiver = await startReceiver(
+    await using slow = await startReceiver(
       (response) => {
         const write = (): void => {
           while (!response.destroyed && taken < 1000) {
@@ -168,29 +165,22 @@ onEachEngine('a source that forwards', (engine) => {
       limits.add(callback)
       return () => void limits.delete(callback)
     }
-    await using service = await startTestService(engine, {
+    await using impatient = await startTestService(engine, {
       env: { HANDLER_RETRY_SCHEDULE: '0,0,0,0', HANDLER_TIMEOUT: '3600' },
       parts: { clock: { ...systemClock, after } },
-      receiving: {
-        sources: {
-          provider: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo: receiver.url }),
-        },
-      },
+      receiving: { sources: { provider: from(slow.url) } },
     })
     for (const id of ['large', 'endless', 'silent']) {
-      await postWebhook(service, { id, type: 'a' })
+      await postWebhook(impatient, { id, type: 'a' })
       if (id === 'silent') {
-        await receiver.waitFor(3)
+        await slow.waitFor(3)
         for (const end of limits) end()
       }
-      await settled(service.database)
+      await settled(impatient.database)
     }
-    assert.equal(receiver.calls.length, 4, 'only the silent one is repeated')
+    assert.equal(slow.calls.length, 4, 'only the silent one is repeated')
     assert.ok(taken < 900, `${taken} chunks of the answer were taken`)
-    const rows = await service.database.reader
-      .selectFrom('event_queue')
-      .select(['event_id', 'attempts'])
-      .execute()
+    const rows = await rowsOf(impatient, 'event_queue')
     assert.deepEqual(Object.fromEntries(rows.map((row) => [row.event_id, row.attempts])), {
       large: 1,
       endless: 1,
@@ -212,9 +202,7 @@ test('an invalid forwardTo stops the start', async () => {
   ]) {
     await assert.rejects(
       startTestService(engines[0]!, {
-        config: {
-          receiving: { sources: { shop: hmac({ header: 'x-signature', secret: webhookSecret, forwardTo }) } },
-        },
+        receiving: { sources: { shop: from(forwardTo) } },
       }),
       /receiving\.sources\.shop has a forwardTo/,
     )
