@@ -3,11 +3,8 @@ import { causeInWords } from '../runtime/cause-in-words.ts'
 import type { GuardedFetch } from '../network/outbound-agent.ts'
 import type { ServerMetadata } from 'openid-client'
 import { clockTolerance } from './provider-client/profile.ts'
-import {
-  DiscoveryFailed,
-  ProviderServerCache,
-  withProviderHeaders,
-} from './provider-client/provider-server.ts'
+import { DiscoveryFailed } from './provider-client/provider-errors.ts'
+import { ProviderServerCache, withProviderHeaders } from './provider-client/provider-server.ts'
 import type { ResolvedProvider } from './providers/resolved-provider.ts'
 
 /** Milliseconds for one request to a provider. */

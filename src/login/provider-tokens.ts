@@ -7,7 +7,7 @@ import { type SealContext, sealedColumns } from '../crypto/keyring.ts'
 import type { Tx } from '../storage/database.ts'
 import type { Row } from '../storage/tables.ts'
 import { describeCause } from './flow/failures.ts'
-import type { IssuedTokens } from './provider-client/token-response-cache.ts'
+import type { IssuedTokens } from './provider-client/code-exchange.ts'
 import type { ProviderClient } from './provider-client/provider-client.ts'
 import type { StoredTokenScopes } from './config.ts'
 

@@ -14,7 +14,7 @@ import { sessionOf } from '../../accounts/routes.ts'
 import { sendRefresh } from '../../http/pages/page-view.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { DiscoveryFailed } from '../provider-client/provider-server.ts'
+import { DiscoveryFailed } from '../provider-client/provider-errors.ts'
 import { failurePath, providerFailure, recordFailure } from './failures.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 

@@ -1,7 +1,7 @@
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { profileClaims, type ProfileClaims } from '../../accounts/users/user-profile.ts'
 import { isStorableText, storableText } from '../../storage/sql-text.ts'
-import type { IssuedTokens } from './token-response-cache.ts'
+import type { IssuedTokens } from './code-exchange.ts'
 import type { Authentication } from '../../accounts/sessions/authentication.ts'
 
 /** The fields of a profile before validation by `toIdentity`. */

@@ -11,17 +11,21 @@ import {
   type VerifiedIdentity,
 } from './profile.ts'
 import { authorizationParameters, type AuthorizationRequest } from '../flow/flows.ts'
-import { exchangeCode, mayHaveMoved } from './code-exchange.ts'
-import { issuedTokens, type IssuedTokens } from './token-response-cache.ts'
+import { exchangeCode, type IssuedTokens, issuedTokens, mayHaveMoved } from './code-exchange.ts'
 import {
   endSessionAddress,
   type EndSessionRequest,
-  DiscoveryFailed,
   type ProviderServer,
   type ProviderServerParts,
   ProviderServerCache,
 } from './provider-server.ts'
-import { AccountNotAdmitted, ProfileRefused, refusedTokens, ProviderUnavailable } from './provider-errors.ts'
+import {
+  AccountNotAdmitted,
+  DiscoveryFailed,
+  ProfileRefused,
+  refusedTokens,
+  ProviderUnavailable,
+} from './provider-errors.ts'
 import { type NativeIdToken, verifyIdToken } from './id-token.ts'
 import type { UsedAssertionsTable } from '../../storage/tables.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'

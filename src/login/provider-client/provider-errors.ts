@@ -1,6 +1,5 @@
 import { printable } from '../../telemetry/printable.ts'
 import { ReauthenticationUnproven } from './profile.ts'
-import { DiscoveryFailed } from './provider-server.ts'
 import type { FailureCode } from '../flow/failures.ts'
 
 /** What a provider says about a failure (RFC 6749, section 4.1.2.1), and Facebook in parameters of its own. For the log only. */
@@ -20,6 +19,18 @@ export function quoteProvider(said: ProviderSaid): string {
     ...texts.flatMap((text) => (typeof text === 'string' ? [text.slice(0, longestText)] : [])),
   ]
   return printable(parts.join(' '))
+}
+
+/** The discovery document cannot be read or used. */
+export class DiscoveryFailed extends Error {
+  override readonly name = 'DiscoveryFailed'
+  /** What is wrong, for the log and for `postern doctor`. */
+  readonly reason: string
+
+  constructor(reason: string, cause: unknown) {
+    super(`the provider cannot be discovered: ${reason}`, { cause })
+    this.reason = reason
+  }
 }
 
 /** The authorization response is an error (RFC 6749, section 4.1.2.1). */

@@ -2,7 +2,8 @@ import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth, Cust
 import { type Clock, Period } from '../../runtime/clock.ts'
 import { clockTolerance, isObject } from './profile.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
-import { TokenResponseCache } from './token-response-cache.ts'
+import { TokenResponseCache } from './code-exchange.ts'
+import { DiscoveryFailed } from './provider-errors.ts'
 import { causeInWords } from '../../runtime/cause-in-words.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { withoutFlowParameters } from '../providers/preset.ts'
@@ -224,18 +225,6 @@ function formEncoded(text: string): string {
 interface DiscoveryOptions extends Required<Pick<ProviderServerParts, 'fetch' | 'timeout'>> {
   /** Whether http addresses are allowed. */
   insecure: boolean
-}
-
-/** The discovery document cannot be read or used. */
-export class DiscoveryFailed extends Error {
-  override readonly name = 'DiscoveryFailed'
-  /** What is wrong, for the log and for `postern doctor`. */
-  readonly reason: string
-
-  constructor(reason: string, cause: unknown) {
-    super(`the provider cannot be discovered: ${reason}`, { cause })
-    this.reason = reason
-  }
 }
 
 /** The algorithms of an id_token if the provider names none: all asymmetric ones, of which its keys allow some. */

@@ -250,7 +250,7 @@ export const presets: Readonly<Record<string, Preset>> = {
 
   /**
    * OpenID Connect. The `scope` of its token response is an array, and errors have a `message` instead of `error`;
-   * token-response-cache.ts handles both.
+   * code-exchange.ts handles both.
    */
   twitch: {
     label: 'Twitch',
