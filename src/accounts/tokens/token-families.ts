@@ -5,8 +5,10 @@ import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import { roleExpression } from '../users/roles.ts'
 import { CredentialStore, type CredentialFilter, type ListedCredential } from './credential-store.ts'
-import { reuseGrace } from './refresh-token-store.ts'
 import type { Sessions } from '../sessions/sessions.ts'
+
+/** Milliseconds after its first use in which a token may be used again: parallel tabs refresh at the same moment. */
+export const reuseGrace = 10_000
 
 /** The rows of families, as credentials that are revoked, listed and deleted. */
 export const familyCredentials = new CredentialStore('token_families')

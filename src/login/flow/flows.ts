@@ -1,6 +1,6 @@
 import type { AppRequest } from '../../accounts/sessions/authentication.ts'
 import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
-import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
+import { reuseGrace } from '../../accounts/tokens/token-families.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'
 import { type SealContext, sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'

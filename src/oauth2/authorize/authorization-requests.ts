@@ -1,6 +1,6 @@
 import type { ModuleParts } from '../../http/service-module.ts'
 import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
-import { reuseGrace } from '../../accounts/tokens/refresh-token-store.ts'
+import { reuseGrace } from '../../accounts/tokens/token-families.ts'
 import { hashToken, newToken } from '../../crypto/secrets.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
