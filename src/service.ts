@@ -36,6 +36,8 @@ export interface ServiceParts extends AppParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
+  /** Whether to check that no pooler is in the way of PostgreSQL's sessions. Default true. */
+  checkPooling?: boolean
   /** The folder with the migrations of the product's own tables. They are applied after the service's. */
   migrationsFolder?: string | undefined
   /** Sample data and a sample subscriber, in demo mode. Default false. */
@@ -235,21 +237,14 @@ async function openServiceDatabase({
 /** Checks that this process may use the database, and applies the migrations. */
 async function prepareDatabase(
   database: Database,
-  parts: {
-    configuration: Configuration
-    log: Log
-    /** Whether to bring the database to this version. Default true. */
-    migrate?: boolean
-    /** The folder with the migrations of the product's own tables. */
-    migrationsFolder?: string | undefined
-  },
+  parts: Pick<ServiceParts, 'configuration' | 'log' | 'migrate' | 'checkPooling' | 'migrationsFolder'>,
 ): Promise<void> {
   const { configuration, log } = parts
   if (database.engine === 'sqlite') {
     database.own()
     const exposed = exposedFiles(database.file, [secretsFile(configuration.databaseUrl)])
     if (exposed.length > 0) log.warn({ exposed }, describeExposed(exposed))
-  } else await database.checkPooling()
+  } else if (parts.checkPooling !== false) await database.checkPooling()
   if (parts.migrate === false) {
     // Throws if this process cannot work with the database's schema.
     await pendingMigrations(database)

@@ -65,6 +65,8 @@ export async function startTestService(
     config: options.config,
     log: createLog(configuration.logLevel),
     settings: { env, originOf: () => 'environment' },
+    // The server of the tests has no pooler. The check opens two sessions more.
+    checkPooling: database === undefined || options.env?.['DATABASE_SESSION_URL'] !== undefined,
     ...options.parts,
   })
   // Every JSON answer that any test gets is held against the OpenAPI document.
