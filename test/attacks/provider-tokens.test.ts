@@ -1,9 +1,9 @@
 // Tokens that an attacker forged, moved to another place, or took from another app.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { before, describe, test } from 'node:test'
+import { before, test } from 'node:test'
 import { base64url, decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { type Browser, engines, started } from '#test/harness/index.ts'
+import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
 import { signIn } from '../login/harness.ts'
 import { codeOf, exchangeCode, sessionOf, signInApp, type AppTokens } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
@@ -14,10 +14,10 @@ const web = { id: 'web', redirectUris: [callback], secret }
 const rsa = { id: 'rsa', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256' as const }
 const elsewhere = { id: 'elsewhere', redirectUris: [callback], secret, audience: 'https://api.example' }
 
-describe('forged and misplaced tokens', () => {
+onEachEngine('forged and misplaced tokens', (engine) => {
   let victim: Browser
   let tokens: AppTokens
-  const attacked = started(() => startAttackedProvider(engines[0]!, { clients: [web, rsa, elsewhere] }))
+  const attacked = started(() => startAttackedProvider(engine, { clients: [web, rsa, elsewhere] }))
   before(async () => {
     victim = await attacked.browserOf('victim')
     tokens = await signInApp(attacked.service, victim, web)

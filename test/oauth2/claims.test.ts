@@ -1,8 +1,8 @@
 // The parameter `claims` (OpenID Connect Core, section 5.5), `acr_values`, and the client's setting `idTokenClaims`.
 import assert from 'node:assert/strict'
-import { beforeEach, describe, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, engines, started, startedService, startProvingProvider } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { allow, answerOf, authorizeUrl, callback, secret, toApp, token, tokensOf } from './harness.ts'
 import { userinfo } from './relying-party.ts'
@@ -15,9 +15,9 @@ const clients = [
 ]
 type Claims = Record<string, unknown>
 
-describe('claims that a request asks for', () => {
+onEachEngine('claims that a request asks for', (engine) => {
   const provider = started(startProvingProvider)
-  const service = startedService(engines[0]!, () => ({
+  const service = startedService(engine, () => ({
     env: provider.env('ACME'),
     config: { login: { clients } },
   }))

@@ -1,9 +1,9 @@
 // The modules of the OpenID conformance suite's plans RP-initiated logout and back-channel logout, by their names; the table
 // is in docs/security/openid-conformance.md.
 import assert from 'node:assert/strict'
-import { beforeEach, describe, test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, generateKeyPair, jwtVerify, SignJWT } from 'jose'
-import { Browser, engines, started, startOAuthProvider, startReceiver } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startOAuthProvider, startReceiver } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { until } from '../emitting/harness.ts'
 import { postForm } from './app-sessions.ts'
@@ -11,7 +11,7 @@ import { exchangeCode, suiteClients, suiteUrl, visit, type Tokens } from './rely
 
 const afterwards = 'https://app.example.com/post_logout_redirect'
 
-describe('OpenID conformance of logout', () => {
+onEachEngine('OpenID conformance of logout', (engine) => {
   let browser: Browser
   let tokens: Tokens
   const [suite] = suiteClients
@@ -19,7 +19,7 @@ describe('OpenID conformance of logout', () => {
   const receiver = started(() => startReceiver(200))
   const service = started(async () => {
     const client = { ...suite, postLogoutRedirectUris: [afterwards], backchannelLogoutUri: receiver.url }
-    return startTestService(engines[0]!, {
+    return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
       config: { login: { clients: [client] } },
     })

@@ -2,7 +2,7 @@
 // docs/security/openid-conformance.md.
 import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
-import { Browser, engines, started, startedService, startProvingProvider } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce } from '../login/harness.ts'
 import { callback, secret, token } from './harness.ts'
@@ -18,10 +18,10 @@ import {
   type Tokens,
 } from './relying-party.ts'
 
-describe('OpenID conformance', () => {
+onEachEngine('OpenID conformance', (engine) => {
   let shift = 0
   const provider = started(startProvingProvider)
-  const service = startedService(engines[0]!, () => ({
+  const service = startedService(engine, () => ({
     env: provider.env('ACME'),
     config: { login: { clients: suiteClients } },
     parts: { clock: { ...systemClock, now: () => Date.now() + shift } },

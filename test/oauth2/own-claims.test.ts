@@ -1,8 +1,8 @@
 // The hook `login.claims`.
 import assert from 'node:assert/strict'
-import { before, beforeEach, describe, test } from 'node:test'
+import { before, beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, engines, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import type { ClaimsContext } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
@@ -12,12 +12,12 @@ import { basic } from './relying-party.ts'
 type Claims = Record<string, unknown>
 type Teams = { teams: { user_id: string; team: string } }
 
-describe('the hook login.claims', () => {
+onEachEngine('the hook login.claims', (engine) => {
   let hook: (context: ClaimsContext) => unknown = () => undefined
   const logged: string[] = []
   let hangs = false
   const provider = started(startOAuthProvider)
-  const service = startedService(engines[0]!, () => ({
+  const service = startedService(engine, () => ({
     env: provider.env('ACME'),
     parts: {
       log: createLog('error', { write: (line: string) => void logged.push(line) }),

@@ -40,7 +40,7 @@ const longestLook = 1_000
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = look.toString().replaceAll(/\s+/g, ' ').slice(0, 300),
-  limit = 180_000,
+  limit = 60_000,
 ): Promise<NonNullable<T>> {
   for (let waited = 0; ;) {
     const began = performance.now()

@@ -5,12 +5,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { build } from 'rolldown'
 import { Webhook } from 'svix'
 import document from '../../../src/emitting/svix/document/openapi.json' with { type: 'json' }
-import { listening, engines, started } from '../../harness/index.ts'
+import { listening, onEachEngine, started } from '../../harness/index.ts'
 import { expectJson, startEmitting } from '../harness.ts'
 import { startSvixReceiver } from './receiver.ts'
 
@@ -101,9 +101,9 @@ const openSource = [
 
 const secret = `whsec_${Buffer.alloc(24, 7).toString('base64')}`
 
-describe("Svix's libraries", () => {
+onEachEngine("Svix's libraries", (engine) => {
   const receiver = started(startSvixReceiver)
-  const service = started(() => startEmitting(engines[0]!))
+  const service = started(() => startEmitting(engine))
   /** The libraries that called an operation. */
   const callers = new Map<string, Set<string>>()
 
