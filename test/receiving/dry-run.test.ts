@@ -83,10 +83,13 @@ onEachEngine('a dry run', (engine) => {
       'order.keyless': async (_event, { tx }) => {
         await tx.withTables<Shop>().insertInto('notes').values({ text: 'hello' }).execute()
       },
-      'order.held': async (_event, { dryRun }) => {
-        if (!dryRun) return
-        onHeld?.()
-        await held?.promise
+      'order.held': {
+        timeout: 600,
+        handle: async (_event, { dryRun }) => {
+          if (!dryRun) return
+          onHeld?.()
+          await held?.promise
+        },
       },
       'order.endless': async (_event, { tx }) => {
         await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()

@@ -51,13 +51,19 @@ async function sessions(server: pg.Client): Promise<Session[]> {
   return rows
 }
 
+/** The names of sessions of which a process has one. */
+const single = ['postern-listen', 'postern-claims']
+
 /**
- * Returns the sessions of several looks that are still there at the last one. The server lists a session for a moment after its
- * connection was closed; one that the service holds stays.
+ * Returns the sessions of several looks that are still there at the last one: as soon as they are as few as they may be, or after half a
+ * minute. The server lists a session for a moment after its connection was closed, which is long on a busy machine; one that the service
+ * holds stays.
  */
 async function lastingSessions(server: pg.Client, atMost: number): Promise<Session[]> {
   let lasting = await sessions(server)
-  for (let looks = 0; lasting.length > atMost && looks < 1_000; looks += 1) {
+  const areTooMany = (): boolean =>
+    lasting.length > atMost || single.some((only) => lasting.filter(({ name }) => name === only).length > 1)
+  for (const began = performance.now(); areTooMany() && performance.now() - began < 30_000;) {
     const now = new Set((await sessions(server)).map(({ pid }) => pid))
     lasting = lasting.filter(({ pid }) => now.has(pid))
   }
@@ -82,7 +88,7 @@ describe('connections of a process', onPostgres, () => {
       while (working) {
         const found = await lastingSessions(server, leastConnections)
         most = Math.max(most, found.length)
-        for (const only of ['postern-listen', 'postern-claims'])
+        for (const only of single)
           assert.ok(found.filter(({ name }) => name === only).length <= 1, `several sessions ${only}`)
         for (const { name } of found) names.add(name)
       }
@@ -195,6 +201,7 @@ describe('connections of a process', onPostgres, () => {
       return Promise.all(answers)
     }
     const notices = (): string[] => lines.filter((line) => line.includes('no free connection slot'))
+    const begun = performance.now()
     await eventually(async () => {
       await burst('without-room')
       return notices().length > 0
@@ -204,7 +211,8 @@ describe('connections of a process', onPostgres, () => {
     assert.match(notice, /max_connections/)
     const answered = await burst('still-without')
     assert.ok(answered.includes(202), 'it works with what it has')
-    assert.equal(notices().length, 1)
+    const minutes = Math.floor((performance.now() - begun) / 60_000)
+    assert.ok(notices().length <= 1 + minutes, 'at most one a minute')
     assert.ok(lines.length < 20, `${lines.length} lines: ${lines.slice(0, 5).join('')}`)
 
     await admin.query(`alter role ${role} connection limit 50`)

@@ -89,7 +89,7 @@ export async function runCalls(target: Target): Promise<Answer[]> {
 }
 
 async function answerOf(
-  { url, token, limitMs = 30_000 }: Target,
+  { url, token, limitMs = 180_000 }: Target,
   { method, path, headers, body, until }: Call,
   values: ReadonlyMap<string, string>,
 ): Promise<{ status: number; body: unknown }> {
