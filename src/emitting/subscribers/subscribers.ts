@@ -49,8 +49,8 @@ import type { NewSubscriber, SubscriberChange } from './subscriber-body.ts'
 import type { Sandbox } from '../transformations/sandbox.ts'
 import { checkTransformation, keyOf } from '../transformations/transformation.ts'
 
-/** The most subscribers that one transaction removes: few, because it blocks all other writers on SQLite. */
-const removedPerStep = 50
+/** The most subscribers that one transaction removes: few, because it blocks all other writers on SQLite, and each takes several statements. */
+const removedPerStep = 10
 
 interface SubscribersParts {
   database: Database
