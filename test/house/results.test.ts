@@ -84,7 +84,7 @@ test('files of one folder share processes evenly, unit tests one, and those that
 })
 
 describe('a process of tests', () => {
-  const run = async (files: Record<string, string>) => {
+  const run = async (files: Record<string, string>, leftBehindAfter?: number) => {
     for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
     const paths = Object.keys(files).map((name) => relative(process.cwd(), join(folder, name)))
     const tallyFile = join(folder, `process-${Object.keys(files).join()}`)
@@ -94,6 +94,7 @@ describe('a process of tests', () => {
       tallyFile,
       nodeOptions: [],
       package: undefined,
+      ...(leftBehindAfter !== undefined && { leftBehindAfter }),
     })
   }
   const passing = `import { test } from 'node:test'\ntest('passes', () => {})`
@@ -154,7 +155,7 @@ test('leaves', () => {
   child.unref()
   writeFileSync(${JSON.stringify(pidFile)}, String(child.pid))
 })`
-    const { passed, failures } = await run({ '8.test.mjs': leaves })
+    const { passed, failures } = await run({ '8.test.mjs': leaves }, 500)
     process.kill(Number(await readFile(pidFile, 'utf8')))
     assert.equal(passed, 1)
     assert.deepEqual(each(failures, 'name'), ['it left a process behind'])

@@ -14,9 +14,9 @@ test('a name is a text that is not blank and that databases can store', () => {
 
 test('a name that is far too long is refused in linear time', () => {
   for (const part of ['a', ' ', ' a']) {
-    const begun = performance.now()
+    const begun = process.cpuUsage()
     schema.Errors(`${part.repeat(150_000)}\0`)
-    const passed = performance.now() - begun
+    const passed = process.cpuUsage(begun).user / 1_000
     assert.ok(passed < 2_000, `${Math.round(passed)} ms`)
   }
 })
