@@ -67,6 +67,8 @@ export async function startTestService(
     settings: { env, originOf: () => 'environment' },
     // The server of the tests has no pooler. The check opens two sessions more.
     checkPooling: database === undefined || options.env?.['DATABASE_SESSION_URL'] !== undefined,
+    // On a busy machine a sign-in takes longer than by default.
+    providerTimeout: 20,
     ...options.parts,
   })
   // Every JSON answer that any test gets is held against the OpenAPI document.
