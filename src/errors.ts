@@ -172,3 +172,8 @@ export class Problem extends Error {
     this.extras = extras
   }
 }
+
+/** @param pointer a JSON pointer to the field at fault */
+export function invalidBody(pointer: string, detail: string): Problem {
+  return new Problem('invalid-body', { detail, pointer })
+}

@@ -2,7 +2,7 @@ import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Configuration } from '../config/environment.ts'
 import { type Keyring, sealedColumns } from '../crypto/keyring.ts'
-import { Problem } from '../errors.ts'
+import { invalidBody, Problem } from '../errors.ts'
 import { type Egress, faultOfDestination } from '../network/egress.ts'
 import type { AlertDestinationsTable } from '../storage/tables.ts'
 
@@ -327,17 +327,13 @@ export function readTarget(
   { egress, hasMail }: { egress: Egress; hasMail: boolean },
 ): Target {
   if (kind === 'email') {
-    if (!to || url !== undefined) throw invalid('An e-mail destination needs `to`, and no `url`.', '/to')
+    if (!to || url !== undefined) throw invalidBody('/to', 'An e-mail destination needs `to`, and no `url`.')
     if (!hasMail)
       throw new Problem('unprocessable', { detail: 'E-mail needs the settings SMTP_URL and MAIL_FROM.' })
     return { kind, to }
   }
-  if (url === undefined || to) throw invalid('This destination needs `url`, and no `to`.', '/url')
+  if (url === undefined || to) throw invalidBody('/url', 'This destination needs `url`, and no `to`.')
   const fault = faultOfDestination(url, egress)
-  if (fault !== undefined) throw invalid(fault, '/url')
+  if (fault !== undefined) throw invalidBody('/url', fault)
   return { kind, url }
-}
-
-function invalid(detail: string, pointer: string): Problem {
-  return new Problem('invalid-body', { detail, pointer })
 }

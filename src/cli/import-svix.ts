@@ -1,6 +1,7 @@
 import { loadConfigModule } from '../config/module.ts'
 import type { PosternConfig } from '../define-config.ts'
 import { Problem } from '../errors.ts'
+import type { EventOwner } from '../emitting/subscribers/owner-directory.ts'
 import { InvalidRecord } from '../listing/importing/target.ts'
 import { printable } from '../telemetry/printable.ts'
 import { readTimeOption } from './relative-time.ts'
@@ -128,7 +129,7 @@ class SvixImport {
       for (const endpoint of items) {
         const about = `endpoint ${endpoint.uid ?? endpoint.id} of ${name}`
         const toDo = await this.#count('endpoints', about, () =>
-          this.#target.endpoint(owner, endpoint, () => this.#source.secretsOf(id, endpoint.id)),
+          this.#target.endpoint(owner.owner, endpoint, () => this.#source.secretsOf(id, endpoint.id)),
         )
         if (toDo === undefined || toDo.length === 0) continue
         this.paused += 1
@@ -138,7 +139,7 @@ class SvixImport {
     if (this.#since !== undefined) await this.#messages(id, owner, this.#since)
   }
 
-  async #messages(application: string, owner: string, since: number): Promise<void> {
+  async #messages(application: string, owner: EventOwner, since: number): Promise<void> {
     const counts = this.counts.messages
     for await (const items of this.#source.messages(application, since)) {
       const skippedBefore = counts.skipped

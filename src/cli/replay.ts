@@ -1,8 +1,8 @@
 import { type AuditOrigin, createRecordAudit } from '../accounts/audit/audit.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
-import { type DeliveryFilter, readDeliveryFilter } from '../emitting/deliveries/delivery-log.ts'
+import { readReplayFilter } from '../emitting/deliveries/delivery-log.ts'
 import { cancelJobs } from '../emitting/deliveries/jobs.ts'
-import { Replay } from '../emitting/deliveries/replay.ts'
+import { Replay, type ReplayFilter } from '../emitting/deliveries/replay.ts'
 import type { Static } from 'typebox'
 import type { EventDetail } from '../events/routes.ts'
 import type { Failed } from '../receiving/failed/routes.ts'
@@ -115,10 +115,12 @@ async function follow(
     for (;;) {
       const rows = await database.reader
         .selectFrom('jobs')
-        .select(['status', 'done'])
+        .select(['status', 'done', 'total'])
         .where('id', 'in', [...ids])
         .execute()
-      progress.update(rows.reduce((sum, { done }) => sum + done, 0))
+      // Of missing events, the total is an upper limit until a job ends.
+      const sum = (field: 'done' | 'total') => rows.reduce((all, row) => all + row[field], 0)
+      progress.update(sum('done'), sum('total'))
       if (!rows.some(({ status }) => status === 'running')) return
       const context = { now: systemClock.now(), record, origin: byCommand }
       await (signal.aborted ? database.transaction((tx) => cancelJobs(tx, ids, context)) : step())
@@ -147,10 +149,10 @@ async function replayEvents(database: Database, options: ReplayOptions, signal: 
   await follow(database, [id], work, { progress: showProgress(total, 'events queued'), signal })
 }
 
-function readFilter({ since, until, eventType, status = 'dead' }: ReplayOptions): DeliveryFilter {
-  const filter = inWords(() => readDeliveryFilter({ since, until, eventType, status }))
+function readFilter({ since, until, eventType, status = 'dead', dryRun }: ReplayOptions): ReplayFilter {
+  const filter = inWords(() => readReplayFilter({ since, until, eventType, status, dryRun }))
   if (filter.status === 'pending')
-    throw new UsageFailure('pending deliveries will be sent anyway: choose dead or delivered')
+    throw new UsageFailure('pending deliveries will be sent anyway: choose dead, delivered or missing')
   return filter
 }
 

@@ -9,7 +9,7 @@ import { Problem } from '../errors.ts'
 import { messageIdOf } from '../emitting/svix/ids.ts'
 import { StoredEventTypes } from '../emitting/events/stored-event-types.ts'
 import { readCustomHeaders } from '../emitting/subscribers/request-options.ts'
-import { OwnerDirectory } from '../emitting/subscribers/owner-directory.ts'
+import type { EventOwner } from '../emitting/subscribers/owner-directory.ts'
 import { NewSubscriberBody, readSettings } from '../emitting/subscribers/subscriber-body.ts'
 import { checkedUrl } from '../emitting/subscribers/subscriber-rules.ts'
 import { Subscribers } from '../emitting/subscribers/subscribers.ts'
@@ -36,7 +36,6 @@ export class SvixTarget {
   readonly #isDryRun: boolean
   readonly #base: ReturnType<typeof createBase>
   readonly #types: StoredEventTypes
-  readonly #owners: OwnerDirectory
   readonly #subscribers: Subscribers
 
   /**
@@ -62,7 +61,6 @@ export class SvixTarget {
     this.#isDryRun = isDryRun
     this.#base = base
     this.#types = new StoredEventTypes(base, base.catalogue)
-    this.#owners = new OwnerDirectory(database, clock, base.record)
     this.#subscribers = new Subscribers({ ...base, operationalEvents, changed: () => {} })
   }
 
@@ -79,16 +77,18 @@ export class SvixTarget {
     return [before ? 'updated' : 'created', true]
   }
 
-  /** @returns the owner: the application's uid, or its id */
-  async application(given: SvixApplication): Promise<readonly [Outcome, string]> {
+  /** Its owner is the application's uid, or its id. */
+  async application(given: SvixApplication): Promise<readonly [Outcome, EventOwner]> {
     const { id, uid, name, metadata = {}, updatedAt } = given
-    const before = await this.#owners.find(uid ?? id)
+    const before = await this.#base.directory.find(uid ?? id)
     const owner = before?.owner ?? uid ?? id
     // An owner without a name was not imported: its first endpoint created it.
-    if (before?.name && before.updatedAt >= Date.parse(updatedAt)) return ['unchanged', owner]
+    if (before?.name && before.updatedAt >= Date.parse(updatedAt)) return ['unchanged', before]
     const rateLimit = given.throttleRate ?? given.rateLimit ?? null
-    if (!this.#isDryRun) await this.#owners.change(owner, { name, metadata, rateLimit }, origin)
-    return [before ? 'updated' : 'created', owner]
+    const record = this.#isDryRun
+      ? { eventsAfter: 0, ...before, owner }
+      : await this.#base.directory.change(owner, { name, metadata, rateLimit }, origin)
+    return [before ? 'updated' : 'created', record]
   }
 
   /**
@@ -141,7 +141,7 @@ export class SvixTarget {
    * @returns the number of new messages. It excludes messages that were imported before or that Svix sends later. Invalid ones go to `skip`.
    */
   async messages(
-    owner: string,
+    owner: EventOwner,
     given: readonly SvixMessage[],
     skip: (message: SvixMessage, problem: Problem) => void,
   ): Promise<number> {
@@ -171,14 +171,14 @@ async function isKnown(tx: Tx, id: string): Promise<boolean> {
 }
 
 /** A message's event. Postern's Svix API recognizes a repeated message by the event's id. */
-function eventOf(owner: string, given: SvixMessage): NewEvent {
+function eventOf(owner: EventOwner, given: SvixMessage): NewEvent {
   const { id, eventId, eventType, payload, channels, tags } = given
   return {
     id: eventId ? messageIdOf('eventId', owner, eventId) : id,
     uid: eventId || undefined,
     type: eventType,
     data: payload,
-    audience: owner,
+    audience: owner.owner,
     channels: channels?.length ? channels : undefined,
     tags: tags?.length ? tags : undefined,
   }

@@ -74,7 +74,7 @@ export function webhookCommands(program: Command): void {
     .option('--error <text>', 'only events whose last error contains this text')
     .option(
       '--status <status>',
-      'deliveries: dead (default) or delivered; events: failed (default) or retrying',
+      'deliveries: dead (default), delivered, or missing, which needs --since: events that an endpoint matches now but never got; events: failed (default) or retrying',
     )
     .option('--rate <number>', 'maximum deliveries per second to each endpoint')
     .option('--dry-run', 'only count')

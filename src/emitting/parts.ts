@@ -30,6 +30,7 @@ import { sqliteDeliveryStore } from './store.sqlite.ts'
 import type { DeliveryStore } from './store.ts'
 import { closeDestinations, readDestinations } from './subscribers/destinations.ts'
 import { Health } from './subscribers/health.ts'
+import { OwnerDirectory } from './subscribers/owner-directory.ts'
 import { OwnerBrands, Owners } from './subscribers/owners.ts'
 import { removalWorker } from './subscribers/removal.ts'
 import { SubscriberSecrets } from './subscribers/secrets.ts'
@@ -55,11 +56,13 @@ type BaseParts = Pick<EmittingParts, 'configuration' | 'database' | 'keyring' | 
 /** What nothing else of this module is needed for. Nothing of it runs by itself. Close `egress` afterwards. */
 export function createBase<Parts extends BaseParts>(parts: Parts) {
   const { configuration, database, keyring, clock, log, config = {} } = parts
+  const record = createRecordAudit(clock)
   return {
     ...parts,
     egress: openEgress(configuration),
     cursors: new Cursors(keyring),
-    record: createRecordAudit(clock),
+    record,
+    directory: new OwnerDirectory(database, clock, record),
     secrets: new SubscriberSecrets(keyring),
     sandbox: new Sandbox(log),
     destinations: readDestinations(config.destinations),

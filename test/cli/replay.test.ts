@@ -115,6 +115,22 @@ onEachEngine('postern replay beside a running service', (engine) => {
     assert.ok(jobs.every(({ status }) => status !== 'running'))
   })
 
+  test('events that an endpoint never got are sent', async () => {
+    const added = await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
+    const { id } = (await added.json()) as { id: string }
+    const missing = (...args: string[]): Promise<Ended> =>
+      replay('deliveries', '--status', 'missing', '--subscriber', id, ...args)
+    for (const refused of [[], ['--since', '1d', '--dry-run']]) {
+      const { code, stderr } = await missing(...refused)
+      assert.equal(code, 2)
+      assert.match(stderr, /missing events/i)
+    }
+    const { code, stdout, stderr } = await missing('--since', '1d')
+    assert.equal(code, 0, stderr)
+    assert.equal(stdout, '3 of 3 deliveries queued\n')
+    assert.equal((await missing('--since', '1d')).stdout, '0 deliveries queued\n')
+  })
+
   test('invalid options are refused before any work', async () => {
     for (const args of [
       ['--rate', '0'],

@@ -66,6 +66,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     const { attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(attempts[0]!.signature, receiver.calls[0]!.headers['svix-signature'])
     assert.equal(attempts[0]!.requestBody, '{"text":"é"}')
+    assert.equal(attempts[0]!.requestBodyBytes, receiver.calls[0]!.body.length)
     assert.equal(attempts[0]!.transformed, false)
   })
 
@@ -88,6 +89,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     const { payload, attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     const beginning = payload.slice(payload.indexOf('"data":') + '"data":'.length)
     assert.equal(attempts[0]!.requestBody, beginning)
+    assert.equal(attempts[0]!.requestBodyBytes, receiver.calls[0]!.body.length)
     assert.ok(receiver.calls[0]!.body.toString().startsWith(beginning))
   })
 })

@@ -25,6 +25,7 @@ interface Seen {
 
 type Attempt = DeliveryAnswer['attempts'][number] & {
   requestBody: string | null
+  requestBodyBytes: number | null
   transformed: boolean
   requestHeaders: Record<string, string>
   url: string | null
@@ -85,6 +86,7 @@ onEachEngine('transformations', (engine) => {
     )
     const [attempt] = done.attempts as Attempt[]
     assert.deepEqual([attempt!.requestBody, attempt!.transformed, attempt!.method], [body, true, 'PUT'])
+    assert.equal(attempt!.requestBodyBytes, call!.body.length)
     assert.ok(attempt!.url!.endsWith('/changed/7?a=1'))
     assert.equal(attempt!.requestHeaders['x-tenant'], 'acme')
     assert.ok(!JSON.stringify(done).includes('the-key') && !JSON.stringify(done).includes('the-token'))
@@ -123,6 +125,10 @@ onEachEngine('transformations', (engine) => {
     await send('1')
     const [, text] = receiver.seen
     assert.deepEqual([text!.body.toString(), text!.headers['content-type']], ['Ünï\na', 'text/plain'])
+    await change(handler(`webhook.payload = 'é'.repeat(35_000)`))
+    const long = await send('1')
+    assert.deepEqual([long.requestBody!.length, long.requestBodyBytes], [32_768, 70_000])
+    assert.ok(Object.keys(long.requestHeaders).every((name) => !name.startsWith(':')))
   })
 
   test('the test event and ordered deliveries are changed as others', async () => {

@@ -322,6 +322,7 @@ onEachEngine('retention', (engine) => {
               removeRejected: one,
               removeResponses: one,
               removeJobs: one,
+              removeOwners: one,
             })
             return true
           },
@@ -357,6 +358,7 @@ test('a sweep that fails does not keep the others from removing, and is logged o
           removeRejected: one,
           removeResponses: one,
           removeJobs: one,
+          removeOwners: one,
         })
         return true
       },
@@ -382,7 +384,7 @@ test('a sweep that fails does not keep the others from removing, and is logged o
     'removed rows after their retention period',
     'could not remove rows after their retention period',
   ])
-  assert.deepEqual(logged[0]!.removed, { jobs: 4 })
+  assert.deepEqual(logged[0]!.removed, { jobs: 5 })
 })
 
 test(

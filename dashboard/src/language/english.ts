@@ -116,6 +116,7 @@ export const english = {
     code: 'Code',
     hint: 'Change webhook.payload, headers, method or the path of url, and return webhook. Set webhook.cancel = true to skip the event. eventType, id and timestamp say which event it is.',
     templates: 'Templates',
+    plainText: 'Plain text',
     replaceTitle: 'Replace the code?',
     replaceConsequence:
       'The template replaces the code in the editor. What is saved does not change until you save it.',
@@ -138,8 +139,10 @@ export const english = {
     failed: 'Failed',
     pending: 'Waiting for a retry: send now',
     delivered: 'Delivered: send again',
+    missing: 'Never sent: events that match now',
     eventType: 'Event type (optional)',
     since: 'Created from (optional)',
+    sinceRequired: 'Created from',
     until: 'Created before (optional)',
     rate: 'Maximum per second (optional)',
     rateHint: 'Default: as fast as the endpoint accepts them.',

@@ -96,6 +96,7 @@ function Phases(phases: NonNullable<Made['phases']>) {
 function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
   const headers = Object.entries(made.requestHeaders)
   const body = made.requestBody ?? delivery.payload
+  const bytes = made.requestBodyBytes ?? delivery.payloadBytes
   return (
     <section aria-label={words.attempt.request} className="min-w-0">
       <h4 className="mb-2 font-semibold">{words.attempt.request}</h4>
@@ -117,9 +118,9 @@ function Request({ delivery, made }: { delivery: DeliveryDetail; made: Made }) {
           </p>
           {made.transformed && <p className="mb-1 text-sm text-soft">{words.attempt.transformed}</p>}
           <JsonView text={body} label={words.attempt.requestBody} />
-          {!made.transformed && delivery.payloadBytes > body.length && delivery.payloadBytes > 65_536 && (
+          {bytes > 65_536 && (
             <p className="mt-1 text-sm text-soft">
-              {fill(words.attempt.cutOff, { size: formatBytes(delivery.payloadBytes) })}
+              {fill(words.attempt.cutOff, { size: formatBytes(bytes) })}
             </p>
           )}
         </>

@@ -17,9 +17,10 @@ const which = () => [
   { value: 'dead', label: words.replays.failed },
   { value: 'pending', label: words.replays.pending },
   { value: 'delivered', label: words.replays.delivered },
+  { value: 'missing', label: words.replays.missing },
 ]
 
-/** Sends many deliveries again: counted first, then with progress and a stop. */
+/** Sends many deliveries again: counted first, then with progress and a stop. Missing events cannot be counted. */
 export function Replays({ id }: { id: string }) {
   const { replay } = useCalls()
   const refresh = useRefresh()
@@ -42,6 +43,7 @@ export function Replays({ id }: { id: string }) {
   const { text } = bindFields(fields, set)
   const total = count.data?.total
   const error = count.error ?? start.error
+  const isMissing = fields.status === 'missing'
   return (
     <>
       <Section title={words.replays.title} description={words.replays.description}>
@@ -50,12 +52,18 @@ export function Replays({ id }: { id: string }) {
           className="grid max-w-3xl gap-4 sm:grid-cols-2"
           onSubmit={(event) => {
             event.preventDefault()
-            count.mutate()
+            if (isMissing) start.mutate()
+            else count.mutate()
           }}
         >
           <SelectField label={words.replays.deliveries} options={which()} {...text('status')} />
           <TextField label={words.replays.eventType} {...text('eventType')} />
-          <TextField label={words.replays.since} type="datetime-local" {...text('since')} />
+          <TextField
+            label={isMissing ? words.replays.sinceRequired : words.replays.since}
+            type="datetime-local"
+            required={isMissing}
+            {...text('since')}
+          />
           <TextField label={words.replays.until} type="datetime-local" {...text('until')} />
           <TextField
             label={words.replays.rate}
@@ -67,8 +75,8 @@ export function Replays({ id }: { id: string }) {
             {...text('rate')}
           />
           <div className="flex flex-wrap items-center gap-3 sm:col-span-2">
-            <Button type="submit" busy={count.isPending}>
-              {words.replays.count}
+            <Button type="submit" busy={count.isPending || (isMissing && start.isPending)}>
+              {isMissing ? words.replays.title : words.replays.count}
             </Button>
             {total !== undefined && total > 0 && (
               <Button kind="primary" busy={start.isPending} onClick={() => start.mutate()}>

@@ -137,7 +137,11 @@ function Templates({ isEdited, onChoose }: { isEdited: boolean; onChoose: (code:
       label={texts.templates}
       trigger={texts.templates}
       kind="default"
-      items={data.data.map(({ title, code }) => ({ label: title, run: () => void choose(code) }))}
+      items={data.data.map(({ name, title, code }) => ({
+        // The others are names of products.
+        label: name === 'text' ? texts.plainText : title,
+        run: () => void choose(code),
+      }))}
     />
   )
 }

@@ -261,7 +261,7 @@ export const auditActions = {
   'source.sampled': 'A signed sample was sent to a source.',
   'reprocess.started': 'A job was started that runs the handlers of many received events again.',
   'job.cancelled': 'A job that replays deliveries or reprocesses events was cancelled.',
-  'owner.created': 'A customer was created through the Svix-compatible API.',
+  'owner.created': 'A customer was created: by a request or an import, or with its first endpoint.',
   'owner.changed': "A customer's data was changed; the detail names the fields without their values.",
   'owner.deleted': 'A customer was deleted, with its subscribers and its portal access.',
   'owner.named': "A customer's display name was set or removed.",

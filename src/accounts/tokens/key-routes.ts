@@ -1,7 +1,7 @@
 import type { AccountServices } from '../services.ts'
 import { Type, type Static } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { isScope, scopes, type Scope } from '../../http/access/principal.ts'
 import { type App, route } from '../../http/app.ts'
 import {
@@ -126,8 +126,7 @@ function revokeRoute(app: App, { keys }: AccountServices): void {
 function readEnd(text: string | null, now: number): number | undefined {
   if (text === null) return undefined
   const end = Date.parse(text)
-  if (!(end > now))
-    throw new Problem('invalid-body', { detail: 'expiresAt must be in the future.', pointer: '/expiresAt' })
+  if (!(end > now)) throw invalidBody('/expiresAt', 'expiresAt must be in the future.')
   return end
 }
 

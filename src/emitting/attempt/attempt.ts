@@ -75,6 +75,8 @@ export const addressKey = ':url'
 export const methodKey = ':method'
 /** The same, with the value `data`, for a body that is only the event's data. */
 export const bodyKey = ':body'
+/** The same, with the bytes of a transformed body of which only the beginning is stored. */
+export const sizeKey = ':bytes'
 
 /** Redacts the values of custom headers in what is shown: they may be credentials. */
 export function targetOf(

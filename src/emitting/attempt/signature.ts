@@ -8,7 +8,7 @@ import {
   createHash,
 } from 'node:crypto'
 import type { HmacKey } from '../../crypto/secrets.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody } from '../../errors.ts'
 
 /** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
 const symmetricPrefix = 'whsec_'
@@ -47,10 +47,10 @@ export function readSymmetricKey(text: string): Buffer {
     key.length < leastBytes ||
     key.length > mostBytes
   ) {
-    throw new Problem('invalid-body', {
-      detail: `The secret must be ${symmetricPrefix} followed by the base64 of ${leastBytes} to ${mostBytes} bytes.`,
-      pointer: '/secret',
-    })
+    throw invalidBody(
+      '/secret',
+      `The secret must be ${symmetricPrefix} followed by the base64 of ${leastBytes} to ${mostBytes} bytes.`,
+    )
   }
   return key
 }
@@ -67,10 +67,10 @@ export function readAsymmetricSeed(text: string): Buffer {
     text === privatePrefix + bytes.toString('base64') &&
     bytes.subarray(32).equals(publicBytes(seed))
   if (!isPair)
-    throw new Problem('invalid-body', {
-      detail: `The secret must be ${privatePrefix} followed by the base64 of an ed25519 seed and its public key.`,
-      pointer: '/secret',
-    })
+    throw invalidBody(
+      '/secret',
+      `The secret must be ${privatePrefix} followed by the base64 of an ed25519 seed and its public key.`,
+    )
   return seed
 }
 

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import {
   type PageOfRows,
   type PageRequest,
@@ -15,7 +15,7 @@ import { isForOwner, type Reach, reaches, dataIn } from '../events/event.ts'
 import { type DeliverySource, newest, type Place, search, sourceOf } from './delivery-sources.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
-import { bodyKey } from '../attempt/attempt.ts'
+import { bodyKey, sizeKey } from '../attempt/attempt.ts'
 import { signatures } from '../attempt/signature.ts'
 
 /** Those of the deliveries that fulfil the conditions, in their order. Reads only the tables that these need. */
@@ -226,7 +226,7 @@ export async function pastSignatures(
   return ({ at, request_headers, request_body }) => {
     const headers = JSON.parse(request_headers) as Record<string, string>
     const timestamp = headers['webhook-timestamp'] ?? headers['svix-timestamp']
-    const isWhole = request_body === null ? size <= payloadShown : request_body.length < payloadShown
+    const isWhole = request_body === null ? size <= payloadShown : headers[sizeKey] === undefined
     if (at > expired || timestamp === undefined || !isWhole) return null
     const then = keys.filter(
       ({ createdAt, expiresAt }) => createdAt <= at && (expiresAt === null || expiresAt > at),
@@ -278,6 +278,22 @@ export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
   if (texts.since) filter.since = readTimeParameter(texts.since, 'since')
   if (texts.until) filter.until = readTimeParameter(texts.until, 'until')
   return filter
+}
+
+/**
+ * The same for a replay, also of missing events.
+ * @throws Problem `invalid-parameter`; `invalid-body` if missing events are requested without `since`, or with `dryRun`
+ */
+export function readReplayFilter({
+  status,
+  dryRun,
+  ...texts
+}: FilterTexts & { dryRun?: boolean | undefined }) {
+  if (status !== 'missing') return readDeliveryFilter({ status, ...texts })
+  const refuse = (field: string, detail: string): Problem => invalidBody(`/${field}`, detail)
+  if (!texts.since) throw refuse('since', 'A replay of missing events requires `since`.')
+  if (dryRun) throw refuse('dryRun', 'Missing events cannot be counted in advance.')
+  return { ...readDeliveryFilter(texts), status: 'missing' as const }
 }
 
 /**

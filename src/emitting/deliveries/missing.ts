@@ -23,17 +23,20 @@ export async function measureMissing(
   subscriberId: string,
   filter: Pick<StoredFilter, 'since' | 'until'>,
 ): Promise<Measured> {
-  const { after, before } = await bounds(db, 'events', filter)
-  const { owner } = (await db
-    .selectFrom('subscribers')
-    .select('owner')
-    .where('id', '=', subscriberId)
-    .executeTakeFirst()) ?? { owner: null }
+  const range = await bounds(db, 'events', filter)
+  const { owner = null, events_after } =
+    (await db
+      .selectFrom('subscribers')
+      .leftJoin('owners', 'owners.owner', 'subscribers.owner')
+      .select(['subscribers.owner', 'events_after'])
+      .where('id', '=', subscriberId)
+      .executeTakeFirst()) ?? {}
+  const after = Math.max(range.after, events_after ?? 0)
   const { total, last } = await db
     .selectFrom('idempotency_keys')
     .select((eb) => [eb.fn.countAll<number>().as('total'), eb.fn.max<number | null>('event').as('last')])
     .where('event', '>', after)
-    .where('event', '<', before)
+    .where('event', '<', range.before)
     .$if(owner !== null, (all) => all.where('audience', 'in', [owner!, everybody]))
     .executeTakeFirstOrThrow()
   return { total, behind: after, upTo: last ?? 0 }

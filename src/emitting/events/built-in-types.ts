@@ -117,12 +117,11 @@ export class TestEvents {
   }
 
   /**
-   * Counts a test event against the owner's allowance in the transaction that registers its subscriber.
+   * Counts a test event against the allowance of a subscriber or its owner, also in the transaction that registers the subscriber.
    * @throws Problem `too-many-requests`
    */
-  async reserve(tx: Tx, owner: string): Promise<void> {
+  async reserve(tx: Tx, of: { id: string; owner: string | null }): Promise<void> {
     const { database, clock } = this.#parts
-    const of = { id: '', owner }
     await takeAllowance(database.engine, tx, { kind: 'test-event', of, now: clock.now() })
   }
 
@@ -137,14 +136,11 @@ export class TestEvents {
     origin: AuditOrigin,
     { event, reserved = false }: { event?: Pick<NewEvent, 'id' | 'type' | 'data'>; reserved?: boolean } = {},
   ): Promise<Pick<Emitted, 'id' | 'eventId'> & { deliveryId: number }> {
-    const { database, clock, emitter, subscribers, announce, record } = this.#parts
+    const { database, emitter, subscribers, announce, record } = this.#parts
     const sent = await database.transaction(async (tx) => {
       const { status, owner } = await subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled') throw subscriberDisabled()
-      if (!reserved) {
-        const of = { id: subscriberId, owner }
-        await takeAllowance(database.engine, tx, { kind: 'test-event', of, now: clock.now() })
-      }
+      if (!reserved) await this.reserve(tx, { id: subscriberId, owner })
       const sample = event ?? { type: testEventType, data: { message: testMessage, subscriberId } }
       const addressed = { event: { ...sample, audience: owner ?? undefined }, subscriberIds: [subscriberId] }
       const [emitted] = await emitter.emitTo(tx, [addressed])

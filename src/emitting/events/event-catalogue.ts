@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type * as TypeboxSchema from 'typebox/schema'
-import { Problem } from '../../errors.ts'
+import { invalidBody } from '../../errors.ts'
 import { describeIssues, isStandardSchema, type StandardSchema } from '../../json/standard-schema.ts'
 import type { EventTypeDeclaration } from '../config.ts'
 import { eventTypePattern } from './event.ts'
@@ -24,6 +24,8 @@ type Check = (data: unknown) => string[]
 /** The declared event types. Validates data against their schemas. */
 export class EventCatalogue {
   readonly entries: readonly CatalogueEntry[]
+  /** The types that the configuration or the service itself declares. */
+  readonly types: ReadonlySet<string>
   readonly #refuseOthers: boolean
   readonly #checks = new Map<string, Check>()
   readonly #known: ReadonlySet<string>
@@ -39,6 +41,7 @@ export class EventCatalogue {
   ) {
     this.#refuseOthers = refuseOthers
     this.entries = [...entriesOf(declared, false), ...entriesOf(builtIn, true)]
+    this.types = new Set(this.entries.map(({ type }) => type))
     this.#known = new Set(Object.keys(declared))
     for (const [type, declaration] of Object.entries(declared)) {
       if (typeof declaration !== 'object')
@@ -74,17 +77,17 @@ export class EventCatalogue {
    */
   check(type: string, data: string, stored?: ReadonlySet<string>): void {
     if (this.#refuseOthers && !this.#known.has(type) && !stored?.has(type)) {
-      throw new Problem('invalid-body', {
-        detail: `The type ${type} is not declared; GET /event-types lists the declared ones.`,
-        pointer: '/type',
-      })
+      throw invalidBody(
+        '/type',
+        `The type ${type} is not declared; GET /event-types lists the declared ones.`,
+      )
     }
     const faults = this.#checks.get(type)?.(JSON.parse(data)) ?? []
     if (faults.length > 0) {
-      throw new Problem('invalid-body', {
-        detail: `The data does not match the schema of ${type}: ${faults.slice(0, mostTold).join('; ')}.`,
-        pointer: '/data',
-      })
+      throw invalidBody(
+        '/data',
+        `The data does not match the schema of ${type}: ${faults.slice(0, mostTold).join('; ')}.`,
+      )
     }
   }
 }

@@ -5,7 +5,7 @@ import { canonicalJson, isRawNumber, stringifyExactly } from '../../json/exact.t
 import { canonicalTime } from '../../paging/time.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { Problem } from '../../errors.ts'
+import { invalidBody, type Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
 import { type Static, Type } from 'typebox'
@@ -371,5 +371,5 @@ export async function insertOptions(
 }
 
 function invalid(field: string, rule: string): Problem {
-  return new Problem('invalid-body', { detail: `The event's ${field} ${rule}.`, pointer: `/${field}` })
+  return invalidBody(`/${field}`, `The event's ${field} ${rule}.`)
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type Static, type TObject, Type } from 'typebox'
 import { type AuditOrigin, AuditedStore, type RecordAudit } from '../../accounts/audit/audit.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { stringifyExactly } from '../../json/exact.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -85,9 +85,9 @@ export class StoredEventTypes extends AuditedStore {
 
   /** The types that customers see: not archived, not behind a feature flag, and not also declared. */
   async shown(): Promise<StoredEventType[]> {
-    const declared = new Set(this.#catalogue.entries.map(({ type }) => type))
     const all = await this.list()
-    return all.filter((one) => !one.archived && one.featureFlags === null && !declared.has(one.type))
+    const { types } = this.#catalogue
+    return all.filter((one) => !one.archived && one.featureFlags === null && !types.has(one.type))
   }
 
   /** All types and their descriptions. */
@@ -163,7 +163,7 @@ export class StoredEventTypes extends AuditedStore {
     given: { before: StoredEventType | undefined; change: Partial<EventTypeFields>; origin: AuditOrigin },
   ): Promise<StoredEventType> {
     const { before, change, origin } = given
-    if (this.#catalogue.entries.some((entry) => entry.type === type))
+    if (this.#catalogue.types.has(type))
       throw new Problem('conflict', {
         detail: `The configuration or the service itself declares ${type}, so it cannot be changed through the API.`,
       })
@@ -212,12 +212,12 @@ const isDescription = (text: string): boolean =>
 
 function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<Row<'event_types'>, 'updated_at'> {
   if (!isDescription(one.description))
-    throw invalid(
+    throw invalidBody(
       '/description',
       `The description of ${one.type} contains a control character or has more than ${longestDescription} characters.`,
     )
   if ((one.featureFlags?.length ?? 0) > mostFeatureFlags)
-    throw invalid('/featureFlags', `${one.type} has more than ${mostFeatureFlags} feature flags.`)
+    throw invalidBody('/featureFlags', `${one.type} has more than ${mostFeatureFlags} feature flags.`)
   return {
     type: one.type,
     description: one.description,
@@ -229,8 +229,6 @@ function rowOf(one: Omit<StoredEventType, 'updatedAt'>): Omit<Row<'event_types'>
     created_at: one.createdAt,
   }
 }
-
-const invalid = (pointer: string, detail: string): Problem => new Problem('invalid-body', { detail, pointer })
 
 function read(row: Row<'event_types'>): StoredEventType {
   return {
@@ -303,7 +301,7 @@ let checkOfSchemas: ReturnType<typeof compileSchema> | undefined
 
 /** @throws Problem `invalid-body` */
 function writeSchemas(type: string, schemas: Readonly<Record<string, unknown>>): string {
-  const refuse = (detail: string): Problem => invalid('/schemas', detail)
+  const refuse = (detail: string): Problem => invalidBody('/schemas', detail)
   try {
     const written = stringifyExactly(schemas)!
     if (written.length > longestSchemas)

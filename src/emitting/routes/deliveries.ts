@@ -5,6 +5,7 @@ import {
   deliveryStatuses,
   readDeliveryFilter,
   readDeliverySearch,
+  readReplayFilter,
   responseClasses,
   type DeliveryEntry,
   pastSignatures,
@@ -16,7 +17,6 @@ import { dataIn } from '../events/event.ts'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
 import { JobView, TotalView, viewJob } from '../../events/jobs.ts'
 import { Problem } from '../../errors.ts'
-import type { ReplayFilter } from '../deliveries/replay.ts'
 import { readBodyFilters } from '../../http/requests/parameters.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
@@ -24,7 +24,7 @@ import { isOpenToOwners } from '../subscribers/destinations.ts'
 import type { Phases } from '../../network/exchange.ts'
 import type { AttemptsTable } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/failures.ts'
-import { addressKey, bodyKey, methodKey } from '../attempt/attempt.ts'
+import { addressKey, bodyKey, methodKey, sizeKey } from '../attempt/attempt.ts'
 
 const DeliveryView = closedObject({
   id: Type.Integer(),
@@ -108,6 +108,7 @@ const AttemptView = closedObject({
       description: 'The body that was sent, if it differs from the payload: its first 64 KiB, as UTF-8',
     }),
   ),
+  requestBodyBytes: nullable(Type.Integer(), 'The length of that whole body'),
   transformed: Type.Boolean({ description: "Whether the subscriber's transformation made that body" }),
   signature: nullable(
     Type.String({
@@ -162,10 +163,13 @@ function viewAttempt(
     [addressKey]: url = null,
     [methodKey]: method = 'POST',
     [bodyKey]: body,
+    [sizeKey]: bytes,
     ...requestHeaders
   } = JSON.parse(row.request_headers) as Record<string, string>
-  const requestBody =
-    row.request_body ?? (body === 'data' ? (dataIn(detail.payload, detail.size) ?? detail.payload) : null)
+  const { payload, size } = detail
+  const requestBody = row.request_body ?? (body === 'data' ? (dataIn(payload, size) ?? payload) : null)
+  // The data ends one byte before the payload.
+  const behind = row.request_body ? 0 : Math.max(0, size - 1 - payload.length)
   return {
     number: row.number,
     at: isoTime(row.at),
@@ -179,6 +183,7 @@ function viewAttempt(
     advice: troubleshootingHint(row.failure),
     requestHeaders,
     requestBody: requestBody && Buffer.from(requestBody).toString(),
+    requestBodyBytes: requestBody && Number(bytes ?? requestBody.length + behind),
     transformed: row.request_body !== null,
     signature,
     responseHeaders: responseHeaders(row, isOwner),
@@ -322,16 +327,6 @@ function replayRoute(app: App, { deliveryLog, replay, ...parts }: EmittingRouteP
       return reply.code(202).send(viewDelivery(seenBy(area, parts).entry(entry)))
     },
   )
-}
-
-/** @throws Problem `invalid-body` if missing events are requested without `since`, or with `dryRun` */
-function readReplayFilter({ status, ...body }: Static<typeof ReplayBody>): ReplayFilter {
-  if (status !== 'missing') return readDeliveryFilter({ status, ...body })
-  const refuse = (field: string, detail: string): Problem =>
-    new Problem('invalid-body', { detail, pointer: `/${field}` })
-  if (!body.since) throw refuse('since', 'A replay of missing events requires `since`.')
-  if (body.dryRun) throw refuse('dryRun', 'Missing events cannot be counted in advance.')
-  return { ...readDeliveryFilter(body), status }
 }
 
 function bulkReplayRoute(app: App, { replay, subscribers }: EmittingRouteParts, area: Area): void {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { type Static, type TSchema, Type } from 'typebox'
 import type { FastifySchemaCompiler } from 'fastify'
 import { auditOrigin } from '../../accounts/audit/audit.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/present.ts'
 import type { EmittingRouteParts } from './area.ts'
 import { type App, route } from '../../http/app.ts'
@@ -188,7 +188,7 @@ function useAsId(header: string | undefined, body: NewEvent | NewEvent[] | Reada
   if (header === undefined) return
   // draft-ietf-httpapi-idempotency-key-header has the key in double quotes.
   const id = /^"(.*)"$/.exec(header)?.[1] ?? header
-  const refuse = (detail: string): Problem => new Problem('invalid-body', { detail, pointer: '/id' })
+  const refuse = (detail: string): Problem => invalidBody('/id', detail)
   if (Array.isArray(body) || body instanceof Readable)
     throw refuse('Idempotency-Key is for a body of one event. Give each of several events its own id.')
   if (body.id !== undefined && body.id !== id)

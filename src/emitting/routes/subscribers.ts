@@ -247,7 +247,7 @@ function registerRoute(app: App, parts: EmittingRouteParts, area: Area): void {
       const owner = reached === 'all' ? given.owner : reached.owner
       const origin = auditOrigin(request)
       // With the registration: after a later refusal the caller would never see the secret, and an invalid one uses up no test.
-      const reserve = sendTest && owner ? (tx: Tx) => testEvents.reserve(tx, owner) : undefined
+      const reserve = sendTest && owner ? (tx: Tx) => testEvents.reserve(tx, { id: '', owner }) : undefined
       const { row, keys } = await subscribers.create(given, reached, origin, reserve)
       const test = sendTest
         ? { testDeliveryId: (await testEvents.send(row.id, 'all', origin, { reserved: true })).deliveryId }

@@ -1,12 +1,12 @@
 import { type Static, Type } from 'typebox'
 import { newId } from '../../crypto/ids.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { type App, route } from '../../http/app.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { Database } from '../../storage/database.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import { isFor, type Reach } from '../events/event.ts'
+import { lastOfRemoved } from '../subscribers/owner-directory.ts'
 import { readCustomHeaders, showCustomHeaders, methods } from '../subscribers/request-options.ts'
 import { keyOf, transform, type TransformedEvent } from '../transformations/transformation.ts'
 import type { Area, EmittingRouteParts } from './area.ts'
@@ -81,8 +81,7 @@ async function test(
   reach: Reach,
   { sandbox }: EmittingRouteParts,
 ): Promise<Static<typeof ResultView>> {
-  if (!/^https?:/.test(URL.parse(url)?.href ?? ''))
-    throw new Problem('invalid-body', { detail: 'The URL is not valid.', pointer: '/url' })
+  if (!/^https?:/.test(URL.parse(url)?.href ?? '')) throw invalidBody('/url', 'The URL is not valid.')
   // Stored credentials are not read: any text stands for them.
   const standIns = Object.entries(given).map(([name, value]) => [name, value === redactedValue ? 'x' : value])
   const headers = readCustomHeaders(Object.fromEntries(standIns) as Record<string, string>)
@@ -110,7 +109,7 @@ async function test(
 async function eventOf(
   { eventId, event }: Static<typeof TestBody>,
   reach: Reach,
-  { database, clock }: { database: Database; clock: EmittingRouteParts['clock'] },
+  { database, clock }: EmittingRouteParts,
 ): Promise<TransformedEvent> {
   if (eventId === undefined) {
     const now = clock.now()
@@ -119,13 +118,17 @@ async function eventOf(
     const payload = JSON.stringify({ id: event_id, type, timestamp: isoTime(now), data })
     return { event_id, type, payload: Buffer.from(payload) }
   }
+  const owner = reach === 'all' ? null : reach.owner
   const found = await database.readerAside
     .selectFrom('idempotency_keys')
     .innerJoin('events', 'events.id', 'idempotency_keys.event')
-    .select(['events.event_id', 'events.type', 'events.payload', 'idempotency_keys.audience'])
+    .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'idempotency_keys.audience'])
+    .select(lastOfRemoved(owner).as('lastOfRemoved'))
     .where('idempotency_keys.event_id', '=', eventId)
     .executeTakeFirst()
-  if (!found || (reach !== 'all' && !isFor(found.audience, reach.owner, false)))
+  const isVisible =
+    owner === null || (found && found.id > found.lastOfRemoved && isFor(found.audience, owner, false))
+  if (!found || !isVisible)
     throw new Problem('not-found', { detail: 'There is no emitted event with this ID.' })
   return found
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox'
-import { Problem } from '../../errors.ts'
+import { invalidBody } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 
 const conditionOperators = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in', 'prefix', 'exists'] as const
@@ -43,7 +43,7 @@ export type Condition = Static<typeof ConditionBody>
 export function checkConditions(conditions: readonly Condition[]): void {
   for (const [index, { op, value }] of conditions.entries()) {
     const fault = faultOf(op, value)
-    if (fault) throw new Problem('invalid-body', { detail: fault, pointer: `/conditions/${index}/value` })
+    if (fault) throw invalidBody(`/conditions/${index}/value`, fault)
   }
 }
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { type Static, Type } from 'typebox'
 import { type Keyring, type SealContext, sealedColumns } from '../../crypto/keyring.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, type Problem } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
@@ -113,8 +113,7 @@ function readAuth(given: Auth, before: Auth | undefined, egress: Egress): Auth {
   if (auth.token !== undefined && !/^[!-~]+$/.test(auth.token))
     throw invalid('auth', 'token', 'must be visible ASCII characters')
   const fault = auth.tokenUrl === undefined ? undefined : faultOfDestination(auth.tokenUrl, egress)
-  if (fault !== undefined)
-    throw new Problem('invalid-body', { detail: `The token endpoint: ${fault}`, pointer: '/auth/tokenUrl' })
+  if (fault !== undefined) throw invalidBody('/auth/tokenUrl', `The token endpoint: ${fault}`)
   return auth
 }
 
@@ -136,10 +135,10 @@ function readTls(given: EndpointTls, before: EndpointTls | undefined): EndpointT
   } catch (error) {
     const reason = (error as { reason?: unknown }).reason
     const why = typeof reason === 'string' ? `: ${reason}` : ''
-    throw new Problem('invalid-body', {
-      detail: `The certificates or the key are not valid PEM, do not belong together, or the key has a passphrase${why}.`,
-      pointer: '/tls',
-    })
+    throw invalidBody(
+      '/tls',
+      `The certificates or the key are not valid PEM, do not belong together, or the key has a passphrase${why}.`,
+    )
   }
   return { ...(certificate && { certificate, key }), ...(ca && { ca }) }
 }
@@ -175,10 +174,7 @@ function originOf(url: string | undefined): string | undefined {
 }
 
 function invalid(part: keyof Credentials, field: string, rule: string): Problem {
-  return new Problem('invalid-body', {
-    detail: `The ${part}'s ${field} ${rule}.`,
-    pointer: `/${part}/${field}`,
-  })
+  return invalidBody(`/${part}/${field}`, `The ${part}'s ${field} ${rule}.`)
 }
 
 /** The credentials for responses. */

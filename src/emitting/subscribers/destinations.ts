@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { ConfigurationError } from '../../config/environment.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody } from '../../errors.ts'
 import type { SubscribersTable } from '../../storage/tables.ts'
 import type { DestinationDeclaration, EmittingConfig } from '../config.ts'
 import type { Reach } from '../events/event.ts'
@@ -65,7 +65,7 @@ export function refuseForeign(destination: string | null, given: object): void {
   const found = foreign.find((name) => (given as Record<string, unknown>)[name] !== undefined)
   if (found === undefined) return
   const not = destination === null ? 'an HTTP endpoint' : `the destination ${destination}`
-  throw invalid(`/${found}`, `${found} does not apply to ${not}.`)
+  throw invalidBody(`/${found}`, `${found} does not apply to ${not}.`)
 }
 
 /**
@@ -81,14 +81,14 @@ export async function checkSettings(
 ): Promise<string> {
   const declared = destinations.get(name)
   if (!declared || (reach !== 'all' && !declared.owners))
-    throw invalid('/destination', `There is no destination ${name}.`)
+    throw invalidBody('/destination', `There is no destination ${name}.`)
   const json = writeSettings(settings)
   for (const [field, { secret, required }] of Object.entries(declared.fields ?? {})) {
     const isGiven = Object.hasOwn(settings, field)
     if (secret && isGiven)
-      throw invalid(`/settings/${field}`, `${field} is a secret: send it in \`secrets\`.`)
+      throw invalidBody(`/settings/${field}`, `${field} is a secret: send it in \`secrets\`.`)
     if (!secret && required && !isGiven)
-      throw invalid(`/settings/${field}`, `The setting ${field} is missing.`)
+      throw invalidBody(`/settings/${field}`, `The setting ${field} is missing.`)
   }
   let fault: unknown
   try {
@@ -97,7 +97,7 @@ export async function checkSettings(
   } catch (error) {
     fault = (error as Error | undefined)?.message ?? 'The settings are invalid.'
   }
-  if (typeof fault === 'string') throw invalid('/settings', fault.slice(0, 500))
+  if (typeof fault === 'string') throw invalidBody('/settings', fault.slice(0, 500))
   return json
 }
 
@@ -108,16 +108,12 @@ function writeSettings(settings: Settings): string {
   } catch {
     // Nested too deeply for JSON.stringify.
   }
-  throw invalid('/settings', `The settings must be at most ${longestSettings / 1024} KiB of JSON.`)
+  throw invalidBody('/settings', `The settings must be at most ${longestSettings / 1024} KiB of JSON.`)
 }
 
 /** @throws Problem `invalid-body` if a required secret is missing */
 export function requireSecrets(destinations: Destinations, name: string, secrets: Secrets): void {
   const fields = Object.entries(destinations.get(name)?.fields ?? {})
   const missing = fields.find(([field, { secret, required }]) => secret && required && !secrets[field])
-  if (missing) throw invalid(`/secrets/${missing[0]}`, `The secret ${missing[0]} is missing.`)
-}
-
-function invalid(pointer: string, detail: string): Problem {
-  return new Problem('invalid-body', { detail, pointer })
+  if (missing) throw invalidBody(`/secrets/${missing[0]}`, `The secret ${missing[0]} is missing.`)
 }

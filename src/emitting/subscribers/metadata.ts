@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 
 const uidPattern = '^[A-Za-z0-9._-]{1,256}$'
@@ -29,10 +29,7 @@ export function writeMetadata(texts: Texts | null): string | null {
   if (texts === null || Object.keys(texts).length === 0) return null
   const json = JSON.stringify(texts)
   if (Buffer.byteLength(json) > longest)
-    throw new Problem('invalid-body', {
-      detail: `The metadata must be at most ${longest} bytes of JSON.`,
-      pointer: '/metadata',
-    })
+    throw invalidBody('/metadata', `The metadata must be at most ${longest} bytes of JSON.`)
   return json
 }
 

@@ -1,6 +1,6 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody } from '../../errors.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { OwnersTable } from '../../storage/tables.ts'
@@ -19,9 +19,14 @@ export interface OwnerRecord {
   metadata: Texts
   /** Events per second. Stored for API clients, not enforced. */
   rateLimit: number | null
+  /** Only events with a higher number are for it: the others were for a removed customer with the same owner. */
+  eventsAfter: number
   createdAt: number
   updatedAt: number
 }
+
+/** A customer, and which of the events for its owner are its own. */
+export type EventOwner = Pick<OwnerRecord, 'owner' | 'eventsAfter'>
 
 /** Absent fields stay as they are; null removes a value. */
 export type OwnerChange = Given<Pick<OwnerRecord, 'name' | 'uid' | 'rateLimit'> & { metadata: Texts | null }>
@@ -91,11 +96,8 @@ export class OwnerDirectory extends AuditedStore {
       if (uid) await this.#lockUid(tx, uid)
       const isFree = uid && !(await this.get(uid, tx))
       const owner = isFree ? uid : newOwner(now)
-      const none = { name: null, uid: isFree ? null : (uid ?? null), metadata: null, rate_limit: null }
-      const row = { owner, ...none, ...columnsOf(given), created_at: now, updated_at: now }
-      await tx.insertInto('owners').values(row).execute()
-      await this.record(tx, { action: 'owner.created', target: targetOf(owner), ...origin })
-      return recordOf(row)
+      await this.ensure(tx, owner, origin, { ...columnsOf(given), uid: isFree ? null : (uid ?? null) })
+      return (await this.get(owner, tx))!
     })
     return unlessTaken(uid, created)
   }
@@ -114,7 +116,7 @@ export class OwnerDirectory extends AuditedStore {
     const { uid, ...rest } = given
     const columns: Partial<Columns> = columnsOf(rest)
     if (uid !== undefined) columns.uid = uidColumn(owner, uid)
-    await ensureOwner(this.database.engine, tx, owner, now)
+    await this.ensure(tx, owner, origin)
     if (uid && uid !== owner) checkUid(uid)
     if (uid) await this.#lockUid(tx, uid, owner)
     const before = await tx
@@ -139,6 +141,39 @@ export class OwnerDirectory extends AuditedStore {
     return recordOf({ ...before, ...columns, updated_at: now })
   }
 
+  /** Locks an owner, and creates it unless it exists. Each new customer is created here. */
+  async ensure(tx: Tx, owner: string, origin: AuditOrigin, columns: Partial<Columns> = {}): Promise<void> {
+    const { engine } = this.database
+    await lockOwner(engine, tx, owner)
+    const now = this.clock.now()
+    const newest = sql.raw<number>(
+      engine === 'postgres'
+        ? `coalesce(pg_sequence_last_value('events_id_seq'::regclass), 0)`
+        : `coalesce((select seq from sqlite_sequence where name = 'events'), 0)`,
+    )
+    const wasRemoved = sql`exists (select 1 from removed_owners where owner = ${owner})`
+    const events_after = sql<number>`case when ${wasRemoved} then ${newest} else 0 end`
+    const created = await tx
+      .insertInto('owners')
+      .values({ owner, ...columns, events_after, created_at: now, updated_at: now })
+      .onConflict((conflict) => conflict.column('owner').doNothing())
+      .executeTakeFirstOrThrow()
+    if (Number(created.numInsertedOrUpdatedRows) > 0)
+      await this.record(tx, { action: 'owner.created', target: targetOf(owner), ...origin })
+  }
+
+  /** Removes the row of an owner. Events for it, also later ones, are not for a customer who is created with the same id. */
+  async removeWithin(tx: Tx, owner: string, origin: AuditOrigin): Promise<void> {
+    await tx.deleteFrom('owners').where('owner', '=', owner).execute()
+    const removed_at = this.clock.now()
+    await tx
+      .insertInto('removed_owners')
+      .values({ owner, removed_at })
+      .onConflict((conflict) => conflict.column('owner').doUpdateSet({ removed_at }))
+      .execute()
+    await this.record(tx, { action: 'owner.deleted', target: targetOf(owner), ...origin })
+  }
+
   /** Locks a uid, so that no other customer takes it at the same time. @throws Problem `conflict` */
   async #lockUid(tx: Tx, uid: string, owner?: string): Promise<void> {
     await lockOwner(this.database.engine, tx, uid)
@@ -159,7 +194,8 @@ export class OwnerDirectory extends AuditedStore {
   }
 }
 
-function recordOf({ owner, name, uid, metadata, rate_limit, created_at, updated_at }: Row): OwnerRecord {
+function recordOf(row: Row): OwnerRecord {
+  const { owner, name, uid, metadata, rate_limit, events_after, created_at, updated_at } = row
   const own = isOwnId(owner) ? null : owner
   return {
     owner,
@@ -167,6 +203,7 @@ function recordOf({ owner, name, uid, metadata, rate_limit, created_at, updated_
     uid: uid === applicationId(owner) ? null : (uid ?? own),
     metadata: readMetadata(metadata),
     rateLimit: rate_limit,
+    eventsAfter: events_after,
     createdAt: created_at,
     updatedAt: updated_at,
   }
@@ -189,10 +226,13 @@ function columnsOf({ name, metadata, rateLimit }: Omit<OwnerChange, 'uid'>): Par
 /** @throws Problem `invalid-body` for an application's id, which would identify two customers */
 function checkUid(uid: string): void {
   if (readApplicationId(uid) === undefined && storable.test(uid)) return
-  throw new Problem('invalid-body', {
-    detail: 'The uid must not have the form of an application ID.',
-    pointer: '/uid',
-  })
+  throw invalidBody('/uid', 'The uid must not have the form of an application ID.')
+}
+
+/** SQL for the number of the last event of removed customers with this owner. Until the next one is created, all are theirs. */
+export function lastOfRemoved(owner: string | null): RawBuilder<number> {
+  return sql`coalesce((select events_after from owners where owner = ${owner}),
+    (select ${sql.lit(Number.MAX_SAFE_INTEGER)} from removed_owners where owner = ${owner}), 0)`
 }
 
 /** The owner in the audit log. */
@@ -207,19 +247,4 @@ export function targetOf(owner: string): string {
 export async function lockOwner(engine: Database['engine'], tx: Tx, owner: string): Promise<void> {
   if (engine === 'postgres')
     await sql`select pg_advisory_xact_lock(${lockSpaces.owners}::integer, hashtext(${owner}))`.execute(tx)
-}
-
-/** Locks an owner, and inserts its row if it has none. */
-export async function ensureOwner(
-  engine: Database['engine'],
-  tx: Tx,
-  owner: string,
-  now: number,
-): Promise<void> {
-  await lockOwner(engine, tx, owner)
-  await tx
-    .insertInto('owners')
-    .values({ owner, name: null, created_at: now, updated_at: now })
-    .onConflict((conflict) => conflict.column('owner').doNothing())
-    .execute()
 }

@@ -1,4 +1,4 @@
-import { type AuditOrigin, type RecordAudit, AuditedStore } from '../../accounts/audit/audit.ts'
+import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Static, Type } from 'typebox'
 import { closedObject, DateTime, dateTime, nullable } from '../../http/schemas/schemas.ts'
@@ -13,7 +13,7 @@ import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { SubscribersTable, Tables } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
-import { lockOwner, OwnerDirectory, targetOf } from './owner-directory.ts'
+import { lockOwner, type OwnerDirectory, targetOf } from './owner-directory.ts'
 import type { Subscribers } from './subscribers.ts'
 
 /** An owner, with what its subscribers do. */
@@ -58,7 +58,7 @@ interface OwnersParts {
   cursors: Cursors
   clock: Clock
   health: Health
-  record: RecordAudit
+  directory: OwnerDirectory
   subscribers: Subscribers
 }
 
@@ -74,7 +74,7 @@ export class Owners {
 
   constructor(parts: OwnersParts) {
     this.#parts = parts
-    this.directory = new OwnerDirectory(parts.database, parts.clock, parts.record)
+    this.directory = parts.directory
   }
 
   /** By id. @param text a part of the id or the display name, in any case @throws Problem `invalid-cursor` */
@@ -120,9 +120,9 @@ export class Owners {
   async remove(owner: string, origin: AuditOrigin): Promise<void> {
     await this.get(owner)
     await this.#parts.subscribers.removeAll(owner, origin, async (tx) => {
-      for (const table of ['owners', 'owner_brands', 'portal_links', 'portal_sessions'] as const)
+      for (const table of ['owner_brands', 'portal_links', 'portal_sessions'] as const)
         await tx.deleteFrom(table).where('owner', '=', owner).execute()
-      await this.#parts.record(tx, { action: 'owner.deleted', target: targetOf(owner), ...origin })
+      await this.directory.removeWithin(tx, owner, origin)
     })
   }
 

@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from 'typebox'
 import { nullable } from '../../http/schemas/schemas.ts'
 import type { Settings } from './destinations.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, type Problem } from '../../errors.ts'
 import { isSensitiveHeader, redactedValue } from '../../telemetry/printable.ts'
 
 export const methods = ['POST', 'PUT', 'PATCH'] as const
@@ -146,5 +146,5 @@ export function showCustomHeaders(headers: Readonly<Record<string, string>>): Re
 }
 
 function invalid(detail: string): Problem {
-  return new Problem('invalid-body', { detail, pointer: '/headers' })
+  return invalidBody('/headers', detail)
 }

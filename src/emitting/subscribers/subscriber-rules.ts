@@ -1,6 +1,6 @@
 import type { Database, Tx } from '../../storage/database.ts'
 import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/event.ts'
 import { lockOwner } from './owner-directory.ts'
@@ -15,7 +15,7 @@ const mostPerOwner = 100
 /** An address as it is stored: as given, unless it contains characters that must be encoded. @throws Problem `invalid-body` */
 export function checkedUrl(url: string, egress: Egress): string {
   const fault = faultOfDestination(url, egress)
-  if (fault) throw new Problem('invalid-body', { detail: fault, pointer: '/url' })
+  if (fault) throw invalidBody('/url', fault)
   return /^[!-~]+$/.test(url) && !url.includes('\\') ? url : new URL(url).href
 }
 
@@ -25,10 +25,7 @@ export function checkAssignment({
   operational,
 }: Partial<Pick<SubscribersTable, 'owner' | 'operational'>>): void {
   if (owner !== null && operational === 1)
-    throw new Problem('invalid-body', {
-      detail: 'A subscriber with an owner cannot be operational.',
-      pointer: '/operational',
-    })
+    throw invalidBody('/operational', 'A subscriber with an owner cannot be operational.')
 }
 
 /**

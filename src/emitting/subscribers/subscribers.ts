@@ -8,7 +8,7 @@ import type { SigningScheme, SubscribersTable } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/event.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { isUid, unlessTaken, writeMetadata } from './metadata.ts'
-import { ensureOwner, lockOwner } from './owner-directory.ts'
+import { lockOwner, type OwnerDirectory } from './owner-directory.ts'
 import { removeSubscriber } from './removal.ts'
 import { schemesOf, type SecretRotation, type ShownKeys, type SubscriberSecrets } from './secrets.ts'
 import {
@@ -24,7 +24,7 @@ import { readEndpointId } from '../svix/ids.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Cursors, idScope } from '../../paging/cursor.ts'
 import { type Health, isInState, lastDayBegins, type SubscriberState } from './health.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { checkConditions } from './conditions.ts'
 import { readCustomHeaders, readRequestOptions, writeRequestOptions } from './request-options.ts'
 import {
@@ -60,6 +60,7 @@ interface SubscribersParts {
   keyring: Keyring
   secrets: SubscriberSecrets
   record: RecordAudit
+  directory: OwnerDirectory
   destinations: Destinations
   egress: Pick<SubscriberEgress, 'of'>
   sandbox: Sandbox
@@ -87,7 +88,7 @@ export class Subscribers {
     origin: AuditOrigin,
     before?: (tx: Tx) => Promise<void>,
   ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
-    const { database, secrets, clock } = this.#parts
+    const { database, secrets, clock, directory } = this.#parts
     const now = clock.now()
     const id = newId(now)
     const owner = reach === 'all' ? (given.owner ?? null) : reach.owner
@@ -111,7 +112,7 @@ export class Subscribers {
     checkAssignment(values)
     const created = database.transaction(async (tx) => {
       await before?.(tx)
-      if (owner !== null) await ensureOwner(database.engine, tx, owner, now)
+      if (owner !== null) await directory.ensure(tx, owner, origin)
       if (reach !== 'all') await refuseTooMany(database.engine, tx, reach.owner)
       const row = await tx.insertInto('subscribers').values(values).returningAll().executeTakeFirstOrThrow()
       await this.#record(tx, 'subscriber.created', row, origin)
@@ -336,10 +337,7 @@ export class Subscribers {
   ): Promise<Pick<SubscribersTable, 'url'> & Partial<SubscribersTable>> {
     const { destination, url, settings = {} } = given
     if ((destination === undefined) === (url === undefined))
-      throw new Problem('invalid-body', {
-        detail: 'Either a URL or a destination is required.',
-        pointer: '/url',
-      })
+      throw invalidBody('/url', 'Either a URL or a destination is required.')
     refuseForeign(destination ?? null, given)
     if (destination === undefined) return { url: checkedUrl(url!, this.#parts.egress.of(owner)) }
     const json = await checkSettings(this.#parts.destinations, destination, settings, reach)

@@ -27,6 +27,7 @@ import { attemptOperations } from './attempts.ts'
 import { messageOperations } from './messages.ts'
 import { findMessage } from './rows.ts'
 import { taskOperations, recoveryOperations } from './tasks.ts'
+import type { EventOwner } from '../subscribers/owner-directory.ts'
 
 const access: Access = { scope: 'svix', orOwner: true }
 
@@ -125,37 +126,40 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
     const params = request.params as Record<string, string>
     const query = readQuery(request.query as Record<string, string>, request.url)
     const found = ownerOf(request, id, findOwner)
-    let owner = typeof found === 'string' ? found : await found
+    let application = found instanceof Promise ? await found : found
     const body = readBody(request.body)
-    if (isMessage && owner === '')
-      owner = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
-    const call = new SvixCall({ owner, params, query, body, request, parts, isPortal, status })
+    if (isMessage && application.owner === '')
+      application = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
+    const { owner, eventsAfter } = application
+    const call = new SvixCall({ owner, eventsAfter, params, query, body, request, parts, isPortal, status })
     const work = async (): Promise<Answer> => {
-      if (hasMessage) call.message = await findMessage(parts.database.readerAside, owner, params['msg_id']!)
+      if (hasMessage) call.message = await findMessage(parts.database.readerAside, call, params['msg_id']!)
       if (hasEndpoint) call.endpoint = await endpointOf(call, params['endpoint_id']!)
       const answer = await handler(call)
       return write({ status: call.status, body: answer })
     }
     // A message's id is derived from its key, so messages need no stored response.
-    const key = isMessage ? undefined : idempotencyHash(request)
+    const key = isMessage ? undefined : idempotencyHash(request, eventsAfter)
     const answer = await (key === undefined ? work() : answerOnce(parts, key, work))
     if (changesApplications) findOwner.forget()
     return send(reply, answer)
   }
 }
 
+const noApplication: EventOwner = { owner: '', eventsAfter: 0 }
+
 /** @throws SvixError 404, also for an application of another owner */
 function ownerOf(
   { params, principal }: FastifyRequest,
   id: string,
   find: OwnerLookup,
-): string | Promise<string> {
+): EventOwner | Promise<EventOwner> {
   const named = (params as { app_id?: string }).app_id
-  if (named === undefined) return ''
-  const check = (owner: string | undefined): string => {
-    if (principal?.kind === 'portal' && principal.owner !== owner) throw notFound()
-    if (owner === undefined && !createsApplication.test(id)) throw notFound()
-    return owner ?? ''
+  if (named === undefined) return noApplication
+  const check = (found: EventOwner = noApplication): EventOwner => {
+    if (principal?.kind === 'portal' && principal.owner !== found.owner) throw notFound()
+    if (found === noApplication && !createsApplication.test(id)) throw notFound()
+    return found
   }
   const found = id === 'v1.message.create' ? find.recent(named) : find(named)
   return found instanceof Promise ? found.then(check) : check(found)

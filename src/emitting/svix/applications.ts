@@ -3,7 +3,7 @@ import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
-import type { OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
+import type { EventOwner, OwnerChange, OwnerRecord } from '../subscribers/owner-directory.ts'
 import { notFound, type SvixCall, type SvixOperations, invalidField, SvixError, unsupported } from './call.ts'
 import { pageOf, readPage, type Walk } from './pages.ts'
 import { applicationId, readApplicationId } from './ids.ts'
@@ -76,7 +76,6 @@ async function create(call: SvixCall): Promise<object> {
 
 /**
  * Creates an application from the uid in the request's path and the description in its body.
- * @returns its owner
  * @throws SvixError 404 without a body, 422 without a uid in the body, or with another one
  */
 export async function createNamed(
@@ -84,19 +83,19 @@ export async function createNamed(
   body: ApplicationIn | undefined,
   { owners }: Parts,
   origin: AuditOrigin,
-): Promise<string> {
+): Promise<EventOwner> {
   if (!body) throw new SvixError(404, 'not_found', 'Application not found')
   const field = ['application', 'uid']
   if (!body.uid) throw invalidField(field, 'The application must have a uid.', 'application_uid_missing')
   if (body.uid !== uid)
     throw invalidField(field, 'The uid differs from the one in the path.', 'application_uid_mismatch')
   try {
-    return (await owners.directory.create(readApplication(body), origin)).owner
+    return await owners.directory.create(readApplication(body), origin)
   } catch (error) {
     // A concurrent request may have created it.
     const other = await owners.directory.find(uid)
     if (!other) throw error
-    return other.owner
+    return other
   }
 }
 
@@ -148,15 +147,15 @@ export type OwnerLookup = ReturnType<typeof ownerLookup>
 
 /** Returns a function that finds an owner by its application's id or uid. */
 export function ownerLookup({ owners, clock }: Parts) {
-  const found = new BoundedCache<string, { owner: string; at: number }>(10_000)
-  const find = async (idOrUid: string): Promise<string | undefined> => {
+  const found = new BoundedCache<string, { owner: EventOwner; at: number }>(10_000)
+  const find = async (idOrUid: string): Promise<EventOwner | undefined> => {
     const at = clock.now()
-    const owner = (await owners.directory.find(idOrUid))?.owner
-    if (owner !== undefined) found.set(idOrUid, { owner, at })
+    const owner = await owners.directory.find(idOrUid)
+    if (owner) found.set(idOrUid, { owner, at })
     return owner
   }
   /** The same, without a statement if the owner was found within the last second. */
-  const recent = (idOrUid: string): string | Promise<string | undefined> => {
+  const recent = (idOrUid: string): EventOwner | Promise<EventOwner | undefined> => {
     const known = found.get(idOrUid)
     return known && Math.abs(clock.now() - known.at) < recentFor ? known.owner : find(idOrUid)
   }
@@ -211,7 +210,7 @@ async function openPortal(call: SvixCall): Promise<object> {
   // A token with more rights than requested would be a security hole.
   if (readOnly || (asked && capabilities.some((one) => !asked.includes(one))))
     throw unsupported('A token always has all capabilities. Omit `capabilities` and `readOnly`.')
-  const owner = call.owner || (await createNamed(params['app_id']!, application, parts, origin))
+  const owner = call.owner || (await createNamed(params['app_id']!, application, parts, origin)).owner
   const seconds = expiry ?? tokenLasts
   const short = Math.min(seconds, longestLink) * 1000
   const lasts = { link: short, session: short, token: seconds * 1000, featureFlags }

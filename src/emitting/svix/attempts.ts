@@ -30,14 +30,17 @@ const ofDelivery = { delivered: success, dead: fail, pending: sending }
 
 function attempts(db: Queryable, withContent = true) {
   const body = withContent ? sql.ref<Uint8Array | null>('a.response_body') : sql<null>`null`
-  return db
-    .selectFrom('attempts as a')
-    .innerJoin('deliveries as d', 'd.id', 'a.delivery')
-    .innerJoin('idempotency_keys as k', 'k.event', 'd.event')
-    .leftJoin('subscribers as s', 's.id', 'd.subscriber_id')
-    .select(['a.delivery', 'a.number', 'a.at', 'a.duration_ms', 'a.status', 'a.error', 'a.failure'])
-    .select(['a.request_headers', 'a.response_headers', body.as('response_body')])
-    .select(['d.attempts_before', 'd.subscriber_id', 'd.event', 'k.event_id', 's.url'])
+  return (
+    db
+      .selectFrom('attempts as a')
+      .innerJoin('deliveries as d', 'd.id', 'a.delivery')
+      .innerJoin('idempotency_keys as k', 'k.event', 'd.event')
+      // The deliveries of a removed endpoint remain until a job deletes them.
+      .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
+      .select(['a.delivery', 'a.number', 'a.at', 'a.duration_ms', 'a.status', 'a.error', 'a.failure'])
+      .select(['a.request_headers', 'a.response_headers', body.as('response_body')])
+      .select(['d.attempts_before', 'd.subscriber_id', 'd.event', 'k.event_id', 's.url'])
+  )
 }
 
 /** Conditions on attempts `a`. */
@@ -85,11 +88,13 @@ const ids = { find: readAttemptId, idOf: ({ delivery, number }: Place) => attemp
 
 /** The attempts of an endpoint, by delivery. */
 async function byEndpoint(
-  { owner, query, endpoint, parts: { database } }: Pick<SvixCall, 'owner' | 'query' | 'endpoint' | 'parts'>,
+  call: SvixCall,
   asked: AskedPage,
+  query = call.query,
 ): Promise<Walk<Attempt, Place>> {
   const { ascending, limit } = asked
-  const read = await deliveryReader(database, { owner, subscriberId: endpoint.id }, asked, query)
+  const { database } = call.parts
+  const read = await deliveryReader(database, call, { subscriberId: call.endpoint.id }, asked, query)
   return {
     ...ids,
     async read(behind, count) {
@@ -109,7 +114,7 @@ async function byMessage(call: SvixCall, asked: AskedPage): Promise<Walk<Attempt
   const { database } = call.parts
   const endpoint = query['endpoint_id'] as string | undefined
   const only = endpoint === undefined ? undefined : await endpointOf(call, endpoint)
-  const deliveries = selector(owner, query)(message) ? await deliveriesOf(database, owner, message.event) : []
+  const deliveries = selector(call, query)(message) ? await deliveriesOf(database, owner, message.event) : []
   const numbers = deliveries.filter((one) => !only || one.subscriber_id === only.id).map(({ id }) => id)
   return {
     ...ids,
@@ -143,10 +148,9 @@ export const attemptOperations: SvixOperations = {
       return rows.map((row) => Object.assign(view(row, call), { msg: messages.get(row.event_id) }))
     })
   },
-  async 'v1.message-attempt.count-by-endpoint'({ owner, endpoint, query: given, parts }) {
-    const query = { ...given, with_content: false }
-    const asked = { ...readPage(query), limit: mostCounted }
-    const walk = await byEndpoint({ owner, endpoint, query, parts }, asked)
+  async 'v1.message-attempt.count-by-endpoint'(call) {
+    const asked = { ...readPage(call.query), limit: mostCounted }
+    const walk = await byEndpoint(call, asked, { ...call.query, with_content: false })
     const { done, data } = await pageOf(asked, walk, (rows) => rows)
     return { count: data.length, approximated: !done }
   },
@@ -180,19 +184,20 @@ async function messagesIn(database: Database, rows: readonly Attempt[]): Promise
 }
 
 /** The messages that were sent to an endpoint, by delivery. */
-async function attemptedMessages({ owner, query, endpoint, parts }: SvixCall): Promise<object> {
-  const { database } = parts
+async function attemptedMessages(call: SvixCall): Promise<object> {
+  const { owner, query, endpoint } = call
+  const { database } = call.parts
   const asked = readPage(query)
   const statuses = Object.keys(ofDelivery) as (keyof typeof ofDelivery)[]
   const status = statuses.find((one) => ofDelivery[one].status === query['status'])
   if (query['status'] !== undefined && !status) return { data: [], iterator: null, done: true }
   const open = status === 'delivered' ? undefined : status
-  const deliveries = { owner, subscriberId: endpoint.id, status: open }
-  const read = await deliveryReader(database, deliveries, asked, query)
+  const deliveries = { subscriberId: endpoint.id, status: open }
+  const read = await deliveryReader(database, call, deliveries, asked, query)
   const withContent = query['with_content'] !== false
   const walk: Walk<DeliveryRow, Pick<DeliveryRow, 'delivery' | 'id'>> = {
     async find(iterator) {
-      const message = await searchMessage(database.readerAside, owner, iterator)
+      const message = await searchMessage(database.readerAside, call, iterator)
       const sent = message ? await deliveriesOf(database, owner, message.event) : []
       const found = sent.find(({ subscriber_id }) => subscriber_id === endpoint.id)
       return found && { delivery: found.id, id: message!.id }
@@ -256,7 +261,7 @@ async function find({ owner, message, params, parts }: SvixCall): Promise<Attemp
 /** An attempt for the caller. As in the portal, owners see only the beginning of a response, and no errors of destinations that only admins can register. */
 function view(row: Attempt, { isPortal, query, parts }: SvixCall): object {
   const sent = JSON.parse(row.request_headers) as Record<string, string>
-  const url = sent[addressKey] ?? row.url ?? ''
+  const url = sent[addressKey] ?? row.url
   const isHidden = isPortal && !isOpenToOwners(parts.destinations, { url })
   const bytes = responseBody(row, isPortal)
   // Text, or base64 if the bytes are not UTF-8.

@@ -14,6 +14,8 @@ import type { MessageRow } from './rows.ts'
 export class SvixCall {
   /** The owner of `{app_id}`. Empty for operations without it, and if the operation creates the application. */
   readonly owner!: string
+  /** The number of the last event of removed customers with the same owner. */
+  readonly eventsAfter!: number
   /** The parameters of the path. */
   readonly params!: Readonly<Record<string, string>>
   /** The endpoint of `{endpoint_id}`, except for its upsert. */

@@ -9,7 +9,7 @@ import { mostOlderKeys } from '../subscribers/secrets.ts'
 import type { SubscriberChange } from '../subscribers/subscriber-body.ts'
 import { notFound, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
 import { allEventTypes } from './event-types.ts'
-import { pageOf, readPage } from './pages.ts'
+import { pageOf, placeOf, readPage } from './pages.ts'
 import { endpointId, newMessageId, readEndpointId } from './ids.ts'
 
 /** The schedule of Svix's documentation: milliseconds before each attempt. */
@@ -110,10 +110,7 @@ function list({ owner, query, parts }: SvixCall) {
       .execute()
     return { rows }
   }
-  const find = (text: string) => {
-    const id = readEndpointId(text)
-    return id === undefined ? undefined : { id }
-  }
+  const find = (text: string) => placeOf(readEndpointId(text))
   return pageOf(asked, { find, idOf: ({ id }) => endpointId(id), read }, (rows) => rows.map(viewEndpoint))
 }
 
@@ -307,19 +304,11 @@ async function sendExample({ body, endpoint, origin, parts }: SvixCall): Promise
 const badRange = (detail: string): SvixError => new SvixError(400, 'invalid_range', detail)
 
 /** @throws SvixError 404 for an unknown type, 400 for one without examples */
-async function exampleOf(
-  { catalogue, storedEventTypes }: EmittingRouteParts,
-  type: string,
-  index: number,
-): Promise<unknown> {
-  const declared = catalogue.entries.find((entry) => entry.type === type && !entry.builtIn)
-  const stored = declared ?? (await storedEventTypes.get(type))
-  if (!stored) throw notFound()
-  const schema = ('schemas' in stored ? stored.schemas?.['1'] : declared?.schema) as
-    | { examples?: unknown }
-    | undefined
-  const examples = declared?.samples ?? schema?.examples
-  const example: unknown = Array.isArray(examples) ? examples[index] : undefined
+async function exampleOf(parts: EmittingRouteParts, type: string, index: number): Promise<unknown> {
+  const found = (await allEventTypes(parts, [type])).find((one) => one.type === type)
+  if (!found) throw notFound()
+  const schema = found.schemas?.['1'] as { examples?: unknown } | undefined
+  const example: unknown = Array.isArray(schema?.examples) ? schema.examples[index] : undefined
   if (example === undefined)
     throw new SvixError(400, 'invalid_scheme', 'Unable to generate example message from event-type schema')
   return example

@@ -29,7 +29,7 @@ export const eventTypeOperations: SvixOperations = {
   async 'v1.event-type.create'({ body, origin, parts }) {
     const { name: type } = body
     const [stored] = await parts.storedEventTypes.change([type], origin, (before) => {
-      if (before.get(type)?.archived === false || isDeclared(parts, type))
+      if (before.get(type)?.archived === false || parts.catalogue.types.has(type))
         throw new SvixError(409, 'event_type_exists', 'An event_type with this name already exists')
       return [replacement(type, body)]
     })
@@ -105,8 +105,7 @@ export async function readExport(parts: EmittingRouteParts): Promise<object> {
 async function importSpec(call: SvixCall): Promise<object> {
   const { storedEventTypes: types, catalogue } = call.parts
   const { dryRun = false, replaceAll = false, ...given } = call.body
-  const declared = new Set(catalogue.entries.map(({ type }) => type))
-  const found = (await readEventTypes(given)).filter(({ type }) => !declared.has(type))
+  const found = (await readEventTypes(given)).filter(({ type }) => !catalogue.types.has(type))
   const names = new Set(found.map(({ type }) => type))
   if (dryRun)
     return {
@@ -147,14 +146,10 @@ async function visible({ isPortal, request, parts }: SvixCall): Promise<StoredEv
   return all.filter(({ featureFlags }) => featureFlags?.some((flag) => flags.includes(flag)) ?? true)
 }
 
-function isDeclared({ catalogue }: EmittingRouteParts, type: string): boolean {
-  return catalogue.entries.some((entry) => entry.type === type)
-}
-
 /** Declared types have no times of creation and change. */
 function ofDeclared({ type, description = '', schema, samples = [] }: CatalogueEntry): StoredEventType {
-  const examples = samples.length > 0 ? { examples: samples } : {}
-  const schemas = schema ? { 1: { ...schema, ...examples } } : null
+  const examples = samples.length > 0 ? { examples: samples } : undefined
+  const schemas = schema || examples ? { 1: { ...schema, ...examples } } : null
   return { ...noFields, type, description, schemas, createdAt: 0, updatedAt: 0 }
 }
 
@@ -224,7 +219,8 @@ export const environmentOperations: SvixOperations = {
         'Only event types can be imported. Remove `settings`, which belong to the configuration, and `connectors`, which Postern does not have.',
       )
     // Types that the configuration declares exist already.
-    const given = ((eventTypes ?? []) as EventTypeBody[]).filter(({ name }) => !isDeclared(parts, name))
+    const { types } = parts.catalogue
+    const given = ((eventTypes ?? []) as EventTypeBody[]).filter(({ name }) => !types.has(name))
     await parts.storedEventTypes.change(
       given.map(({ name }) => name),
       origin,

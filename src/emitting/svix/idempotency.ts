@@ -18,14 +18,20 @@ const longestRequest = 5_000
 /** Milliseconds between polls of a request in progress. */
 const lookEvery = 200
 
-/** The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods. */
-export function idempotencyHash({ headers, principal, method, url }: FastifyRequest): Buffer | undefined {
+/**
+ * The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods.
+ * @param eventsAfter differs for applications that were created with the same uid
+ */
+export function idempotencyHash(
+  { headers, principal, method, url }: FastifyRequest,
+  eventsAfter: number,
+): Buffer | undefined {
   const key = headers['idempotency-key']
   if (key === undefined || method !== 'POST') return undefined
   const { keyId, userId, clientId, sessionId } = principal ?? {}
   const caller = keyId ?? userId ?? clientId ?? sessionId
   return createHash('sha256')
-    .update(JSON.stringify([caller, url, key]))
+    .update(JSON.stringify([caller, url, key, eventsAfter]))
     .digest()
 }
 

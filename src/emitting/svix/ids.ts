@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { newId } from '../../crypto/ids.ts'
+import type { EventOwner } from '../subscribers/owner-directory.ts'
 
 // Svix's ids are a prefix and 27 digits in base 62. Postern's ids are converted, so no table maps them.
 
@@ -90,7 +91,13 @@ export const newMessageId = (now: number): string => write('msg_', fromUuid(newI
  * ids detects repeated messages.
  * @param kind of the text; the same text of another kind gives another id
  */
-export function messageIdOf(kind: 'eventId' | 'idempotency-key', owner: string, text: string): string {
-  const digest = hash('sha256', JSON.stringify([kind, owner, text]))
+export function messageIdOf(
+  kind: 'eventId' | 'idempotency-key',
+  { owner, eventsAfter }: EventOwner,
+  text: string,
+): string {
+  // A customer may choose the same texts as a removed one with the same owner.
+  const own = eventsAfter === 0 ? [] : [eventsAfter]
+  const digest = hash('sha256', JSON.stringify([kind, owner, text, ...own]))
   return write('msg_', BigInt(`0x${digest.slice(0, 40)}`))
 }

@@ -1,6 +1,5 @@
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { Database } from '../../storage/database.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
 import { readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
@@ -34,14 +33,14 @@ const mostExpunged = 250
 
 export const messageOperations: SvixOperations = {
   'v1.message.create': create,
-  'v1.message.list': ({ owner, query, parts }) => list(parts.database, owner, query),
-  'v1.message.search': ({ owner, body, parts }) =>
-    list(parts.database, owner, {
+  'v1.message.list': (call) => list(call, call.query),
+  'v1.message.search': (call) =>
+    list(call, {
       with_content: false,
-      ...body,
+      ...call.body,
       before: undefined,
       after: undefined,
-      ...readTimes(body, 'before', 'after'),
+      ...readTimes(call.body, 'before', 'after'),
     }),
   'v1.message.get': async ({ message, query, parts }) =>
     (await viewMessages(parts.database, [message], query['with_content'] !== false))[0],
@@ -50,12 +49,14 @@ export const messageOperations: SvixOperations = {
   }),
   'v1.message.expunge-content': ({ message, origin, parts }) =>
     parts.payloadRemoval.remove(message.event, origin),
-  async 'v1.message.bulk-expunge-content'({ owner, body: { ids = [] }, origin, parts }) {
+  async 'v1.message.bulk-expunge-content'(call) {
+    const { origin, parts } = call
+    const { ids = [] } = call.body
     if (ids.length > mostExpunged)
       throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
     const results: Record<string, string> = {}
     for (const id of ids as string[]) {
-      const row = await searchMessage(parts.database.readerAside, owner, id)
+      const row = await searchMessage(parts.database.readerAside, call, id)
       if (row) await parts.payloadRemoval.remove(row.event, origin)
       results[id] = row ? 'expunged' : 'not-found'
     }
@@ -64,10 +65,11 @@ export const messageOperations: SvixOperations = {
   'v1.message.precheck': async (call) => ({ active: await isAwaited(call) }),
 }
 
-async function list(database: Database, owner: string, query: SvixCall['query']) {
+async function list(call: SvixCall, query: SvixCall['query']) {
+  const { database } = call.parts
   const asked = readPage(query)
   const withContent = query['with_content'] !== false
-  const walk = await messageWalk(database, owner, asked, query)
+  const walk = await messageWalk(database, call, asked, query)
   return pageOf(asked, { ...walk, fits: withContent ? fitting : undefined }, (rows) =>
     viewMessages(database, rows, withContent),
   )
@@ -98,15 +100,19 @@ async function create(call: SvixCall) {
   const { database, clock, groupedEmits } = call.parts
   const body = call.body as MessageIn
   const withContent = call.query['with_content'] !== false
-  const { owner } = call
   const header = call.request.headers['idempotency-key'] as string | undefined
   const id = body.eventId
-    ? messageIdOf('eventId', owner, body.eventId)
+    ? messageIdOf('eventId', call, body.eventId)
     : header
-      ? messageIdOf('idempotency-key', owner, header)
+      ? messageIdOf('idempotency-key', call, header)
       : newMessageId(clock.now())
   checkChain(call.request.headers)
-  const event = { ...readEvent(body), id, audience: owner, requestKey: body.eventId ? header : undefined }
+  const event = {
+    ...readEvent(body),
+    id,
+    audience: call.owner,
+    requestKey: body.eventId ? header : undefined,
+  }
   const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
     groupedEmits.add({ ...event, headers }),
   ).catch((error: unknown) => {
@@ -117,7 +123,7 @@ async function create(call: SvixCall) {
     // For a repeated key, Svix returns the first response, even if the body differs. A repeated eventId with another key is a conflict.
     if (body.eventId && !(emitted && header))
       throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} already exists.`)
-    const before = await searchMessage(database.reader, owner, id)
+    const before = await searchMessage(database.reader, call, id)
     if (before) return (await viewMessages(database, [before], withContent))[0]
   }
   const { eventId = null, eventType, channels = null, tags } = body

@@ -80,6 +80,9 @@ export async function pageOf<Row extends Place, Place, View>(
   }
 }
 
+/** The place of an id that an iterator contains; `undefined` without one. */
+export const placeOf = (id: string | undefined) => (id === undefined ? undefined : { id })
+
 /** A page of a list in memory, in the ascending order of its ids. */
 export function pageOfSorted<Row>(
   all: readonly Row[],

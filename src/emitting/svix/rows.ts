@@ -4,9 +4,10 @@ import { parseExactly } from '../../json/exact.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import { bounds } from '../deliveries/delivery-sources.ts'
-import { type IdRange, idsIn } from '../../storage/id-order.ts'
+import { type IdStream, idsIn } from '../../storage/id-order.ts'
 import { deliveryStream, eventsFor, type OpenStatus } from '../deliveries/id-streams.ts'
 import { dataIn, everybody } from '../events/event.ts'
+import type { EventOwner } from '../subscribers/owner-directory.ts'
 import { notFound } from './call.ts'
 import { messageIdOf } from './ids.ts'
 import type { AskedPage, Walk } from './pages.ts'
@@ -52,11 +53,12 @@ interface MessageFilter {
 }
 
 /** Returns a check of whether a message belongs to an application and matches the filter. */
-export function selector(owner: string, { event_types, channel, tag }: MessageFilter) {
+export function selector({ owner, eventsAfter }: EventOwner, { event_types, channel, tag }: MessageFilter) {
   const has = (json: string | null, text: string | undefined): boolean =>
     text === undefined || (json !== null && (JSON.parse(json) as string[]).includes(text))
   return (row: MessageRow): boolean =>
     row.type !== null &&
+    row.event > eventsAfter &&
     (row.audience === owner || row.audience === everybody) &&
     (event_types?.includes(row.type) ?? true) &&
     has(row.channels, channel) &&
@@ -68,44 +70,46 @@ export function isWithin(time: number, { before, after }: AskedPage): boolean {
 }
 
 /**
- * Returns a function for the ids after a place, limited to rows that can belong between the two times of a list.
- * @param lead milliseconds by which a row can be older than the listed time
+ * Returns a function for the next ids after a place, limited to rows that can belong between the two times of a list.
+ * @param limits.lead milliseconds by which a row can be older than the listed time
+ * @param limits.floor the id after which the list begins
  */
-async function rangesOf(
-  { readerAside }: Database,
-  table: 'events' | 'deliveries',
+async function idReader(
+  { readerAside: db, engine }: Database,
+  streams: readonly IdStream[],
   { after, before, ascending }: AskedPage,
-  lead: number,
-): Promise<(behind: number | undefined) => IdRange> {
-  const range = await bounds(readerAside, table, {
-    since: after === undefined ? undefined : after - lead,
-    until: before,
-  })
-  return (behind) =>
-    ascending
-      ? { ...range, after: Math.max(range.after, behind ?? 0) }
-      : { ...range, before: Math.min(range.before, behind ?? range.before) }
+  { table, lead = 0, floor = 0 }: { table: 'events' | 'deliveries'; lead?: number; floor?: number },
+): Promise<(behind: number | undefined, count: number) => Promise<number[]>> {
+  const since = after === undefined ? undefined : after - lead
+  const range = await bounds(db, table, { since, until: before })
+  const least = Math.max(range.after, floor)
+  return (behind, count) =>
+    idsIn(db, engine, streams, {
+      after: ascending ? Math.max(least, behind ?? 0) : least,
+      before: ascending ? range.before : Math.min(range.before, behind ?? range.before),
+      ascending,
+      count,
+    })
 }
 
 /** The messages of an application, by the numbers of their events. */
 export async function messageWalk(
   database: Database,
-  owner: string,
+  application: EventOwner,
   asked: AskedPage,
   filter: MessageFilter,
 ): Promise<Walk<MessageRow, Pick<MessageRow, 'event' | 'id'>>> {
-  const { readerAside: db, engine } = database
-  const { ascending } = asked
-  const range = await rangesOf(database, 'events', asked, 0)
-  const streams = [owner, everybody].map(eventsFor)
-  const selects = selector(owner, filter)
+  const streams = [application.owner, everybody].map(eventsFor)
+  const limits = { table: 'events', floor: application.eventsAfter } as const
+  const next = await idReader(database, streams, asked, limits)
+  const selects = selector(application, filter)
   return {
-    find: (text) => searchMessage(db, owner, text),
+    find: (text) => searchMessage(database.readerAside, application, text),
     idOf: ({ id }) => id,
     async read(behind, count) {
-      const numbers = await idsIn(db, engine, streams, { ...range(behind?.event), ascending, count })
+      const numbers = await next(behind?.event, count)
       const rows = await messagesOf(database, numbers)
-      if (!ascending) rows.reverse()
+      if (!asked.ascending) rows.reverse()
       return {
         rows: rows.filter((row) => selects(row) && isWithin(row.created_at!, asked)),
         last: numbers.length < count ? undefined : rows.at(-1),
@@ -117,21 +121,21 @@ export async function messageWalk(
 /** @param text the message's id, or its eventId */
 export async function searchMessage(
   db: Queryable,
-  owner: string,
+  application: EventOwner,
   text: string,
 ): Promise<MessageRow | undefined> {
   // An iterator can have any text.
   if (!isStorableText(text)) return undefined
   const rows = await messages(db)
-    .where('k.event_id', 'in', [text, messageIdOf('eventId', owner, text)])
+    .where('k.event_id', 'in', [text, messageIdOf('eventId', application, text)])
     .execute()
-  const found = rows.filter(selector(owner, {}))
+  const found = rows.filter(selector(application, {}))
   return found.find(({ id }) => id === text) ?? found[0]
 }
 
 /** @throws SvixError 404, also for a message of another application */
-export async function findMessage(db: Queryable, owner: string, text: string): Promise<MessageRow> {
-  const row = await searchMessage(db, owner, text)
+export async function findMessage(db: Queryable, application: EventOwner, text: string): Promise<MessageRow> {
+  const row = await searchMessage(db, application, text)
   if (!row) throw notFound()
   return row
 }
@@ -142,20 +146,21 @@ const longestRetries = 7 * 86_400_000
 /** Reads an endpoint's deliveries, with one status or any. */
 export async function deliveryReader(
   database: Database,
-  { owner, subscriberId, status }: { owner: string; subscriberId: string; status?: OpenStatus | undefined },
+  application: EventOwner,
+  { subscriberId, status }: { subscriberId: string; status?: OpenStatus | undefined },
   asked: AskedPage,
   filter: MessageFilter,
 ) {
   const { readerAside: db, engine } = database
-  const { ascending } = asked
-  const range = await rangesOf(database, 'deliveries', asked, longestRetries)
-  const selects = selector(owner, filter)
   const streams = [deliveryStream({ subscriberId, status })]
+  const limits = { table: 'deliveries', lead: longestRetries } as const
+  const next = await idReader(database, streams, asked, limits)
+  const selects = selector(application, filter)
   return async (behind: number | undefined, count: number) => {
-    const ids = await idsIn(db, engine, streams, { ...range(behind), ascending, count })
+    const ids = await next(behind, count)
     const rows = await deliveries(db)
       .where(isOneOf(engine, 'd.id', ids))
-      .orderBy('d.id', ascending ? 'asc' : 'desc')
+      .orderBy('d.id', asked.ascending ? 'asc' : 'desc')
       .execute()
     return {
       rows: rows.filter((row) => row.attempts > 0 && selects(row)),

@@ -5,7 +5,7 @@ import type { JobsTable } from '../../storage/tables.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
 import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField } from './call.ts'
-import { pageOf, readPage } from './pages.ts'
+import { pageOf, placeOf, readPage } from './pages.ts'
 import { exportTaskId } from './event-types-openapi.ts'
 import { readExport } from './event-types.ts'
 import { applicationId, endpointId, readTaskId, taskId } from './ids.ts'
@@ -45,18 +45,18 @@ function list({ query, parts }: SvixCall) {
   const { status, task } = query as { status?: string; task?: string }
   const read = async (behind: { id: string } | undefined, count: number) => {
     const rows = await shown(parts)
-      .$if(behind !== undefined, (all) =>
-        all.where('id', asked.ascending ? '>' : '<', readTaskId(behind!.id) ?? ''),
-      )
+      .$if(behind !== undefined, (all) => all.where('id', asked.ascending ? '>' : '<', behind!.id))
       .orderBy('id', asked.ascending ? 'asc' : 'desc')
       .limit(status || task ? mostExamined : count)
       .execute()
-    const tasks = rows.map(viewTask)
-    return {
-      rows: tasks.filter((one) => (!status || one.status === status) && (!task || one.task === task)),
+    const matches = (row: JobsTable): boolean => {
+      const shown = viewTask(row)
+      return (!status || shown.status === status) && (!task || shown.task === task)
     }
+    return { rows: rows.filter(matches) }
   }
-  return pageOf(asked, { find: (id) => ({ id }), idOf: ({ id }) => id, read }, (rows) => rows)
+  const find = (iterator: string) => placeOf(readTaskId(iterator))
+  return pageOf(asked, { find, idOf: ({ id }) => taskId(id), read }, (rows) => rows.map(viewTask))
 }
 
 /** Stores a statistic as a finished task. */

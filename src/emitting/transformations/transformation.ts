@@ -1,6 +1,13 @@
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
-import { type Attempt, type AttemptResult, notMade, type Target, targetOf } from '../attempt/attempt.ts'
+import {
+  type Attempt,
+  type AttemptResult,
+  notMade,
+  sizeKey,
+  type Target,
+  targetOf,
+} from '../attempt/attempt.ts'
 import { readCustomHeaders, showCustomHeaders, methods } from '../subscribers/request-options.ts'
 import type { EventPayload } from '../store.ts'
 import type { Ran, Sandbox } from './sandbox.ts'
@@ -73,11 +80,7 @@ export async function checkTransformation(sandbox: Sandbox, code: string, key: s
     : { error: tooLong }
   if (error?.notRun === 'overloaded') throw new Problem('overloaded', { retryAfter: 1 })
   if (error?.notRun === 'broken') throw new Error(error.message)
-  if (error)
-    throw new Problem('invalid-body', {
-      detail: `The transformation is invalid: ${describeError(error)}.`,
-      pointer: '/transformation',
-    })
+  if (error) throw invalidBody('/transformation', `The transformation is invalid: ${describeError(error)}.`)
 }
 
 function describeError({ message, line }: NonNullable<Ran['error']>): string {
@@ -192,11 +195,16 @@ export function withTransformations(
     if ('canceled' in result) return { ...notMade(at, '{}'), failure: 'canceled', response: 'aborted' }
     const { url, method, headers, contentType, shown, body } = result
     const { authorization } = transformation
+    const isCut = body !== undefined && body.length > bodyStored
     const target = targetOf(url, authorization === undefined ? headers : { ...headers, authorization }, {
       method,
       special: request.target.special,
       contentType,
-      shown: authorization === undefined ? shown : { ...shown, authorization: redactedValue },
+      shown: {
+        ...shown,
+        ...(authorization !== undefined && { authorization: redactedValue }),
+        ...(isCut && { [sizeKey]: String(body.length) }),
+      },
     })
     const event = body === undefined ? request.event : { ...request.event, payload: body }
     const made = await attempt({ ...request, target, event }, cut)

@@ -9,6 +9,7 @@ export type RetainedTable =
   | 'rejected_webhooks'
   | 'jobs'
   | 'idempotent_responses'
+  | 'removed_owners'
 
 export type Removed = Partial<Record<RetainedTable, number>>
 
@@ -36,6 +37,8 @@ export interface RetentionSteps {
   removeRejected: (after: number, until: number) => Promise<Step>
   /** Responses to requests with an Idempotency-Key that were made until `until`. They have no numbers, so `after` is ignored. */
   removeResponses: (after: number, until: number) => Promise<Step>
+  /** Ids of customers that were removed until `until`, and for whom no event is known. `after` is ignored. */
+  removeOwners: (after: number, until: number) => Promise<Step>
   /** Jobs that ended until `until`. They have no numbers, so `after` is ignored. */
   removeJobs: (after: number, until: number) => Promise<Step>
 }
@@ -78,7 +81,7 @@ export const isHeld = `case when e.direction = 'received'
   else exists (select 1 from deliveries d where d.event = e.id and d.status = 'pending')
     or exists (select 1 from scheduled_events s where s.event = e.id and s.released_at is null and s.canceled_at is null) end`
 
-/** The most jobs, or responses, that one step removes. */
+/** The most jobs, responses or owners that one step removes. */
 const jobsPerStep = 100
 
 /** SQL for both engines, with the time as its parameter. */
@@ -94,16 +97,23 @@ const deleteResponses: DeleteUntil = (placeholder) =>
     select key_hash from idempotent_responses where created_at <= ${placeholder} order by created_at limit ${jobsPerStep}
   )`
 
+const deleteOwners: DeleteUntil = (placeholder) =>
+  `delete from removed_owners where owner in (
+    select owner from removed_owners r where removed_at <= ${placeholder}
+      and not exists (select 1 from idempotency_keys k where k.audience = r.owner) order by removed_at limit ${jobsPerStep}
+  )`
+
 /** The steps of tables without numbers. @param run runs a statement, and returns how many rows it deleted */
 export function stepsByTime(
   run: (statement: DeleteUntil, until: number) => Promise<number>,
-): Pick<RetentionSteps, 'removeResponses' | 'removeJobs'> {
+): Pick<RetentionSteps, 'removeResponses' | 'removeOwners' | 'removeJobs'> {
   const stepOf = (table: RetainedTable, statement: DeleteUntil) => async (_after: number, until: number) => {
     const count = await run(statement, until)
     return { removed: { [table]: count }, next: count < jobsPerStep ? undefined : 0 }
   }
   return {
     removeResponses: stepOf('idempotent_responses', deleteResponses),
+    removeOwners: stepOf('removed_owners', deleteOwners),
     removeJobs: stepOf('jobs', deleteJobs),
   }
 }

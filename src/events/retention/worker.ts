@@ -78,6 +78,7 @@ export class RetentionWorker implements Worker {
       [markers, 'removeProcessedMarkers'],
       [markers, 'removeIdempotencyKeys'],
       [now - periods.rejected, 'removeRejected'],
+      [markers, 'removeOwners'],
       [now - periods.payloads, 'removeJobs'],
       [now - responseRetention, 'removeResponses'],
     ]

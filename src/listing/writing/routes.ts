@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin, createRecordAudit } from '../../accounts/audit/audit.ts'
 import { newId } from '../../crypto/ids.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import type { App } from '../../http/app.ts'
 import { IdParams, closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { InvalidTime, timeOf, canonicalTime } from '../../paging/time.ts'
@@ -102,7 +102,7 @@ function readColumns(list: ListDeclaration, body: ItemBody): Record<string, unkn
     return columnsOf(list, body)
   } catch (error) {
     if (!(error instanceof InvalidTime)) throw error
-    throw new Problem('invalid-body', { detail: `/createdAt ${error.message}.`, pointer: '/createdAt' })
+    throw invalidBody('/createdAt', `/createdAt ${error.message}.`)
   }
 }
 

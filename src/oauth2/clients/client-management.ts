@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { ClientsTable, Row } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
@@ -104,8 +104,7 @@ export class ClientManagement {
   ): Promise<StoredClient> {
     const { clock, publishKeys } = this.#parts
     const changed = await this.#change(id, caller, async (tx, before) => {
-      if (!before.confidential && given.jwks)
-        throw new Problem('invalid-body', { detail: 'A public app has no keys.', pointer: '/jwks' })
+      if (!before.confidential && given.jwks) throw invalidBody('/jwks', 'A public app has no keys.')
       const settings = settingsToStore(name ?? before.name, given, before.confidential, before.settings)
       const row = await tx
         .updateTable('clients')
@@ -232,8 +231,7 @@ function settingsToStore(
     ...nameFaults(name, 'the app').map((message) => ({ setting: 'name', message })),
     ...settingsFaults(settings, { named: 'the app', confidential }),
   ]
-  if (fault !== undefined)
-    throw new Problem('invalid-body', { detail: `${fault.message}.`, pointer: `/${fault.setting}` })
+  if (fault !== undefined) throw invalidBody(`/${fault.setting}`, `${fault.message}.`)
   return settings
 }
 

@@ -4,6 +4,7 @@ import { before, test } from 'node:test'
 import { ApiKeys } from '../../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../../src/accounts/audit/audit.ts'
 import { Keyring } from '../../../src/crypto/keyring.ts'
+import { endpointId } from '../../../src/emitting/svix/ids.ts'
 import { answerOnce } from '../../../src/emitting/svix/idempotency.ts'
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts'
 import { onEachEngine, started, startReceiver, each } from '../../harness/index.ts'
@@ -266,6 +267,10 @@ onEachEngine("the core of Svix's API", (engine) => {
       pages.iterator,
     )
     assert.deepEqual(await call('GET', '/background-task/qtask_1'), notFound)
+    for (const iterator of ['qtask_1', endpointId(subscriber.id), '-x'])
+      assert.deepEqual(locations(await call('GET', `/background-task?iterator=${iterator}`)), [
+        ['query', 'iterator', '__all__'],
+      ])
   })
 
   test('a token of app-portal-access reaches its own application only, in this API only', async () => {

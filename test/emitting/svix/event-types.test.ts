@@ -242,4 +242,11 @@ onEachEngine("Svix's event types", (engine) => {
     assert.match(JSON.stringify(refused), /setting of an endpoint/)
     await call('GET', '/event-type/none/retry-schedule', 404)
   })
+
+  test('samples of a declared type without a schema are its examples', async () => {
+    const eventTypes = { sampled: { samples: [{ a: 1 }] }, bare: {} }
+    await using other = await startEmitting(engine, { config: defineConfig({ emitting: { eventTypes } }) })
+    const data = await dataOf<Type>(other, '/api/v1/event-type?with_content=true')
+    assert.deepEqual(each(data, 'schemas'), [null, { 1: { examples: [{ a: 1 }] } }])
+  })
 })

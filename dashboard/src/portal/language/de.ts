@@ -115,6 +115,7 @@ export const de: Words = {
     code: 'Code',
     hint: 'Ändern Sie webhook.payload, headers, method oder den Pfad von url und geben Sie webhook zurück. Mit webhook.cancel = true wird das Ereignis nicht gesendet. eventType, id und timestamp beschreiben das Ereignis.',
     templates: 'Vorlagen',
+    plainText: 'Nur Text',
     replaceTitle: 'Code ersetzen?',
     replaceConsequence:
       'Die Vorlage ersetzt den Code im Editor. Der gespeicherte Code ändert sich erst beim Speichern.',
@@ -137,8 +138,10 @@ export const de: Words = {
     failed: 'Fehlgeschlagen',
     pending: 'Warten auf neuen Versuch: jetzt senden',
     delivered: 'Zugestellt: erneut senden',
+    missing: 'Nie gesendet: Ereignisse, die jetzt passen',
     eventType: 'Ereignistyp (optional)',
     since: 'Erstellt ab (optional)',
+    sinceRequired: 'Erstellt ab',
     until: 'Erstellt vor (optional)',
     rate: 'Höchstens pro Sekunde (optional)',
     rateHint: 'Standard: so schnell, wie der Endpunkt sie annimmt.',

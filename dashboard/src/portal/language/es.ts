@@ -115,6 +115,7 @@ export const es: Words = {
     code: 'Código',
     hint: 'Modifique webhook.payload, headers, method o la ruta de url y devuelva webhook. Con webhook.cancel = true, el evento no se envía. eventType, id y timestamp describen el evento.',
     templates: 'Plantillas',
+    plainText: 'Texto sin formato',
     replaceTitle: '¿Reemplazar el código?',
     replaceConsequence:
       'La plantilla reemplaza el código del editor. El código guardado no cambia hasta que guarde.',
@@ -137,8 +138,10 @@ export const es: Words = {
     failed: 'Fallidas',
     pending: 'Pendientes de reintento: enviar ahora',
     delivered: 'Entregadas: volver a enviar',
+    missing: 'Nunca enviadas: eventos que coinciden ahora',
     eventType: 'Tipo de evento (opcional)',
     since: 'Creadas desde (opcional)',
+    sinceRequired: 'Creadas desde',
     until: 'Creadas antes de (opcional)',
     rate: 'Máximo por segundo (opcional)',
     rateHint: 'Valor predeterminado: tan rápido como las acepte el punto de conexión.',

@@ -114,6 +114,7 @@ export const fr: Words = {
     code: 'Code',
     hint: 'Modifiez webhook.payload, headers, method ou le chemin de url, puis renvoyez webhook. Avec webhook.cancel = true, l’événement n’est pas envoyé. eventType, id et timestamp décrivent l’événement.',
     templates: 'Modèles',
+    plainText: 'Texte brut',
     replaceTitle: 'Remplacer le code ?',
     replaceConsequence:
       'Le modèle remplace le code de l’éditeur. Le code enregistré ne change que lorsque vous enregistrez.',
@@ -137,8 +138,10 @@ export const fr: Words = {
     failed: 'En échec',
     pending: 'En attente d’une nouvelle tentative : envoyer maintenant',
     delivered: 'Livrées : renvoyer',
+    missing: 'Jamais envoyées : événements qui correspondent maintenant',
     eventType: 'Type d’événement (facultatif)',
     since: 'Créées à partir de (facultatif)',
+    sinceRequired: 'Créées à partir de',
     until: 'Créées avant (facultatif)',
     rate: 'Maximum par seconde (facultatif)',
     rateHint: 'Par défaut : aussi vite que le point de terminaison les accepte.',

@@ -114,6 +114,7 @@ export const it: Words = {
     code: 'Codice',
     hint: 'Modifica webhook.payload, headers, method o il percorso di url e restituisci webhook. Con webhook.cancel = true l’evento non viene inviato. eventType, id e timestamp descrivono l’evento.',
     templates: 'Modelli',
+    plainText: 'Testo semplice',
     replaceTitle: 'Sostituire il codice?',
     replaceConsequence:
       'Il modello sostituisce il codice nell’editor. Il codice salvato non cambia finché non salvi.',
@@ -136,8 +137,10 @@ export const it: Words = {
     failed: 'Non riuscite',
     pending: 'In attesa di un nuovo tentativo: invia ora',
     delivered: 'Consegnate: invia di nuovo',
+    missing: 'Mai inviate: eventi che ora corrispondono',
     eventType: 'Tipo di evento (facoltativo)',
     since: 'Create a partire da (facoltativo)',
+    sinceRequired: 'Create a partire da',
     until: 'Create prima di (facoltativo)',
     rate: 'Massimo al secondo (facoltativo)',
     rateHint: 'Valore predefinito: alla velocità accettata dall’endpoint.',

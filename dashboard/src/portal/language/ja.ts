@@ -114,6 +114,7 @@ export const ja: Words = {
     code: 'コード',
     hint: 'webhook.payload、headers、method、url のパスを変更し、webhook を返します。webhook.cancel = true にするとイベントは送信されません。eventType、id、timestamp はイベントの情報です。',
     templates: 'テンプレート',
+    plainText: 'プレーンテキスト',
     replaceTitle: 'コードを置き換えますか？',
     replaceConsequence:
       'エディターのコードがテンプレートに置き換わります。保存するまで、保存済みのコードは変わりません。',
@@ -136,8 +137,10 @@ export const ja: Words = {
     failed: '失敗',
     pending: '再試行待ち: 今すぐ送信',
     delivered: '配信済み: 再送',
+    missing: '未送信: 現在の設定に一致するイベント',
     eventType: 'イベントタイプ (任意)',
     since: '作成日時 (開始、任意)',
+    sinceRequired: '作成日時 (開始)',
     until: '作成日時 (終了、任意)',
     rate: '1 秒あたりの上限 (任意)',
     rateHint: 'デフォルト: エンドポイントが受け付ける最大の速度です。',

@@ -114,6 +114,7 @@ export const nl: Words = {
     code: 'Code',
     hint: 'Wijzig webhook.payload, headers, method of het pad van url en geef webhook terug. Met webhook.cancel = true wordt de gebeurtenis niet verzonden. eventType, id en timestamp beschrijven de gebeurtenis.',
     templates: 'Sjablonen',
+    plainText: 'Platte tekst',
     replaceTitle: 'Code vervangen?',
     replaceConsequence:
       'Het sjabloon vervangt de code in de editor. De opgeslagen code verandert pas als u opslaat.',
@@ -136,8 +137,10 @@ export const nl: Words = {
     failed: 'Mislukt',
     pending: 'Wachten op nieuwe poging: nu verzenden',
     delivered: 'Geleverd: opnieuw verzenden',
+    missing: 'Nooit verzonden: gebeurtenissen die nu overeenkomen',
     eventType: 'Gebeurtenistype (optioneel)',
     since: 'Gemaakt vanaf (optioneel)',
+    sinceRequired: 'Gemaakt vanaf',
     until: 'Gemaakt vóór (optioneel)',
     rate: 'Maximum per seconde (optioneel)',
     rateHint: 'Standaard: zo snel als het eindpunt ze accepteert.',

@@ -297,10 +297,20 @@ export const emitting = {
     metadata: 'text',
     /** Events per second, as a caller of the Svix-compatible API set it. Not enforced. */
     rate_limit: 'integer',
+    /** The last event of removed customers with this id, which is not for this one; 0 without any. */
+    events_after: 'bigint not null default 0',
     created_at: 'time not null',
     updated_at: 'time not null',
     // For the list of customers by creation time.
     'index owners_by_time': '(created_at, owner)',
+  }),
+
+  /** One row for each id of a removed customer, at least as long as events for it are stored: a new customer does not get them. */
+  removed_owners: tableByKey({
+    owner: 'sortedText primary key',
+    removed_at: 'time not null',
+    // For the deletion of old rows.
+    'index removed_owners_by_time': '(removed_at)',
   }),
 
   /** One row for each request with an Idempotency-Key, for twelve hours. Without a status, the request is in progress. */
