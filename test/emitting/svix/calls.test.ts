@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { readEndpointId } from '../../../src/emitting/svix/ids.ts'
-import { adminKey, engines, started } from '../../harness/index.ts'
+import { adminKey, onEachEngine, started } from '../../harness/index.ts'
 import { startEmitting } from '../harness.ts'
 import { accepted, differencesOf, explaining, type Difference } from './differences.ts'
 import { startSvixReceiver } from './receiver.ts'
 import { runCalls, type Answer } from './run-calls.ts'
 
-describe("Calls of Svix's API", () => {
+onEachEngine("Calls of Svix's API", (engine) => {
   const receiver = started(startSvixReceiver)
-  const service = started(() => startEmitting(engines[0]!))
+  const service = started(() => startEmitting(engine))
 
   test('are answered as its server answers them', async () => {
     const recorded = readFileSync(join(import.meta.dirname, 'answers.jsonl'), 'utf8')
