@@ -216,7 +216,8 @@ onEachEngine('every list', (engine) => {
     for (const query of queries) {
       test(`a walk over ${path}?${query} visits each item once, in the order of one large page`, async () => {
         const big = await walk(opened.service, `${path}?${query}&limit=100`)
-        for (const limit of [1, 7, 60]) {
+        // declared-model.test.ts walks in small steps over every order.
+        for (const limit of [query === '' ? 1 : 7, 60]) {
           const pages = await walk(opened.service, `${path}?${query}&limit=${limit}`)
           assert.deepEqual(pages.flat(), big.flat())
           // Only the last page may be short, and none is empty.

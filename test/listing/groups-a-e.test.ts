@@ -1,7 +1,7 @@
 // Groups A to E of the tests of lists: numbers, exclusive parameters, sorts, filters, cursors. See README.md.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { onEachEngine } from '../harness/engines.ts'
+import { engines, onEachEngine } from '../harness/engines.ts'
 import { groupsService, rows, seen } from './groups.ts'
 import { readList, type ListBody } from './seed.ts'
 
@@ -194,7 +194,9 @@ onEachEngine('proof of lists', (engine) => {
   })
 
   describe('E. cursors', () => {
-    for (const path of ['/products?sort=-price,name', '/api/posts?', '/measurements?sort=-at,text']) {
+    // Whether a cursor is genuine is decided before the database is asked.
+    const signed = ['/products?sort=-price,name', '/api/posts?', '/measurements?sort=-at,text']
+    for (const path of engine === engines[0] ? signed : []) {
       test(`${path}: no character can be changed, removed or added`, async () => {
         const { pageInfo } = await read(`${path}&limit=3`)
         const cursor = pageInfo.nextCursor!
