@@ -18,7 +18,7 @@ interface LazyTransactionParts {
 
 type Ending = 'committing' | 'committed' | 'rolled back' | 'out of time'
 
-const lendable = new WeakMap<Tx, LazyTransaction>()
+const transactions = new WeakMap<Tx, LazyTransaction>()
 
 /**
  * A transaction that begins at its first query, so that slow work before it holds no lock or connection. It is rolled back at its time
@@ -37,12 +37,13 @@ export class LazyTransaction {
   #driver: TransactionDriver | undefined
   #cancelTimer: (() => void) | undefined
   #over: Ending | undefined
+  #afterCommit: (() => Promise<void>)[] | undefined
 
   constructor(parts: LazyTransactionParts, options: TransactionOptions) {
     this.#parts = parts
     this.#options = options
     this.tx = transactionOver(parts.engine, (query) => this.#run(query, true))
-    lendable.set(this.tx, this)
+    transactions.set(this.tx, this)
     this.last = (query) => {
       if (this.#closing) throw new Error('a transaction has one last statement')
       this.#closing = new ClosingStatement(query, (error) =>
@@ -75,6 +76,12 @@ export class LazyTransaction {
       await driver.rollback(true)
       throw error
     }
+    if (this.#afterCommit) await Promise.all(this.#afterCommit.map((work) => work()))
+  }
+
+  /** See the function of this name. */
+  afterCommit(work: () => Promise<void>): void {
+    ;(this.#afterCommit ??= []).push(work)
   }
 
   /** Safe to call at any time, also after a commit or a failure. */
@@ -167,15 +174,22 @@ const isCancelled = (error: unknown): boolean =>
  * @throws StatementRejected, from statements
  */
 export async function lend<T>(tx: Tx, work: (lent: Tx) => Promise<T>): Promise<T> {
-  const transaction = lendable.get(tx)
-  if (!transaction) throw new Error('only a whole transaction can be lent')
-  return transaction.lend(work)
+  return wholeOf(tx).lend(work)
 }
 
-/** @param committed called after each commit of `transaction`, which then waits for it */
+/** Calls `work`, which must not reject, after the commit of a transaction of the service. The caller of the commit waits for it. */
+export function afterCommit(tx: Tx, work: () => Promise<void>): void {
+  wholeOf(tx).afterCommit(work)
+}
+
+function wholeOf(tx: Tx): LazyTransaction {
+  const transaction = transactions.get(tx)
+  if (!transaction) throw new Error('only for a whole transaction of the service')
+  return transaction
+}
+
 export function lazyTransactions(
   parts: LazyTransactionParts,
-  committed: (tx: Tx) => Promise<void> = () => Promise.resolve(),
 ): Pick<CommonDatabase, 'begin' | 'transaction' | 'inBackground'> {
   async function transaction<T>(
     work: (tx: Tx, last: RunLast) => Promise<T>,
@@ -186,7 +200,6 @@ export function lazyTransactions(
       try {
         const result = await transaction.within(() => work(transaction.tx, transaction.last))
         await transaction.commit()
-        await committed(transaction.tx)
         return result
       } catch (error) {
         await transaction.rollback()

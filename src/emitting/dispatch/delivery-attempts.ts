@@ -150,9 +150,12 @@ export class DeliveryAttempts {
     // Canceled by a transformation: it says nothing of the endpoint.
     const isCanceled = result.failure === 'canceled'
     if (!isCanceled) this.#count(endpoint, outcome, result)
-    const effects = isCanceled
-      ? undefined
-      : operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
+    // Nearly all attempts succeed at an endpoint that was not failing, and change nothing.
+    const isUsual = outcome.kind === 'delivered' && !outcome.disable && endpoint.failingSince === null
+    const effects =
+      isCanceled || isUsual
+        ? undefined
+        : operationalEvents.sideEffects({ delivery, endpoint, event, outcome, result })
     const recorded = this.#record(delivery, outcome, result, effects)
     const response = classifyResponse(result)
     if (!effects) release(response)

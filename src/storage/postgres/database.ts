@@ -74,9 +74,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     single: (statement) => statement(autocommitting),
     insertTogether: async (inserts) => void (await run(pool, joinInserts(inserts))),
     // Priorities are for the only writer of SQLite.
-    ...lazyTransactions({ engine: 'postgres', open: () => openOwnTransaction(pool) }, (tx) =>
-      revocations.heard(tx),
-    ),
+    ...lazyTransactions({ engine: 'postgres', open: () => openOwnTransaction(pool) }),
     share: sharing(connections, options),
     signal: (name) => notifications.send(name),
     signalHere: (name) => notifications.here(name),

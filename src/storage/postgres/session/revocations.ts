@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Client, Pool } from 'pg'
 import { listenerLock } from '../../advisory-locks.ts'
 import type { Revocations, Tx } from '../../database.ts'
+import { afterCommit } from '../../lazy-transaction.ts'
 import { millisecondsSince, type Moment, thisMoment } from '../../../runtime/clock.ts'
 import type { ListeningSession } from './listening-session.ts'
 
@@ -39,7 +40,6 @@ export class PostgresRevocations implements Revocations {
   readonly #onError: (error: Error) => void
   readonly #name = randomUUID()
   readonly #listeners: ((subject: string | undefined) => void)[] = []
-  readonly #announced = new WeakMap<Tx, string[]>()
   /** By question: called with the connections that confirm. */
   readonly #awaiting = new Map<string, (pid: number) => void>()
   readonly #leases = new ListenerLeases(lease)
@@ -85,16 +85,12 @@ export class PostgresRevocations implements Revocations {
 
   async announce(tx: Tx, subject: string): Promise<void> {
     await sql`select pg_notify(${channel}, ${`-${subject}`})`.execute(tx)
-    const subjects = this.#announced.get(tx)
-    if (subjects) subjects.push(subject)
-    else this.#announced.set(tx, [subject])
+    afterCommit(tx, () => this.#heard(subject))
   }
 
-  /** To be called after a commit: resolves when the announcements of the transaction are effective in every process. */
-  async heard(tx: Tx): Promise<void> {
-    const subjects = this.#announced.get(tx)
-    if (!subjects) return
-    for (const subject of subjects) this.#notifyListeners(subject)
+  /** Resolves when the announcement is effective in every process. */
+  async #heard(subject: string): Promise<void> {
+    this.#notifyListeners(subject)
     try {
       await this.#confirmed()
     } catch (error) {
