@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { TransactionOver } from '../../src/storage/transaction-over.ts'
+import { TransactionOver } from '../../src/storage/lazy-transaction.ts'
 import { isUniqueViolation, StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { onEachEngine, scoped, started } from '../harness/index.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { NewerDatabase } from '../../storage/migrate.ts'
-import { TransactionOver } from '../../storage/transaction-over.ts'
+import { TransactionOver } from '../../storage/lazy-transaction.ts'
 import { toProblem } from './problem-details.ts'
 
 test('a transaction timeout is retryable; use after the end is a bug', () => {

@@ -3,7 +3,7 @@ import { Problem, type ProblemCode, problems } from '../../errors.ts'
 import { sendProblemPage } from '../pages/error-page.ts'
 import { wantsPage } from '../requests/accept.ts'
 import { NewerDatabase } from '../../storage/migrate.ts'
-import { TransactionOver } from '../../storage/transaction-over.ts'
+import { TransactionOver } from '../../storage/lazy-transaction.ts'
 import { isWithoutRoom, StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Clock } from '../../runtime/clock.ts'
 

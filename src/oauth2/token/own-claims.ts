@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { transactionOver } from '../../storage/query-runner.ts'
 import { rejectBeyondTransaction } from '../../storage/statement-kinds.ts'
-import { TransactionOver } from '../../storage/transaction-over.ts'
+import { TransactionOver } from '../../storage/lazy-transaction.ts'
 import { withinTime } from '../../storage/unavailable.ts'
 
 /** Any tables with any columns. */

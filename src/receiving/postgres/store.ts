@@ -25,7 +25,7 @@ import {
 } from '../queue/store.ts'
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
-import { ClosingStatement } from '../../storage/transaction-over.ts'
+import { ClosingStatement } from '../../storage/lazy-transaction.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 import type { Pool } from 'pg'

@@ -1,4 +1,4 @@
-import type { ClosingStatement } from '../../storage/transaction-over.ts'
+import type { ClosingStatement } from '../../storage/lazy-transaction.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { ClaimListener } from '../../storage/postgres/session/claimer.ts'
 import type { EventQueueStatus } from '../../storage/tables.ts'

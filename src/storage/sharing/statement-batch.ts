@@ -1,4 +1,4 @@
-import { TransactionOver } from '../transaction-over.ts'
+import { TransactionOver } from '../lazy-transaction.ts'
 import type { PendingCommit, SharedScope } from './savepoint-scope.ts'
 import type { ScopedTransaction, SharedTransactionQueue } from './shared-transaction-queue.ts'
 import { failureOf, isConflict } from './transaction-driver.ts'

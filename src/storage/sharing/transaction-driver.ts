@@ -1,5 +1,5 @@
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../transaction-over.ts'
+import type { ClosingStatement } from '../lazy-transaction.ts'
 import { mayRunAgain, StorageUnavailable } from '../unavailable.ts'
 
 /** An open transaction of an engine, with one savepoint at a time. */

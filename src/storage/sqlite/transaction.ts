@@ -2,7 +2,7 @@ import type { CompiledQuery, QueryResult } from 'kysely'
 import type { WritePriority } from '../database.ts'
 import { TransactionEndedByStatement, type TransactionDriver } from '../sharing/transaction-driver.ts'
 import { kindOf } from '../statement-kinds.ts'
-import type { ClosingStatement } from '../transaction-over.ts'
+import type { ClosingStatement } from '../lazy-transaction.ts'
 import { type SqliteConnection, dropTemporary, execute, rollBack } from './connection.ts'
 import type { WriteGate } from './gate.ts'
 

@@ -6,7 +6,7 @@ import type { IncomingEvent, ProcessedMarker } from '../../../src/receiving/queu
 import { AbortBroadcast } from '../../../src/runtime/abort-broadcast.ts'
 import { neverPaused, withoutGroups } from '../../harness/handled-events.ts'
 import { HandlerWorker } from '../../../src/receiving/worker/worker.ts'
-import { TransactionOver } from '../../../src/storage/transaction-over.ts'
+import { TransactionOver } from '../../../src/storage/lazy-transaction.ts'
 import { StorageUnavailable } from '../../../src/storage/unavailable.ts'
 import type { Engine } from './engine.ts'
 import { postgresEngine } from './postgres-engine.ts'

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg'
 import type { CompiledQuery, QueryResult } from 'kysely'
-import type { ClosingStatement } from '../../transaction-over.ts'
+import type { ClosingStatement } from '../../lazy-transaction.ts'
 import type { OpenTransaction, TransactionDriver } from '../../sharing/transaction-driver.ts'
 import { kindOf } from '../../statement-kinds.ts'
 import { StorageUnavailable, translated, translateError } from '../../unavailable.ts'
