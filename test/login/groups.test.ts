@@ -219,7 +219,11 @@ onEachEngine('groups of a provider of plain OAuth 2.0', (engine) => {
       provider.profile = { id: 'together', displayName: 'Together', groups: names }
       const browsers = Array.from({ length: 5 }, () => new Browser())
       const callbacks = await Promise.all(browsers.map((browser) => upToCallback(service, browser)))
-      await Promise.all(browsers.map((browser, index) => browser.go(callbacks[index]!)))
+      const answers = await Promise.all(browsers.map((browser, index) => browser.go(callbacks[index]!)))
+      assert.deepEqual(
+        answers.map(({ headers }) => headers.get('location')),
+        answers.map(() => '/dashboard'),
+      )
       const people = await Promise.all(browsers.map((browser) => whoAmI(service, browser)))
       return people.map((me) => me?.role ?? 'signed out')
     }
