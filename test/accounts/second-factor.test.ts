@@ -1,13 +1,13 @@
 // Admins who have to show a second factor (ADMIN_MFA).
 import assert from 'node:assert/strict'
-import { beforeEach, test } from 'node:test'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { beforeEach, describe, test } from 'node:test'
+import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { appCode, exchange, newPkce, signIn, whoAmI } from '../login/harness.ts'
 
 const stepUp = '/auth/acme?second_factor=true'
 
-onEachEngine('a second factor of admins', (engine) => {
+describe('a second factor of admins', () => {
   const forger = started(startOpenIdForger)
   const plain = started(startOAuthProvider)
   const service = started(async () => {
@@ -16,7 +16,7 @@ onEachEngine('a second factor of admins', (engine) => {
       admin: true,
       redirectUris: ['https://console.example.com/callback'],
     }
-    return startTestService(engine, {
+    return startTestService(engines[0]!, {
       env: {
         ...forger.env('ACME'),
         ...plain.env('PLAIN'),

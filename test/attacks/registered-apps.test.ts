@@ -1,7 +1,7 @@
 // An app that registered itself wants this service to lead people to its address (RFC 9700, section 4.11.2).
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
-import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
+import { before, describe, test } from 'node:test'
+import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm, signInApp } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback } from '../oauth2/harness.ts'
@@ -12,9 +12,9 @@ const bye = 'https://app.example.com/bye'
 
 type Fields = Record<string, string>
 
-onEachEngine('apps that registered themselves as open redirectors', (engine) => {
+describe('apps that registered themselves as open redirectors', () => {
   const provider = started(startHonestProvider)
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { ...provider.env('ACME'), CLIENT_REGISTRATION: 'open' },
     config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
   }))

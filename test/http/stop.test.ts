@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { createLog } from '../../src/telemetry/log.ts'
-import { onEachEngine, startTestService } from '../harness/index.ts'
+import { engines, startTestService } from '../harness/index.ts'
 
-onEachEngine('stopping', (engine) => {
+describe('stopping', () => {
   test('a client that sends its request slowly does not delay the stop beyond its limit', async () => {
     const lines: string[] = []
-    const service = await startTestService(engine, {
+    const service = await startTestService(engines[0]!, {
       parts: {
         log: createLog('warn', { write: (line: string) => void lines.push(line) }),
         // The connection outlives the test unless the stop closes it.

@@ -1,18 +1,18 @@
 // What senders send as proof of who they are is shown to nobody, and handlers get what came.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { microsoftGraph, slack } from '../../src/index.ts'
-import { onEachEngine, rowIn, startedService } from '../harness/index.ts'
+import { engines, rowIn, startedService } from '../harness/index.ts'
 import { eventually, postWebhook } from './harness.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 const state = 'client-state-0123456789-secret'
 const secret = 'slack-signing-secret-0123456789'
 
-onEachEngine('credentials of senders', (engine) => {
+describe('credentials of senders', () => {
   const handled = new Map<string, { payload: unknown; headers: Readonly<Record<string, string>> }>()
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     receiving: {
       sources: { graph: microsoftGraph({ secret: state }), slack: slack({ secret }) },
       handlers: {
