@@ -1,6 +1,6 @@
 // What holds of every list, whatever it shows. A list that is added is added to the table and to nothing else.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { onEachEngine } from '../harness/engines.ts'
 import { measurements } from './declared.ts'
 import { groupsService } from './groups.ts'
@@ -83,8 +83,27 @@ const numbers: [text: string, expected: number | 'default'][] = [
   [`${'0'.repeat(14_500)}E`, 'default'],
 ]
 
+interface Document {
+  paths: Record<
+    string,
+    {
+      get: {
+        parameters: { name: string; schema: object }[]
+        responses: Record<string, { content: Record<string, { schema: { properties: Shown } }> }>
+      }
+    }
+  >
+}
+interface Shown {
+  data: { items: { properties: object; required?: string[] } }
+}
+
 onEachEngine('every list', (engine) => {
   const opened = groupsService(engine, rows)
+  let document: Document
+  before(async () => {
+    document = (await (await opened.service.fetch('/openapi.json')).json()) as Document
+  })
 
   for (const { path, paging, key, fallback, queries } of lists) {
     test(`${path} is bounded for all parameters`, async () => {
@@ -157,10 +176,7 @@ onEachEngine('every list', (engine) => {
     })
 
     test(`${path} documents its limit with bounds and default`, async () => {
-      const { paths } = (await (await opened.service.fetch('/openapi.json')).json()) as {
-        paths: Record<string, { get: { parameters: { name: string; schema: object }[] } }>
-      }
-      const { schema } = paths[path]!.get.parameters.find(({ name }) => name === 'limit')!
+      const { schema } = document.paths[path]!.get.parameters.find(({ name }) => name === 'limit')!
       assert.deepEqual(schema, {
         anyOf: [{ type: 'integer', minimum: 1, maximum: 100 }, { type: 'string' }],
         default: fallback,
@@ -168,26 +184,6 @@ onEachEngine('every list', (engine) => {
     })
 
     test(`${path} shows exactly the documented fields`, async () => {
-      const document = (await (await opened.service.fetch('/openapi.json')).json()) as {
-        paths: Record<
-          string,
-          {
-            get: {
-              responses: Record<
-                string,
-                {
-                  content: Record<
-                    string,
-                    {
-                      schema: { properties: { data: { items: { properties: object; required?: string[] } } } }
-                    }
-                  >
-                }
-              >
-            }
-          }
-        >
-      }
       const { schema } = document.paths[path]!.get.responses['200']!.content['application/json']!
       const { properties, required } = schema.properties.data.items
       for (const item of (await readList(opened.service, path)).data) {
