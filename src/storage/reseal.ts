@@ -206,8 +206,8 @@ export async function findSealedGroups(
 ): Promise<SealedGroup[]> {
   const [newest, ...older] = keyring.keyIds
   const groups: SealedGroup[] = []
-  for (const column of allSealedColumns) {
-    for (const keyId of await keyIdsIn(database, column)) {
+  for (const [column, keyIds] of await findKeyIds(database)) {
+    for (const keyId of keyIds) {
       const openedBy = newest.equals(keyId)
         ? 'newest'
         : older.some((id) => id.equals(keyId))
@@ -220,18 +220,26 @@ export async function findSealedGroups(
   return groups
 }
 
-async function keyIdsIn(database: Database, { table, column }: SealedColumn): Promise<Buffer[]> {
-  const keyId = sql.raw(keyIdInSql(column))
-  const found: Buffer[] = []
-  let last: Buffer = Buffer.alloc(0)
-  while (found.length < mostKeys) {
-    const [row] = await seek<{ id: Uint8Array }>(
+/** The key ids in each column. Each statement seeks the next one of all columns that may have more. */
+async function findKeyIds(database: Database): Promise<Map<SealedColumn, Buffer[]>> {
+  const found = new Map(allSealedColumns.map((column) => [column, [] as Buffer[]]))
+  let open = [...found]
+  while (open.length > 0) {
+    const seeks = open.map(([{ table, column }, ids], index) => {
+      const keyId = sql.raw(keyIdInSql(column))
+      const last = ids.at(-1) ?? Buffer.alloc(0)
+      return sql`(select ${keyId} from ${sql.table(table)} where ${keyId} > ${last} order by ${keyId} limit 1)
+        as ${sql.ref(`next_${index}`)}`
+    })
+    const [next = {}] = await seek<Record<string, Uint8Array | null>>(
       database,
-      sql`select ${keyId} as id from ${sql.table(table)} where ${keyId} > ${last} order by ${keyId} limit 1`,
+      sql`select ${sql.join(seeks)}`,
     )
-    if (!row) break
-    last = Buffer.from(row.id)
-    found.push(last)
+    open = open.filter(([, ids], index) => {
+      const id = next[`next_${index}`]
+      if (id) ids.push(Buffer.from(id))
+      return id && ids.length < mostKeys
+    })
   }
   return found
 }
