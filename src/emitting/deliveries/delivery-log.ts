@@ -284,16 +284,12 @@ export function readDeliveryFilter(texts: FilterTexts): DeliveryFilter {
  * The same for a replay, also of missing events.
  * @throws Problem `invalid-parameter`; `invalid-body` if missing events are requested without `since`, or with `dryRun`
  */
-export function readReplayFilter({
-  status,
-  dryRun,
-  ...texts
-}: FilterTexts & { dryRun?: boolean | undefined }) {
-  if (status !== 'missing') return readDeliveryFilter({ status, ...texts })
-  const refuse = (field: string, detail: string): Problem => invalidBody(`/${field}`, detail)
-  if (!texts.since) throw refuse('since', 'A replay of missing events requires `since`.')
-  if (dryRun) throw refuse('dryRun', 'Missing events cannot be counted in advance.')
-  return { ...readDeliveryFilter(texts), status: 'missing' as const }
+export function readReplayFilter(texts: FilterTexts & { dryRun?: boolean | undefined }) {
+  const { status, ...others } = texts
+  if (status !== 'missing') return readDeliveryFilter(texts)
+  if (!texts.since) throw invalidBody('/since', 'A replay of missing events requires `since`.')
+  if (texts.dryRun) throw invalidBody('/dryRun', 'Missing events cannot be counted in advance.')
+  return { ...readDeliveryFilter(others), status } as const
 }
 
 /**

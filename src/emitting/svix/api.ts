@@ -139,7 +139,7 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
       return write({ status: call.status, body: answer })
     }
     // A message's id is derived from its key, so messages need no stored response.
-    const key = isMessage ? undefined : idempotencyHash(request, eventsAfter)
+    const key = isMessage ? undefined : idempotencyHash(call)
     const answer = await (key === undefined ? work() : answerOnce(parts, key, work))
     if (changesApplications) findOwner.forget()
     return send(reply, answer)

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
 import { sealedColumns } from '../../crypto/keyring.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 import { sleep } from '../../runtime/clock.ts'
-import { SvixError } from './call.ts'
+import { type SvixCall, SvixError } from './call.ts'
 
 /** A response as it is sent. Without text: 204. */
 export interface Answer {
@@ -19,13 +18,11 @@ const longestRequest = 5_000
 const lookEvery = 200
 
 /**
- * The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods.
- * @param eventsAfter differs for applications that were created with the same uid
+ * The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods. It differs for
+ * applications that were created with the same uid.
  */
-export function idempotencyHash(
-  { headers, principal, method, url }: FastifyRequest,
-  eventsAfter: number,
-): Buffer | undefined {
+export function idempotencyHash({ request, eventsAfter }: SvixCall): Buffer | undefined {
+  const { headers, principal, method, url } = request
   const key = headers['idempotency-key']
   if (key === undefined || method !== 'POST') return undefined
   const { keyId, userId, clientId, sessionId } = principal ?? {}
