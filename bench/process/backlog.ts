@@ -48,13 +48,7 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
 function storeOf(database: Database): (events: readonly IncomingEvent[]) => Promise<void> {
   if (database.engine === 'sqlite')
     return (events) => database.batch('work', (connection) => void insertEvents(connection, events))
-  const queue = postgresEventQueue({
-    database,
-    clock: systemClock,
-    onError(error) {
-      throw error
-    },
-  })
+  const queue = postgresEventQueue({ database, clock: systemClock })
   return (events) => queue.insert(events)
 }
 

@@ -5,7 +5,7 @@ import { JobWorker } from '../events/jobs.ts'
 import { HostCookie } from '../http/responses/host-cookie.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { Cursors } from '../paging/cursor.ts'
-import type { Clock, Random } from '../runtime/clock.ts'
+import type { Random } from '../runtime/clock.ts'
 import type { Database } from '../storage/database.ts'
 import { createAttempt, openEgress } from './attempt/attempt.ts'
 import type { EmittingConfig, EventTypeDeclaration } from './config.ts'
@@ -135,10 +135,10 @@ function createDispatcher(base: Base, operationalEvents: OperationalEvents): Dis
   const { configuration, database, clock, log, egress, destinations, sandbox, health } = base
   const { emitRetrySchedule: schedule, emitTimeout: timeout } = configuration
   const onError = (error: unknown): void =>
-    log.error({ err: error }, 'the session that owns the subscriber queues failed')
+    log.warn({ err: error }, 'the subscriber queues could not be released')
   return new Dispatcher({
     ...base,
-    store: openDeliveryStore(database, clock, onError),
+    store: openDeliveryStore(database, onError),
     endpoints: new Endpoints({ ...base, defaults: { timeout, schedule } }),
     attempt: withTransformations(createAttempt({ agents: egress.agents, clock }), { sandbox, clock }),
     operationalEvents,
@@ -163,12 +163,8 @@ function readCatalogue(
   }
 }
 
-export function openDeliveryStore(
-  database: Database,
-  clock: Clock,
-  onError: (error: unknown) => void,
-): DeliveryStore {
+export function openDeliveryStore(database: Database, onError: (error: unknown) => void): DeliveryStore {
   return database.engine === 'sqlite'
     ? sqliteDeliveryStore(database)
-    : postgresDeliveryStore(database, clock, onError)
+    : postgresDeliveryStore(database, onError)
 }

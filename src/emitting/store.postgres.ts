@@ -1,9 +1,6 @@
 import { CompiledQuery } from 'kysely'
-import type { Clock } from '../runtime/clock.ts'
-import { lockSpaces } from '../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../storage/database.ts'
-import { type ClaimerList, openClaimSessions } from '../storage/postgres/session/claim-session.ts'
-import { Claimer } from '../storage/postgres/session/claimer.ts'
+import type { LeaveClaimer } from '../storage/postgres/session/claimer.ts'
 import { bounded, prepare, toResult } from '../storage/postgres/driver/statement.ts'
 import { kyselyOver } from '../storage/query-runner.ts'
 import { translated } from '../storage/unavailable.ts'
@@ -42,20 +39,16 @@ function runOn(pool: PostgresDatabase['pool']): Run {
 // run on sessions without sorts (`seeks`), and only one index provides their order: with a choice, outdated statistics could let
 // PostgreSQL sort a million waiting rows for each batch.
 
-const dispatchers: ClaimerList = {
-  table: 'dispatchers',
-  lockSpace: lockSpaces.dispatchers,
-  takeOver: 'delete from queue_owners where dispatcher in (select id from dead)',
-}
-
-/** The owner of a queue is a row of `queue_owners` that names a dispatcher. A dispatcher lives as long as its session. */
+/**
+ * The owner of a queue is a row of `queue_owners` that names a claimer, which lives as long as the session of its process.
+ * @param onError called if the queues could not be released at the end
+ */
 export function postgresDeliveryStore(
   database: PostgresDatabase,
-  clock: Clock,
   onError: (error: unknown) => void,
 ): DeliveryStore {
-  const { pool, seeks, claiming } = database
-  const claimer = new Claimer({ open: openClaimSessions(dispatchers, claiming, pool), clock, onError })
+  const { pool, seeks, claimer } = database
+  let leave: LeaveClaimer | undefined
   const reader = kyselyOver('postgres', async ({ sql, parameters }: CompiledQuery) =>
     toResult(await translated(pool.query(bounded(answerWithin, sql, [...parameters])))),
   )
@@ -67,7 +60,9 @@ export function postgresDeliveryStore(
     readPayloads: readPayloadsBy(run),
     readDue: readDueBy(seek),
     ...completionsIn(pool),
-    acquireSession: (listener) => claimer.start(listener),
+    async acquireSession(listener) {
+      leave = await claimer.join(listener)
+    },
     async subscribersDue(now, after) {
       const values = [after, now, claimer.id]
       const rows = await seek<{ id: string; due: boolean }>('due', dueSubscribers, values)
@@ -82,7 +77,12 @@ export function postgresDeliveryStore(
       await run('release', release, [claimer.id, subscriberIds])
     },
     leaseValid: () => claimer.isLeaseValid,
-    releaseSession: () => claimer.close(),
+    async releaseSession() {
+      if (!leave) return
+      // The claimer stays while handlers run, for longer than the attempts.
+      await run('release', release, [claimer.lastId, null]).catch(onError)
+      await leave(true)
+    },
     async oldestDue(now, busy) {
       const values = [now, busy.size + 1, claimer.lastId ?? null]
       const rows = await seek<{ id: string; due: number }>('oldest', oldest, values)
@@ -248,14 +248,14 @@ const dueSubscribers = `
     where waiting.step < ${subscribersPerScan}
   )
   select s.id, case when s.ordered is null then false else ${nextDue('postgres')} <= $2 and not exists (
-    select from queue_owners o where o.subscriber_id = s.id and o.dispatcher <> $3
+    select from queue_owners o where o.subscriber_id = s.id and o.claimer <> $3
   ) end as due from waiting s order by s.id`
 
 // Locks the rows of the subscribers, so that none is removed before the row of its queue is inserted. Where it is there, nothing is locked:
 // a lock is written to the log, and the commit would wait for the disk.
 const take = `
   with taken as (
-    insert into queue_owners (subscriber_id, dispatcher)
+    insert into queue_owners (subscriber_id, claimer)
     select s.id, $1 from subscribers s where s.id = any($2) and s.status = 'active'
       and not exists (select from queue_owners o where o.subscriber_id = s.id)
       and not exists (${anyForeignMigration})
@@ -263,18 +263,19 @@ const take = `
     on conflict do nothing returning subscriber_id
   )
   select subscriber_id as id from taken
-  union all select subscriber_id from queue_owners where subscriber_id = any($2) and dispatcher = $1`
+  union all select subscriber_id from queue_owners where subscriber_id = any($2) and claimer = $1`
 
-// A locked row is being deleted: by a take-over, or with its subscriber. Waiting for it in another order would be a deadlock.
+// Without subscribers, all queues of the process. A locked row is being deleted: by a take-over, or with its subscriber. Waiting for it in another order would be a deadlock.
 const release = `
   delete from queue_owners where subscriber_id in (
-    select subscriber_id from queue_owners where dispatcher = $1 and subscriber_id = any($2) for update skip locked
+    select subscriber_id from queue_owners
+    where claimer = $1 and ($2::text[] is null or subscriber_id = any($2)) for update skip locked
   )`
 
 const oldest = `
   select id, due from (
     select s.id, ${nextDue('postgres')} as due from subscribers s
     where s.status = 'active' and s.rate_limit is null and not exists (
-      select from queue_owners o where o.subscriber_id = s.id and o.dispatcher is distinct from $3
+      select from queue_owners o where o.subscriber_id = s.id and o.claimer is distinct from $3
     )
   ) waiting where due <= $1 order by due limit $2`

@@ -48,8 +48,6 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     log.warn({ err: error }, 'spooled events could not be moved to the database')
   const onCommitError = (error: unknown): void =>
     log.error({ err: error }, 'webhooks could not be stored: their senders got an error')
-  const onClaimerError = (error: unknown): void =>
-    log.warn({ err: error }, 'the session that holds the claims of events was lost')
   const duplicates = metrics.counter(
     'postern_webhook_duplicates_total',
     'Acknowledged webhooks whose event was stored before',
@@ -59,7 +57,6 @@ export function storeEvents({ database, clock, log, metrics, spool }: ReceivingP
     database,
     clock,
     onError,
-    onClaimerError,
     onDuplicate(source, event) {
       if (event) repeated.add(event)
       duplicates.inc(1)
@@ -126,18 +123,16 @@ export function openEventQueue(parts: {
   clock: Clock
   /** On SQLite, called when spooled events could not be moved. */
   onError: (error: unknown) => void
-  /** Called for errors of the session that holds this process's claims. */
-  onClaimerError: (error: unknown) => void
   onDuplicate?: OnDuplicate | undefined
 }): EventQueue {
-  const { database, clock, onError, onClaimerError, onDuplicate } = parts
+  const { database, clock, onError, onDuplicate } = parts
   const wake = (): void => {
     if (!database.signalHere('event_queue')) database.signal('event_queue')
   }
   const store =
     database.engine === 'sqlite'
       ? sqliteEventQueue({ database, clock, onError, onMoved: wake, onDuplicate })
-      : postgresEventQueue({ database, clock, onError: onClaimerError, onDuplicate })
+      : postgresEventQueue({ database, clock, onDuplicate })
   const { insertClaiming } = store
   let choose: ClaimInserts | undefined
   return {

@@ -20,10 +20,8 @@ export const eventTypesLock = [7_226, 6] as const
 
 /** First keys. The second one identifies what is locked. */
 export const lockSpaces = {
-  /** Processes that claim received events: their id in `event_queue_claimers`. */
-  eventClaimers: 7_227,
-  /** Processes that own subscriber queues: their id in `dispatchers`. */
-  dispatchers: 7_228,
+  /** Processes that claim received events and subscriber queues: their id in `claimers`. */
+  claimers: 7_227,
   /** Hash of an order key. */
   orderKeys: 7_229,
   /** Hash of an owner whose objects are counted. */

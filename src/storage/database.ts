@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg'
 import type { RowsStatement, RowValue } from './postgres/driver/queries.ts'
 import type { SessionCheck } from './postgres/driver/session-client.ts'
 import type { Replica } from './postgres/replica.ts'
-import type { SharedSession } from './postgres/session/claim-session.ts'
+import type { Claimer } from './postgres/session/claimer.ts'
 import type { SqliteConnection, SqlValue, WriteSession } from './sqlite/connection.ts'
 import type { OpenFile } from './sqlite/files.ts'
 import type { Repeated } from './sqlite/database-thread.ts'
@@ -167,8 +167,8 @@ export interface PostgresDatabase extends CommonDatabase {
   readonly rows: (statement: RowsStatement, client?: PoolClient) => Promise<RowValue[][]>
   /** Connections that keep their session between transactions. Behind some poolers, those of `pool` do not. */
   readonly sessions: Pool
-  /** The session on which this process proves that it is alive. */
-  readonly claiming: SharedSession
+  /** Owns the claims of this process, and proves that it is alive. */
+  readonly claimer: Claimer
   /** Closes all sessions at once and refuses new ones, as if the process had ended. */
   readonly abandon: (why: Error) => void
   /** Adds a check to all new sessions, before their first use. */

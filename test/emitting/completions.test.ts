@@ -28,7 +28,7 @@ onEachEngine('completions', (engine) => {
   before(async () => {
     testDatabase = await engine.createMigratedDatabase()
     database = await openDatabase(testDatabase.url)
-    store = openDeliveryStore(database, systemClock, () => undefined)
+    store = openDeliveryStore(database, () => undefined)
     completions = new Completions({
       store,
       database,

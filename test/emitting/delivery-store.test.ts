@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { newId } from '../../src/crypto/ids.ts'
 import { openDeliveryStore } from '../../src/emitting/parts.ts'
 import {
@@ -10,9 +9,10 @@ import {
   type Completion,
   type DeliveryStore,
 } from '../../src/emitting/store.ts'
-import type { Database } from '../../src/storage/database.ts'
+import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, rowsOf, type TestDatabase, each, fields } from '../harness/index.ts'
+import { scoped } from '../harness/scoped.ts'
 import { subscriberRow } from './harness.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
@@ -29,7 +29,7 @@ onEachEngine('store', (engine) => {
     await store.acquireSession(listener)
   })
 
-  const open = (): DeliveryStore => openDeliveryStore(database, systemClock, () => undefined)
+  const open = (on = database): DeliveryStore => openDeliveryStore(on, () => undefined)
 
   after(async () => {
     await store.releaseSession()
@@ -306,8 +306,11 @@ onEachEngine('store', (engine) => {
       await database.transaction((tx) =>
         tx.updateTable('subscribers').set({ status: 'paused' }).where('id', '=', paused.id).execute(),
       )
-      const other = open()
+      await using elsewhere = scoped((await openDatabase(testDatabase.url)) as PostgresDatabase)
+      const other = open(elsewhere)
       await other.acquireSession(listener)
+      // The other process goes on claiming events.
+      const leave = await elsewhere.claimer.join({ ...listener })
       assert.deepEqual(await store.claim([id, paused.id]), [id])
       assert.deepEqual(await other.claim([id]), [])
       assert.ok(!(await other.subscribersDue(20, '')).ids.includes(id), 'nothing for anybody else to see')
@@ -319,6 +322,7 @@ onEachEngine('store', (engine) => {
       assert.deepEqual(await other.claim([id]), [id])
       await other.releaseSession()
       assert.deepEqual(await store.claim([id]), [id])
+      await leave(true)
     })
 
     test('a release waits for no queue that a take-over is deleting', async () => {
@@ -338,7 +342,8 @@ onEachEngine('store', (engine) => {
 
     test('a dispatcher that finds a queue owned by another locks no subscriber', async () => {
       const { id } = await subscriberWith(10)
-      const other = open()
+      await using elsewhere = scoped((await openDatabase(testDatabase.url)) as PostgresDatabase)
+      const other = open(elsewhere)
       await other.acquireSession(listener)
       assert.deepEqual(await store.claim([id]), [id])
       await database.transaction(async (tx) => {

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Pool } from 'pg'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { openDeliveryStore } from '../../src/emitting/parts.ts'
 import { startPosition, type Completion, type DeliveryStore } from '../../src/emitting/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
@@ -59,7 +58,7 @@ describe('plans of the dispatcher', onPostgres, () => {
     for (const table of ['deliveries', 'attempts', 'events', 'subscribers', 'queue_owners'])
       await database.pool.query(`alter table ${table} set (autovacuum_enabled = false)`)
     await fill(database)
-    store = openDeliveryStore(database, systemClock, () => undefined)
+    store = openDeliveryStore(database, () => undefined)
     await store.acquireSession(listener)
     for (const [name, statement] of await statementsOf(database, store)) statements.set(name, statement)
   })

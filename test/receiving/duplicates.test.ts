@@ -53,7 +53,6 @@ onEachEngine('duplicates', (engine) => {
       database,
       clock: systemClock,
       onError: unexpected,
-      onClaimerError: unexpected,
       onDuplicate: (_source, event) => void repeated.push(event),
     })
   })

@@ -28,7 +28,7 @@ interface Process extends SlotStore {
 
 async function newProcess(): Promise<Process> {
   const { rows } = await database.pool.query<{ id: number }>(
-    'insert into event_queue_claimers default values returning id',
+    'insert into claimers default values returning id',
   )
   const { id } = rows[0]!
   const store = postgresSlots(database.pool, { id })
@@ -61,7 +61,7 @@ test('slots of a removed process, or that are not renewed, are free', onPostgres
   assert.deepEqual(await one.ask('c', { wants: 3 }), [3, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 999 }), [0, 3])
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_000 }), [3, 3], 'not renewed')
-  await database.pool.query('delete from event_queue_claimers where id = $1', [other.id])
+  await database.pool.query('delete from claimers where id = $1', [other.id])
   assert.deepEqual(await one.ask('c', { wants: 3, now: 1_001 }), [3, 3], 'struck off')
   assert.deepEqual(await other.ask('c', { wants: 3, now: 1_001 }), [], 'and gets no answer')
 })

@@ -37,11 +37,7 @@ describe('an insert that claims', onPostgres, () => {
     home = await postgres!.createDatabase()
     database = (await openDatabase(home.url)) as PostgresDatabase
     await migrate(database)
-    queue = postgresEventQueue({
-      database,
-      clock: systemClock,
-      onError: (error) => assert.fail(String(error)),
-    })
+    queue = postgresEventQueue({ database, clock: systemClock })
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
   })
   after(async () => {

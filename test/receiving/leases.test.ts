@@ -29,7 +29,7 @@ onEachEngine('leases on received events', (engine) => {
   before(async () => {
     home = await engine.createMigratedDatabase()
     database = await openDatabase(home.url)
-    queue = openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    queue = openEventQueue({ database, clock: systemClock, onError: unexpected })
     sharing = database.share((tx, marks) => queue.markProcessed(tx, marks))
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
     await queue.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))

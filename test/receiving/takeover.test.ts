@@ -9,6 +9,8 @@ import type { PoolClient } from 'pg'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/store-events.ts'
 import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.ts'
+import { openDeliveryStore } from '../../src/emitting/parts.ts'
+import { subscriberRow } from '../emitting/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { onPostgres, postgres as engine, scoped } from '../harness/index.ts'
@@ -69,7 +71,7 @@ test(
       await eventually(() => other.begun.length > 0, 'the other process has taken over')
       other.child.send('end')
       await eventually(async () => (await readEffects(database)).length === 1)
-      const claimers = await database.pool.query('select id from event_queue_claimers')
+      const claimers = await database.pool.query('select id from claimers')
       assert.equal(claimers.rowCount, 1, 'the dead one is off the list')
     } finally {
       for (const { child } of processes) child.kill('SIGKILL')
@@ -83,11 +85,9 @@ test('after a stop, other processes wait for no lease', onPostgres, async () => 
   await createEffects(database)
   const config = { receiving: { handlers: {} } }
   const service = await startTestService(engine!, { databaseUrl: home.url, config })
-  await eventually(
-    async () => (await database.pool.query('select id from event_queue_claimers')).rowCount === 1,
-  )
+  await eventually(async () => (await database.pool.query('select id from claimers')).rowCount === 1)
   await service.close()
-  assert.equal((await database.pool.query('select id from event_queue_claimers')).rowCount, 0)
+  assert.equal((await database.pool.query('select id from claimers')).rowCount, 0)
 })
 
 const late: IncomingEvent = {
@@ -125,7 +125,7 @@ async function dying(
   ]
   const unexpected = (error: unknown): never => assert.fail(String(error))
   const open = (database: PostgresDatabase): EventQueue =>
-    openEventQueue({ database, clock: systemClock, onError: unexpected, onClaimerError: unexpected })
+    openEventQueue({ database, clock: systemClock, onError: unexpected })
   const [dead, alive] = [open(first), open(second)]
   const client = await second.pool.connect()
   let freed = 0
@@ -142,9 +142,7 @@ async function dying(
         await alive.acquireSession({ lost: () => undefined, freed: () => (freed += 1) })
         await eventually(async () => {
           const [number] = claim.split(':')
-          const { rowCount } = await second.pool.query('select from event_queue_claimers where id = $1', [
-            number,
-          ])
+          const { rowCount } = await second.pool.query('select from claimers where id = $1', [number])
           return rowCount === 0
         }, 'the dead process is struck off')
       },
@@ -163,6 +161,34 @@ async function dying(
     await Promise.all([first.close(), second.close()])
   }
 }
+
+test('the queues of subscribers of a dead process are free before its events are', onPostgres, async () => {
+  await using home = await engine!.createMigratedDatabase()
+  const open = async (): Promise<PostgresDatabase> => (await openDatabase(home.url)) as PostgresDatabase
+  const [first, second] = await Promise.all([open(), open()])
+  const listener = { lost: () => undefined, freed: () => undefined }
+  const dead = openDeliveryStore(first, () => undefined)
+  const count = async (table: string): Promise<number | null> =>
+    (await second.pool.query(`select from ${table}`)).rowCount
+  await second.transaction((tx) => tx.insertInto('subscribers').values(subscriberRow('one')).execute())
+  await dead.acquireSession(listener)
+  assert.deepEqual(await dead.claim(['one']), ['one'])
+  const leave = await second.claimer.join(listener)
+  const backlog = await second.pool.connect()
+  try {
+    await backlog.query('begin; lock table event_queue')
+    first.abandon(new Error('killed'))
+    await eventually(async () => (await count('queue_owners')) === 0)
+    assert.equal(await count('claimers'), 2, 'its events are not free yet')
+    await backlog.query('commit')
+    await eventually(async () => (await count('claimers')) === 1)
+  } finally {
+    backlog.release()
+    await dead.releaseSession()
+    await leave(true)
+    await second.close()
+  }
+})
 
 const claimAll = 'update event_queue set claim = $1, leased_until = $2'
 

@@ -115,7 +115,7 @@ describe('continuity of the numbers', onPostgres, () => {
       assert.equal(told.length, 2, 'each is told once')
       const { rows } = await fresh.pool.query<{ deliveries: number; audit: number; claimers: number }>(
         `select nextval('deliveries_id_seq') as deliveries, nextval('audit_log_seq') as audit,
-           nextval('event_queue_claimers_id_seq') as claimers`,
+           nextval('claimers_id_seq') as claimers`,
       )
       assert.ok(rows[0]!.deliveries > 1_000_000 && rows[0]!.audit > 1_000_000 && rows[0]!.claimers > 10_000)
     } finally {

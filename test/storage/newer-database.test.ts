@@ -179,7 +179,7 @@ test(
     await using database = scoped(await openDatabase(home.url))
     await using newer = scoped(await openDatabase(home.url))
     const unexpected = (error: unknown): never => assert.fail(String(error))
-    const parts = { database, clock: systemClock, onError: unexpected, onClaimerError: unexpected }
+    const parts = { database, clock: systemClock, onError: unexpected }
     await migrate(database)
     const queue = openEventQueue(parts)
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })

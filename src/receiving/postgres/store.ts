@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../runtime/clock.ts'
-import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
-import { type ClaimerList, openClaimSessions } from '../../storage/postgres/session/claim-session.ts'
-import { Claimer } from '../../storage/postgres/session/claimer.ts'
+import type { LeaveClaimer } from '../../storage/postgres/session/claimer.ts'
 import { bounded, prepare } from '../../storage/postgres/driver/statement.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
@@ -91,21 +89,6 @@ const releaseAllButStatement = `
     where held.event = event_queue.event and held.claim = event_queue.claim
   )`
 
-const claimers: ClaimerList = {
-  table: 'event_queue_claimers',
-  lockSpace: lockSpaces.eventClaimers,
-  // A process that lost only its session has ended its handlers by itself, and may be releasing or committing its events at this moment.
-  // Waiting for them in another order than it locks them would be a deadlock, so locked ones are left to a repetition.
-  takeOver: `, free as materialized (
-      select event, former from event_queue join dead on split_part(claim, ':', 1) = dead.id::text
-      where status = 'pending' for update of event_queue skip locked
-    )
-    update event_queue set claim = null, leased_until = null,
-      crashes = case when free.former then crashes else coalesce(crashes, 0) end,
-      alone_at = case when free.former then null else alone_at end
-    from free where event_queue.event = free.event`,
-}
-
 /** Milliseconds that the worker waits for an answer, so that it detects a silent path. */
 const answerWithin = 5_000
 
@@ -113,12 +96,11 @@ const answerWithin = 5_000
 export function postgresEventQueue(parts: {
   database: PostgresDatabase
   clock: Clock
-  onError: (error: unknown) => void
   onDuplicate?: OnDuplicate | undefined
 }): EventQueue {
-  const { database, clock, onError, onDuplicate } = parts
-  const { pool, claiming } = database
-  const claimer = new Claimer({ open: openClaimSessions(claimers, claiming, pool), clock, onError })
+  const { database, clock, onDuplicate } = parts
+  const { pool, claimer } = database
+  let leave: LeaveClaimer | undefined
 
   const insertEvents = eventInserter(pool, clock, onDuplicate)
 
@@ -155,8 +137,10 @@ export function postgresEventQueue(parts: {
         ...arraysOf(held, 'event', 'claim'),
       ])
     },
-    acquireSession: (listener) => claimer.start(listener),
-    releaseSession: (clean) => claimer.close(clean),
+    async acquireSession(listener) {
+      leave = await claimer.join(listener)
+    },
+    releaseSession: async (clean) => leave?.(clean),
     close: () => Promise.resolve(),
   }
 }

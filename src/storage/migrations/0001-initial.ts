@@ -128,6 +128,7 @@ type Declared = typeof accounts &
 
 /** In the order in which they refer to each other. */
 export const tables: Declared = {
+  ...servers,
   ...accounts,
   ...login,
   ...clients,
@@ -140,7 +141,6 @@ export const tables: Declared = {
   ...alerts,
   ...lists,
   ...limits,
-  ...servers,
   ...telemetry,
 }
 

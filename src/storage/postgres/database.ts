@@ -11,7 +11,8 @@ import { bounded, prepare, toResult, toStatement } from './driver/statement.ts'
 import { ConnectionShares } from './pool/connection-shares.ts'
 import { type ConnectionOptions, type Connections, openConnections } from './connections.ts'
 import { type OnReplica, Replica } from './replica.ts'
-import { sharedClaimingSession } from './session/claim-session.ts'
+import { claimSessions } from './session/claim-session.ts'
+import { Claimer } from './session/claimer.ts'
 import { ListeningSession } from './session/listening-session.ts'
 import { Notifications } from './session/notifications.ts'
 import { PostgresRevocations } from './session/revocations.ts'
@@ -60,9 +61,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     pool,
     seeks,
     sessions,
-    // If a network path becomes silent, this session notices it first. Each idle connection of the pools would cost a caller
-    // the limit of a statement.
-    claiming: sharedClaimingSession(sessionConnector, () => connections.connector.renew()),
+    claimer: openClaimer(connections, options),
     addCheck,
     checkPooling,
     replica,
@@ -97,6 +96,19 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
       await connections.close()
     },
   }
+}
+
+function openClaimer(
+  { pool, connector, sessionConnector }: Connections,
+  { onError }: PostgresOptions,
+): Claimer {
+  return new Claimer({
+    // If a network path becomes silent, this session notices it first. Each idle connection of the pools would cost a caller
+    // the limit of a statement.
+    open: claimSessions(sessionConnector, pool, () => connector.renew()),
+    clock: systemClock,
+    onError: (error) => onError?.(new Error('the session that holds the claims failed', { cause: error })),
+  })
 }
 
 function sharing(

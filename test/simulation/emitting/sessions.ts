@@ -116,11 +116,6 @@ class Session implements ClaimSession {
     return this.#ask(answerWithin, () => void this.#sessions.world.tables.strike(id), true)
   }
 
-  /** Each session here is one claimer's, and ends. */
-  unlock(): Promise<void> {
-    return Promise.resolve()
-  }
-
   async end(): Promise<void> {
     const { world } = this.#sessions
     this.#ended = true

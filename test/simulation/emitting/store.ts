@@ -1,6 +1,6 @@
 import { subscribersPerScan, type DeliveryStore, type EventPayload } from '../../../src/emitting/store.ts'
 import type { SubscribersTable } from '../../../src/storage/tables.ts'
-import type { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
+import type { Claimer, LeaveClaimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { ConnectionLost, latency, StatementFailed } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
 import type { World } from './world.ts'
@@ -8,6 +8,7 @@ import type { World } from './world.ts'
 /** One process's side of the queue: everything takes its time, fails before or behind its commit, or loses its answer. */
 export function simulatedStore(world: World, process: VirtualProcess, claimer: Claimer): DeliveryStore {
   const { tables, chance, time, engine } = world
+  let leave: LeaveClaimer | undefined
 
   function call<T>(what: string, work: () => T): Promise<T> {
     const { weather } = world
@@ -34,7 +35,7 @@ export function simulatedStore(world: World, process: VirtualProcess, claimer: C
 
   return {
     async acquireSession(listener) {
-      if (engine === 'postgres') await claimer.start(listener)
+      if (engine === 'postgres') leave = await claimer.join(listener)
     },
     subscribersDue: (now, after) => {
       const id = engine === 'sqlite' ? undefined : claimer.id
@@ -66,7 +67,7 @@ export function simulatedStore(world: World, process: VirtualProcess, claimer: C
     complete: (completions) => call('complete', () => tables.complete(completions, time.now)),
     completeWithin: () => Promise.reject(new Error('nothing follows here')),
     leaseValid: () => engine === 'sqlite' || claimer.isLeaseValid,
-    releaseSession: () => claimer.close(),
+    releaseSession: async () => leave?.(true),
     oldestDue: () => Promise.resolve(undefined),
   }
 }

@@ -59,8 +59,6 @@ export function simulatedClaimSessions(world: World, process: VirtualProcess): O
       async leave(id) {
         claimers.rows.delete(id)
       },
-      // Each session here is one claimer's, and ends.
-      unlock: () => Promise.resolve(),
       async end() {
         if (!session) return
         session.onLost = () => undefined

@@ -6,7 +6,7 @@ import {
 } from '../../../src/storage/postgres/transaction/transaction-driver.ts'
 import { ConnectionShares } from '../../../src/storage/postgres/pool/connection-shares.ts'
 import { lazyTransactions } from '../../../src/storage/lazy-transaction.ts'
-import { Claimer } from '../../../src/storage/postgres/session/claimer.ts'
+import { Claimer, type LeaveClaimer } from '../../../src/storage/postgres/session/claimer.ts'
 import {
   type BeforeCommit,
   SharedTransactionQueue,
@@ -91,6 +91,7 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
   })
 
   let choose: ClaimInserts | undefined
+  let leave: LeaveClaimer | undefined
 
   const { transaction } = lazyTransactions({
     engine: 'postgres',
@@ -130,8 +131,10 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
         )
         await advance('postgres', tx, orderKeysOf(marks))
       },
-      acquireSession: (listener) => claimer.start(listener),
-      releaseSession: (clean) => claimer.close(clean),
+      async acquireSession(listener) {
+        leave = await claimer.join(listener)
+      },
+      releaseSession: async (clean) => leave?.(clean),
       claimInserts(by) {
         choose = by
       },

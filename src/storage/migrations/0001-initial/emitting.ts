@@ -326,21 +326,12 @@ export const emitting = {
     'index idempotent_responses_by_time': '(created_at)',
   }),
 
-  /**
-   * One row for each process that delivers. Its session holds an advisory lock on the id. Others delete the row when the
-   * lock has been free for five seconds.
-   */
-  dispatchers: postgresTable({
-    /** The process holds an advisory lock on it. */
-    id: 'serial primary key',
-  }),
-
-  /** One row for each subscriber whose deliveries a dispatcher owns (docs/adr/0012-subscriber-queues.md). */
+  /** One row for each subscriber whose deliveries a process owns (docs/adr/0012-subscriber-queues.md). */
   queue_owners: postgresTable({
     subscriber_id: 'sortedText primary key references subscribers (id) on delete cascade',
-    dispatcher: 'integer not null references dispatchers (id) on delete cascade',
+    claimer: 'integer not null references claimers (id) on delete cascade',
     // For the cascade.
-    'index queue_owners_of_dispatcher': '(dispatcher)',
+    'index queue_owners_of_claimer': '(claimer)',
   }),
 }
 

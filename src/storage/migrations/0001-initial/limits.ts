@@ -19,12 +19,12 @@ export const limits = {
 
   /**
    * One row for each handler with a declared concurrency and each process: the slots that the process holds and wants.
-   * claimer has no foreign key to event_queue_claimers: share_handler_slots() deletes the rows of processes that are gone.
+   * claimer has no foreign key to claimers: share_handler_slots() deletes the rows of processes that are gone.
    */
   handler_slots: postgresTable({
     /** The type or pattern that the handler was declared for. */
     handler: 'sortedText not null',
-    /** The process: its id in `event_queue_claimers`. */
+    /** The process: its id in `claimers`. */
     claimer: 'integer not null',
     held: 'integer not null',
     wanted: 'integer not null',
@@ -74,8 +74,8 @@ export const limitsOn: EngineSql = {
     begin
       perform pg_advisory_xact_lock(7226, 4);
       delete from handler_slots slot where until <= moment
-        or not exists (select from event_queue_claimers where id = slot.claimer);
-      if not exists (select from event_queue_claimers where id = me) then
+        or not exists (select from claimers where id = slot.claimer);
+      if not exists (select from claimers where id = me) then
         return;
       end if;
       for asked in

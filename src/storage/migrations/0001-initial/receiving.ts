@@ -1,4 +1,4 @@
-import { type EngineSql, postgresTable, table, tableByKey, typed } from './table.ts'
+import { type EngineSql, table, tableByKey, typed } from './table.ts'
 import { publishFloor } from './servers.ts'
 
 /**
@@ -136,15 +136,6 @@ export const receiving = {
     count: 'bigint not null',
     last_at: 'time not null',
     'primary key': '(kind, name, slot, counter)',
-  }),
-
-  /**
-   * One row for each process that claims events. Its session holds an advisory lock on the id; claims begin with the id.
-   * event_queue.claim has no foreign key: claims of a process that ended are given back by the others, which then delete its row.
-   */
-  event_queue_claimers: postgresTable({
-    /** The process holds an advisory lock on it. */
-    id: 'serial primary key',
   }),
 }
 

@@ -1,8 +1,8 @@
 import { type EngineSql, postgresTable } from './table.ts'
 
 /**
- * What relates a database to the server that it runs on: numbers that stay unique after a fail-over or a restore
- * (docs/adr/0029-continuity.md). SQLite has no servers.
+ * The server that a database runs on, whose numbers stay unique after a fail-over or a restore (docs/adr/0029-continuity.md), and the
+ * processes that use it. SQLite has no servers, and one process.
  */
 export const servers = {
   /**
@@ -16,6 +16,16 @@ export const servers = {
     /** What `postern_server()` returned then. */
     server: 'text not null',
     since: 'bigint not null',
+  }),
+
+  /**
+   * One row for each process that claims events and subscriber queues. Its session holds an advisory lock on the id. Others delete the
+   * row when the lock has been free for three seconds, and release its claims. Claims of events begin with the id and have no foreign key.
+   */
+  claimers: postgresTable({
+    id: 'serial primary key',
+    /** 1 from the start of the take-over: its process must not use the number again. */
+    ended: 'integer not null default 0',
   }),
 }
 
@@ -81,8 +91,7 @@ export const serversOn: EngineSql = {
       perform setval('audit_log_seq', coalesce(pg_sequence_last_value('audit_log_seq'::regclass), 0) + gone * 100);
       perform setval('rejected_webhooks_id_seq',
         coalesce(pg_sequence_last_value('rejected_webhooks_id_seq'::regclass), 0) + gone * 100);
-      perform setval('event_queue_claimers_id_seq', coalesce(pg_sequence_last_value('event_queue_claimers_id_seq'::regclass), 0) + 10000);
-      perform setval('dispatchers_id_seq', coalesce(pg_sequence_last_value('dispatchers_id_seq'::regclass), 0) + 10000);
+      perform setval('claimers_id_seq', coalesce(pg_sequence_last_value('claimers_id_seq'::regclass), 0) + 10000);
       life := md5(random()::text || clock_timestamp()::text || here);
       update continuity c set life = postern_continue.life, server = here, since = present;
     end $$;

@@ -1,49 +1,41 @@
-import type { Pool, Client, QueryConfig, QueryResult, QueryResultRow } from 'pg'
+import type { Client, Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { bounded } from '../driver/statement.ts'
 import type { Connector } from '../pool/connector.ts'
 import { poolTransaction } from '../transaction/transaction.ts'
 import { type Scheduler, systemClock } from '../../../runtime/clock.ts'
+import { lockSpaces } from '../../advisory-locks.ts'
 import { endClient } from '../driver/session-client.ts'
-
-/** A table of claimers, and the statement that frees the claims of dead ones. */
-export interface ClaimerList {
-  /** With a serial `id`. */
-  table: string
-  /** The first key of the advisory lock that the session of each claimer holds. The second key is the claimer's number. */
-  lockSpace: number
-  /** Further queries and a statement after `with dead (id, former)`. `former` are numbers that this process used. Its row count is the number of freed claims. */
-  takeOver: string
-}
 
 /** A session that holds the lock of a claimer's number as long as it lives. Each call may reject. */
 export interface ClaimSession {
   /**
    * Connects and takes the lock.
    * @param id the present number of this process; if `undefined`, a new one is assigned
-   * @returns `undefined` if the number was removed: other processes have taken over its claims, and it must not be used again
+   * @returns `undefined` if the number has ended: other processes have taken over its claims, and it must not be used again
    */
   enlist(id: number | undefined): Promise<{ id: number; held: boolean } | undefined>
   /** Claimers whose locks no session holds. An answer proves that this session was alive when the query was sent. */
   findMissing(): Promise<number[]>
   /**
    * Removes those whose locks no session holds now, and frees their claims and those of removed numbers. Returns how many claims.
-   * With a backlog of millions it takes seconds, so it runs on a connection of the pool: on this session it would delay the proofs
-   * that the process lives.
+   * With a backlog of millions of events it takes seconds, so it runs on a connection of the pool: on this session it would delay the
+   * proofs that the process lives. Subscriber queues are freed before.
    * @param former those of them that this process used: it has not ended
    */
   takeOver(ids: readonly number[], former: readonly number[]): Promise<number>
   /** Removes the number, and gives up its lock. */
   leave(id: number): Promise<void>
-  /** Gives up the lock of a number that this process no longer uses, so that others take over its claims. */
-  unlock(id: number): Promise<void>
+  /** Gives up the lock. */
   end(): Promise<void>
 }
 
-/** @param onBroken called when an open session breaks; it may be called several times, even after `end` */
+/** @param onBroken called once when an open session breaks, unless it was ended before */
 export type OpenClaimSession = (onBroken: (error?: unknown) => void) => ClaimSession
 
 /** Milliseconds to connect. */
 const connectWithin = 2_000
+/** Milliseconds for an answer. */
+const answerWithin = 2_000
 /** Milliseconds after which pg closes the session, even if it was this process that took no time to read the answer. */
 const closedAfter = 60_000
 /** Milliseconds for a take-over, which reads all pending rows. */
@@ -53,143 +45,120 @@ const takeOverWithin = 60_000
 const settings = `set tcp_keepalives_idle = 4; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 2;
   set tcp_user_timeout = 8000`
 
-/**
- * The session that holds the locks of all claimers of a process.
- * @param onBroken called when the session breaks
- */
-export function sharedClaimingSession(connector: Connector, onBroken: () => void): SharedSession {
-  return new SharedSession(
-    () =>
-      connector.newClient({
-        connectWithin,
-        answerWithin: closedAfter,
-        firstStatements: settings,
-        name: 'postern-claims',
-      }),
-    onBroken,
-  )
-}
-
-export function openClaimSessions(
-  { table, lockSpace, takeOver }: ClaimerList,
-  shared: SharedSession,
-  pool: Pool,
-): OpenClaimSession {
-  const isHeld = `exists (
-    select from pg_locks where locktype = 'advisory' and classid = ${lockSpace} and objid = claimer.id and objsubid = 2
+const lock = `pg_try_advisory_lock(${lockSpaces.claimers}, id)`
+const unlock = `pg_advisory_unlock(${lockSpaces.claimers}, id)`
+const isHeld = `exists (
+    select from pg_locks where locktype = 'advisory' and classid = ${lockSpaces.claimers} and objid = claimer.id and objsubid = 2
       and granted and database = (select oid from pg_database where datname = current_database())
   )`
-  const enlistNew = `
-    with enlisted as (insert into ${table} default values returning id)
-    select id, pg_try_advisory_lock(${lockSpace}, id) as held from enlisted`
-  const enlistAgain = `select id, pg_try_advisory_lock(${lockSpace}, id) as held from ${table} where id = $1`
-  const findMissing = `select id from ${table} claimer where not ${isHeld}`
-  const takeOverDead = `
-    with removed as (delete from ${table} claimer where id = any($1) and not ${isHeld} returning id),
-    dead as (
-      select id, id = any($2::int[]) as former from (
-        select id from removed union
-        select number from unnest($1::int[]) as number where not exists (select from ${table} where id = number)
-      ) ended
-    ) ${takeOver}`
-  const leave = `
-    with removed as (delete from ${table} where id = $1 returning id)
-    select pg_advisory_unlock(${lockSpace}, id) from removed`
 
-  return (onBroken) => {
-    const session = shared.join(onBroken)
+const enlistNew = `
+  with enlisted as (insert into claimers default values returning id) select id, ${lock} as held from enlisted`
+const enlistAgain = `select id, ${lock} as held from claimers where id = $1 and ended = 0`
+const findMissing = `select id from claimers claimer where not ${isHeld}`
+const leave = `with removed as (delete from claimers where id = $1 returning id) select ${unlock} from removed`
+
+const endDead = `
+  with dead as (update claimers claimer set ended = 1 where id = any($1) and not ${isHeld} returning id)
+  delete from queue_owners where claimer in (select id from dead)`
+
+// A process that lost only its session has ended its handlers by itself, and may be releasing or committing its events at this moment.
+// Waiting for them in another order than it locks them would be a deadlock, so locked ones are left to a repetition.
+const removeEnded = `
+  with removed as (delete from claimers where id = any($1) and ended = 1 returning id),
+  dead as (
+    select id, id = any($2::int[]) as former from (
+      select id from removed union
+      select number from unnest($1::int[]) as number where not exists (select from claimers where id = number)
+    ) ended
+  ), free as materialized (
+    select event, former from event_queue join dead on split_part(claim, ':', 1) = dead.id::text
+    where status = 'pending' for update of event_queue skip locked
+  )
+  update event_queue set claim = null, leased_until = null,
+    crashes = case when free.former then crashes else coalesce(crashes, 0) end,
+    alone_at = case when free.former then null else alone_at end
+  from free where event_queue.event = free.event`
+
+/** @param onBroken called when a session breaks */
+export function claimSessions(connector: Connector, pool: Pool, onBroken: () => void): OpenClaimSession {
+  return (onSessionBroken) => {
+    const client = connector.newClient({
+      connectWithin,
+      answerWithin: closedAfter,
+      firstStatements: settings,
+      name: 'postern-claims',
+    })
+    const session = new LimitedSession(client, (error) => {
+      onBroken()
+      onSessionBroken(error)
+    })
     return {
       async enlist(id) {
         const query = id === undefined ? { text: enlistNew } : { text: enlistAgain, values: [id] }
         return (await session.query<{ id: number; held: boolean }>(query)).rows[0]
       },
       async findMissing() {
-        const { rows } = await session.query<{ id: number }>({ name: `missing_${table}`, text: findMissing })
+        const { rows } = await session.query<{ id: number }>({ name: 'missing_claimers', text: findMissing })
         return rows.map(({ id }) => id)
       },
-      takeOver: (ids, former) =>
-        poolTransaction(pool, async (client) => {
-          await client.query(`set local statement_timeout = ${takeOverWithin}`)
-          const { rowCount } = await client.query(bounded(takeOverWithin, takeOverDead, [ids, former]))
-          return rowCount ?? 0
-        }),
-      async unlock(id) {
-        await session.query({ text: `select pg_advisory_unlock(${lockSpace}, $1)`, values: [id] })
+      async takeOver(ids, former) {
+        const { rowCount: queues } = await pool.query(bounded(answerWithin, endDead, [ids]))
+        const events = await poolTransaction(pool, async (transaction) => {
+          await transaction.query(`set local statement_timeout = ${takeOverWithin}`)
+          return (await transaction.query(bounded(takeOverWithin, removeEnded, [ids, former]))).rowCount
+        })
+        return (queues ?? 0) + (events ?? 0)
       },
       async leave(id) {
         await session.query({ text: leave, values: [id] })
       },
-      end: () => session.leave(),
+      end: () => session.end(),
     }
   }
 }
 
-interface Session {
-  readonly client: Client
-  readonly connected: Promise<unknown>
-  /** Called when the session breaks, one for each use. */
-  readonly users: Set<(error?: unknown) => void>
-}
-
-/** Milliseconds for an answer. */
-const answerWithin = 2_000
-
-/** One session of a process for several users that each hold advisory locks on it. The first one connects it. */
-export class SharedSession {
-  readonly #open: () => Client
-  readonly #onBroken: () => void
+/** A session that breaks with its first error, and whose statements must be answered in time. */
+export class LimitedSession {
+  readonly #client: Client
+  readonly #connected: Promise<unknown>
+  readonly #onBroken: (error?: unknown) => void
   readonly #scheduler: Pick<Scheduler, 'after' | 'soon'>
-  #current: Session | undefined
+  #isOver = false
 
   /**
-   * @param open returns a client that is not connected yet
-   * @param onBroken called once for each session that breaks while it is used
+   * Connects.
+   * @param onBroken called once when the session breaks, unless it was ended before
    */
   constructor(
-    open: () => Client,
-    onBroken: () => void,
+    client: Client,
+    onBroken: (error?: unknown) => void,
     scheduler: Pick<Scheduler, 'after' | 'soon'> = systemClock,
   ) {
-    this.#open = open
+    this.#client = client
     this.#onBroken = onBroken
     this.#scheduler = scheduler
+    this.#connected = client.connect()
+    this.#connected.catch((error: unknown) => this.#broken(error))
+    // Without a listener, an error would end the process.
+    client.on('error', (error) => this.#broken(error))
+    client.on('end', () => this.#broken())
   }
 
-  /** @param onBroken called when the session breaks: then join again. It may be called several times, even after `leave`. */
-  join(onBroken: (error?: unknown) => void) {
-    const session = (this.#current ??= this.#start())
-    // A new function, because the same one may join twice.
-    const user = (error?: unknown): void => onBroken(error)
-    session.users.add(user)
-    const { client, connected, users } = session
-    return {
-      /** @throws the error of the statement or the connection; then the session is broken for all its users */
-      query: async <Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> => {
-        try {
-          await connected
-          return await this.#answered(client.query<Row>(query))
-        } catch (error) {
-          this.#broken(session, error)
-          throw error
-        }
-      },
-      /** The last user to leave ends the session. */
-      leave: async (): Promise<void> => {
-        if (!users.delete(user) || users.size > 0) return
-        if (this.#current === session) this.#current = undefined
-        await endClient(client)
-      },
+  /** @throws the error of the statement or the connection; then the session is broken */
+  async query<Row extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<Row>> {
+    try {
+      await this.#connected
+      return await this.#answered(this.#client.query<Row>(query))
+    } catch (error) {
+      this.#broken(error)
+      throw error
     }
   }
 
-  #start(): Session {
-    const client = this.#open()
-    const session: Session = { client, connected: client.connect(), users: new Set() }
-    session.connected.catch((error: unknown) => this.#broken(session, error))
-    // Without a listener, an error would end the process.
-    client.on('error', (error) => this.#broken(session, error))
-    client.on('end', () => this.#broken(session))
-    return session
+  async end(): Promise<void> {
+    this.#isOver = true
+    await endClient(this.#client)
   }
 
   /** pg's own limit would break the session of a process that a handler blocked, although its answer is there. */
@@ -202,11 +171,9 @@ export class SharedSession {
     return promise
   }
 
-  #broken(session: Session, error?: unknown): void {
-    if (this.#current === session) {
-      this.#current = undefined
-      this.#onBroken()
-    }
-    for (const user of session.users) user(error)
+  #broken(error?: unknown): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#onBroken(error)
   }
 }

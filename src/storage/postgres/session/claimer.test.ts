@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import type { ClaimSession } from './claim-session.ts'
+import { StorageUnavailable } from '../../unavailable.ts'
 import { Claimer } from './claimer.ts'
 
 /** A claimer whose sessions answer at once, except to these calls, and the end of its session. */
@@ -32,9 +33,9 @@ function claimerOver(calls: Partial<ClaimSession>) {
   return { claimer, errors, pass, breakSession: (error?: Error) => onBroken!(error) }
 }
 
-test('a lock that is granted after the number was lost is released, because others use its session', async () => {
+test('a lock that is granted after the number was lost ends with its session', async () => {
   const enlisted: (number | undefined)[] = []
-  const unlocked: number[] = []
+  let ended = 0
   let answer: (() => void) | undefined
   let lost = 0
   const { claimer, pass, breakSession } = claimerOver({
@@ -43,21 +44,65 @@ test('a lock that is granted after the number was lost is released, because othe
       if (id === undefined) return Promise.resolve({ id: enlisted.length, held: true })
       return new Promise((resolve) => (answer = () => resolve({ id, held: true })))
     },
-    unlock: async (id) => void unlocked.push(id),
+    end: async () => void (ended += 1),
   })
-  await claimer.start({ lost: () => (lost += 1), freed: () => undefined })
+  const leave = await claimer.join({ lost: () => (lost += 1), freed: () => undefined })
   assert.equal(claimer.id, 1)
   breakSession()
   await pass(100)
   assert.deepEqual(enlisted, [undefined, 1])
   await pass(2_000)
   assert.equal(lost, 1)
+  assert.equal(ended, 1, 'that of the session that broke')
   answer!()
   await nextTurn()
-  assert.deepEqual(unlocked, [1])
+  assert.equal(ended, 2)
   await pass(100)
   assert.equal(claimer.id, 3)
-  await claimer.close(false)
+  await leave(false)
+})
+
+for (const clean of [true, false])
+  test(`the last user to leave ends the session, and ${clean ? 'the number' : 'no number that still has claims'}`, async () => {
+    const ended: string[] = []
+    const { claimer } = claimerOver({
+      leave: async (id) => void ended.push(`number ${id}`),
+      end: async () => void ended.push('session'),
+    })
+    const users = [
+      { lost: () => undefined, freed: () => undefined },
+      { lost: () => undefined, freed: () => undefined },
+    ]
+    const [first, second] = await Promise.all(users.map((user) => claimer.join(user)))
+    await first!(clean)
+    await first!(true)
+    assert.deepEqual(ended, [])
+    assert.equal(claimer.id, 1)
+    await second!(true)
+    assert.deepEqual(ended, clean ? ['number 1', 'session'] : ['session'])
+    await assert.rejects(claimer.join(users[0]!), StorageUnavailable)
+  })
+
+test('all users are told of a loss and of freed claims', async () => {
+  const told: string[] = []
+  let isUp = true
+  const { claimer, pass, breakSession } = claimerOver({
+    enlist: () => (isUp ? Promise.resolve({ id: 1, held: true }) : Promise.reject(new Error('refused'))),
+    findMissing: () => Promise.resolve([7]),
+    takeOver: () => Promise.resolve(1),
+  })
+  for (const name of ['events', 'queues'])
+    await claimer.join({
+      lost: () => void told.push(`${name} lost`),
+      freed: () => void told.push(`${name} freed`),
+    })
+  for (let n = 0; n < 8; n += 1) await pass(500)
+  assert.deepEqual(told.splice(0).slice(0, 2), ['events freed', 'queues freed'])
+  isUp = false
+  breakSession()
+  await pass(100)
+  await pass(2_000)
+  assert.deepEqual(told.slice(0, 2), ['events lost', 'queues lost'])
 })
 
 test('equal errors of attempts to reconnect are reported once', async () => {
@@ -68,7 +113,7 @@ test('equal errors of attempts to reconnect are reported once', async () => {
       return { id: 1, held: true }
     },
   })
-  await claimer.start({ lost: () => undefined, freed: () => undefined })
+  const leave = await claimer.join({ lost: () => undefined, freed: () => undefined })
   for (let outage = 0; outage < 2; outage += 1) {
     working = false
     breakSession(new Error('gone'))
@@ -78,7 +123,7 @@ test('equal errors of attempts to reconnect are reported once', async () => {
     assert.equal(claimer.id, 1)
   }
   assert.deepEqual(errors, ['gone', 'refused', 'gone', 'refused'])
-  await claimer.close(false)
+  await leave(false)
 })
 
 test('a take-over that takes long delays no proof that the process lives, and is tried again if it fails', async () => {
@@ -95,7 +140,7 @@ test('a take-over that takes long delays no proof that the process lives, and is
       return takeOvers.at(-1)!.promise
     },
   })
-  await claimer.start({ lost: () => assert.fail('lost'), freed: () => (freed += 1) })
+  const leave = await claimer.join({ lost: () => assert.fail('lost'), freed: () => (freed += 1) })
   for (let n = 0; n < 40; n += 1) await pass(500)
   assert.equal(checks, 40)
   assert.equal(takeOvers.length, 1, 'one at a time')
@@ -107,7 +152,7 @@ test('a take-over that takes long delays no proof that the process lives, and is
   takeOvers[1]!.resolve(3)
   await pass(500)
   assert.equal(freed, 1)
-  await claimer.close(false)
+  await leave(false)
 })
 
 test('a take-over that hangs on a silent path does not delay that of the next session', async () => {
@@ -119,11 +164,11 @@ test('a take-over that hangs on a silent path does not delay that of the next se
       return new Promise(() => undefined)
     },
   })
-  await claimer.start({ lost: () => undefined, freed: () => undefined })
+  const leave = await claimer.join({ lost: () => undefined, freed: () => undefined })
   for (let n = 0; n < 20; n += 1) await pass(500)
   assert.equal(takeOvers, 1)
   breakSession()
   for (let n = 0; n < 20; n += 1) await pass(500)
   assert.equal(takeOvers, 2)
-  await claimer.close(false)
+  await leave(false)
 })

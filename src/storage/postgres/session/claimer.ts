@@ -27,6 +27,12 @@ export interface ClaimListener {
   regained?(): void
 }
 
+/**
+ * Ends the use of a claimer. The last one ends its session.
+ * @param clean whether nothing is claimed; otherwise the row stays, so that others take over
+ */
+export type LeaveClaimer = (clean: boolean) => Promise<void>
+
 interface ClaimerParts {
   open: OpenClaimSession
   clock: Clock
@@ -44,7 +50,10 @@ export class Claimer {
   readonly #parts: ClaimerParts
   readonly #clocks: TwoClocks
   readonly #dead: DeadClaimers
-  #listener: ClaimListener | undefined
+  readonly #listeners = new Set<ClaimListener>()
+  #joining: Promise<void> | undefined
+  /** Whether nothing is claimed by those who left. */
+  #isClean = true
   #session: ClaimSession | undefined
   /** The number of this process. It outlives a broken session. */
   #id: number | undefined
@@ -68,11 +77,21 @@ export class Claimer {
     this.#dead = new DeadClaimers(this.#clocks)
   }
 
-  /** @throws StorageUnavailable; it may then be called again */
-  async start(listener: ClaimListener): Promise<void> {
-    if (this.#listener) return
-    await this.#connect()
-    this.#listener = listener
+  /** Connects for the first listener. @throws StorageUnavailable; it may then be called again */
+  async join(listener: ClaimListener): Promise<LeaveClaimer> {
+    if (this.#isClosed) throw new StorageUnavailable('the session that holds the claims has ended')
+    this.#joining ??= this.#connect()
+    try {
+      await this.#joining
+    } catch (error) {
+      this.#joining = undefined
+      throw error
+    }
+    this.#listeners.add(listener)
+    return async (clean) => {
+      this.#isClean &&= clean
+      if (this.#listeners.delete(listener) && this.#listeners.size === 0) await this.#close()
+    }
   }
 
   /** The number of this process. @throws StorageUnavailable while it has no session */
@@ -104,14 +123,13 @@ export class Claimer {
     return false
   }
 
-  /** @param clean whether nothing is claimed; otherwise the row stays, so that others take over */
-  async close(clean = true): Promise<void> {
+  async #close(): Promise<void> {
     this.#isClosed = true
     this.#cancelTimer?.()
     this.#cancelLoss?.()
     const session = this.#session
     if (!session) return
-    if (this.#isReady && clean) await session.leave(this.#id!).catch(this.#parts.onError)
+    if (this.#isReady && this.#isClean) await session.leave(this.#id!).catch(this.#parts.onError)
     await session.end().catch(this.#parts.onError)
   }
 
@@ -119,7 +137,7 @@ export class Claimer {
     this.#provenAt = at
     if (!this.#isAwaited || millisecondsSince(at, this.#clocks) > leaseTime) return
     this.#isAwaited = false
-    this.#listener?.regained?.()
+    for (const listener of this.#listeners) listener.regained?.()
   }
 
   async #connect(): Promise<void> {
@@ -133,11 +151,7 @@ export class Claimer {
       const enlisted = await session.enlist(id)
       if (!enlisted) this.#lose()
       // The number may have been lost meanwhile.
-      if (!enlisted?.held || this.#id !== id) {
-        // Others use this session too. With the lock, no process could take over the claims of the number.
-        if (enlisted?.held) await session.unlock(enlisted.id)
-        throw new Error('the lock of the claims is not available yet')
-      }
+      if (!enlisted?.held || this.#id !== id) throw new Error('the lock of the claims is not available yet')
       this.#id = enlisted.id
     } catch (error) {
       this.#session = undefined
@@ -189,7 +203,7 @@ export class Claimer {
     this.#cancelLoss?.()
     if (this.#id !== undefined) this.#dead.addFormer(this.#id)
     this.#id = undefined
-    this.#listener?.lost()
+    for (const listener of this.#listeners) listener.lost()
   }
 
   async #check(session: ClaimSession): Promise<void> {
@@ -224,7 +238,7 @@ export class Claimer {
       )
       this.#dead.takenOver(dead)
       this.#dead.repeated(repeats)
-      if (freed > 0) this.#listener?.freed()
+      if (freed > 0) for (const listener of this.#listeners) listener.freed()
     } catch (error) {
       // The next check tries again.
       this.#report(error)

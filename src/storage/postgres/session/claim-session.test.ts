@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { test } from 'node:test'
 import type { Client } from 'pg'
-import { SharedSession } from './claim-session.ts'
+import { LimitedSession } from './claim-session.ts'
 
 /** A session with one statement in flight, at its limit. */
 async function atLimit() {
@@ -21,12 +21,8 @@ async function atLimit() {
     },
     soon: (callback: () => void) => void turns.push(callback),
   }
-  const session = new SharedSession(
-    () => client,
-    () => (broken += 1),
-    scheduler,
-  )
-  const result = session.join(() => undefined).query({ text: 'select 1' })
+  const session = new LimitedSession(client, () => (broken += 1), scheduler)
+  const result = session.query({ text: 'select 1' })
   result.catch(() => undefined)
   while (timers.length === 0) await Promise.resolve()
   for (const fire of timers) fire()
