@@ -1,3 +1,4 @@
+import { errorOf } from '../network/exchange.ts'
 import type { OutboundAgent } from '../network/outbound-agent.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Configuration } from '../config/environment.ts'
@@ -97,9 +98,9 @@ async function post(agent: OutboundAgent, address: string, body: object): Promis
     () => exchange.cut(new Error(`no response within ${patience / 1000} seconds`)),
     patience,
   )
-  const { status, error, body: answer } = await exchange.ended.finally(() => clearTimeout(timer))
-  if (error !== undefined) throw error instanceof Error ? error : new Error('the request failed')
-  if (status === null) throw new Error('no response')
+  const outcome = await exchange.ended.finally(() => clearTimeout(timer))
+  const { status, body: answer } = outcome
+  if (outcome.error !== undefined || status === null) throw errorOf(outcome)
   if (status >= 200 && status < 300) return
   const said = (answer?.toString('utf8') ?? '').replaceAll(/\s+/g, ' ').trim().slice(0, longestAnswer)
   const text = `it returned HTTP ${status}${said === '' ? '' : `: ${said}`}`

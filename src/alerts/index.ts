@@ -108,13 +108,17 @@ export async function round(parts: AlertRounds): Promise<void> {
 }
 
 async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Promise<void> {
-  const anyone = await database.reader.selectFrom('alert_destinations').select('id').limit(1).execute()
-  if (anyone.length === 0) return
-  const now = clock.now()
-  if (!(await database.inBackground((tx) => claimRound(tx, now)))) return
+  const due = await database.reader
+    .selectFrom('alert_rounds')
+    .select('one')
+    .where('due_at', '<=', clock.now())
+    .where((eb) => eb.exists(eb.selectFrom('alert_destinations').select('id')))
+    .executeTakeFirst()
+  if (!due) return
   const found = await conditions()
+  const now = clock.now()
   await database.inBackground(async (tx) => {
-    await lockRound(tx)
+    if (!(await claimRound(tx, now))) return
     await evaluate(tx, found, now)
     await sweepSendings(tx, now)
   })
@@ -185,7 +189,10 @@ async function currentLines(
 /** Milliseconds between two evaluations, by whichever process. */
 export const evaluateEvery = 15_000
 
-/** Takes the next evaluation for this process; false if it is not due. */
+/**
+ * Takes the evaluation that is due for this transaction; false if another process has evaluated meanwhile. Until the transaction ends,
+ * others wait here.
+ */
 async function claimRound(tx: Tx, now: number): Promise<boolean> {
   const claimed = await tx
     .updateTable('alert_rounds')
@@ -195,18 +202,6 @@ async function claimRound(tx: Tx, now: number): Promise<boolean> {
     .returning('one')
     .executeTakeFirst()
   return claimed !== undefined
-}
-
-/**
- * Makes evaluations wait for each other until the end of the transaction. Reading the conditions may take longer than the time between
- * two rounds, so that another process begins one as well: the second one then reads what the first one told.
- */
-async function lockRound(tx: Tx): Promise<void> {
-  await tx
-    .updateTable('alert_rounds')
-    .set({ due_at: sql.ref('due_at') })
-    .where('one', '=', 1)
-    .execute()
 }
 
 /** What needs attention, as alerts name it. */
