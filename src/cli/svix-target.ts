@@ -27,6 +27,8 @@ export type Outcome = 'created' | 'updated' | 'unchanged'
 const origin = { actor: 'cli' }
 const checkEndpoint = createCheck(NewSubscriberBody)
 const isEventType = new RegExp(eventTypePattern)
+/** Each message takes several statements, and a transaction may take ten seconds, also on a slow database. */
+const messagesPerTransaction = 25
 
 /**
  * Writes a Svix server's entries to a database. An existing entry changes only if it is newer at Svix. An entry that the API would reject
@@ -146,10 +148,22 @@ export class SvixTarget {
     skip: (message: SvixMessage, problem: Problem) => void,
   ): Promise<number> {
     const now = clock.now()
+    const due = given.filter(({ deliverAt }) => !(deliverAt && Date.parse(deliverAt) > now))
+    let created = 0
+    for (let first = 0; first < due.length; first += messagesPerTransaction)
+      created += await this.#record(owner, due.slice(first, first + messagesPerTransaction), skip)
+    return created
+  }
+
+  #record(
+    owner: EventOwner,
+    given: readonly SvixMessage[],
+    skip: (message: SvixMessage, problem: Problem) => void,
+  ): Promise<number> {
     const { database } = this.#base
     return database.transaction(async (tx) => {
       let created = 0
-      for (const message of given.filter(({ deliverAt }) => !(deliverAt && Date.parse(deliverAt) > now)))
+      for (const message of given)
         try {
           const [event, at] = [eventOf(owner, message), Date.parse(message.timestamp)]
           const isNew = this.#isDryRun
