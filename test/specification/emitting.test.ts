@@ -1,26 +1,22 @@
 // The specification, "Emitted webhooks", rule by rule.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { afterEach, test } from 'node:test'
+import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import {
   deliveries,
   emit,
   expectJson,
-  removeSubscribers,
   settled,
   startEmitting,
   subscribe,
   until,
 } from '../emitting/harness.ts'
-import { hang, onEachEngine, started, startReceiver, each } from '../harness/index.ts'
+import { hang, onEachEngine, startReceiver, each } from '../harness/index.ts'
 
 onEachEngine('Emitted webhooks', (engine) => {
-  const service = started(() => startEmitting(engine))
-  afterEach(() => removeSubscribers(service))
-
   test('1. each payload is signed: an HMAC of the body with a per-subscriber secret, in a header, with a timestamp', async () => {
-    const [one, two] = await Promise.all([startReceiver(), startReceiver()])
+    const [service, one, two] = await Promise.all([startEmitting(engine), startReceiver(), startReceiver()])
     const first = await subscribe(service, { url: one.url })
     const second = await subscribe(service, { url: two.url })
     assert.notEqual(first.secret, second.secret)
@@ -48,12 +44,15 @@ onEachEngine('Emitted webhooks', (engine) => {
         'the timestamp is signed',
       )
     }
-    await Promise.all([one.close(), two.close()])
+    await Promise.all([service.close(), one.close(), two.close()])
   })
 
   test('2. failed deliveries are retried with exponential backoff, given up after the last attempt, and surfaced', async () => {
-    await using receiver = await startReceiver(500, 503, 404)
-    const { id } = await subscribe(service, { url: receiver.url, retrySchedule: [0, 0.1, 0.4] })
+    const [service, receiver] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_RETRY_SCHEDULE: '0,0.1,0.4' } }),
+      startReceiver(500, 503, 404),
+    ])
+    const { id } = await subscribe(service, { url: receiver.url })
     await emit(service, { type: 'order.paid', data: 1 })
     const dead = await settled(service, id, 'dead')
     assert.deepEqual(each(dead.attempts, 'status'), [500, 503, 404])
@@ -63,18 +62,21 @@ onEachEngine('Emitted webhooks', (engine) => {
     assert.ok(third!.at - second!.at >= 310, `${third!.at - second!.at} ms`)
     assert.deepEqual(each(await deliveries(service, id, '?status=dead'), 'id'), [dead.id])
     assert.equal(receiver.calls.length, 3)
+    await Promise.all([service.close(), receiver.close()])
   })
 
   test('3. deliveries run from a queue and never block the request', async () => {
-    await using receiver = await startReceiver(hang)
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(hang)])
     await subscribe(service, { url: receiver.url })
     // The subscriber answers nobody, so a request that waited for it would not end.
     for (let n = 0; n < 10; n += 1) await emit(service, { type: 'order.paid', data: n })
     await receiver.waitFor(10)
+    await receiver.close()
+    await service.close()
   })
 
   test('4. each event has a stable unique id and a type', async () => {
-    await using receiver = await startReceiver(500, 204)
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 204)])
     await subscribe(service, { url: receiver.url })
     const emitted = [
       await emit(service, { type: 'order.paid', data: 1 }),
@@ -91,11 +93,16 @@ onEachEngine('Emitted webhooks', (engine) => {
     assert.deepEqual(new Set(bodies.map(({ type }) => type)), new Set(['order.paid']))
     for (const { headers, body } of calls)
       assert.equal(headers['webhook-id'], (JSON.parse(body.toString()) as { id: string }).id)
+    await Promise.all([service.close(), receiver.close()])
   })
 
   test('5. each delivery has a time-out, so that one slow subscriber cannot back up the queue', async () => {
-    const [slow, healthy] = await Promise.all([startReceiver(hang), startReceiver()])
-    const { id } = await subscribe(service, { url: slow.url, timeout: 0.5, retrySchedule: [0] })
+    const [service, slow, healthy] = await Promise.all([
+      startEmitting(engine, { env: { EMIT_TIMEOUT: '0.5', EMIT_RETRY_SCHEDULE: '0' } }),
+      startReceiver(hang),
+      startReceiver(),
+    ])
+    const { id } = await subscribe(service, { url: slow.url })
     const { id: patient } = await subscribe(service, { url: slow.url, timeout: 300 })
     await subscribe(service, { url: healthy.url })
     for (let n = 0; n < 15; n += 1) await emit(service, { type: 'order.paid', data: n })
@@ -106,11 +113,12 @@ onEachEngine('Emitted webhooks', (engine) => {
       'the slow one’s are given up in the end',
     )
     assert.match((await settled(service, id, 'dead')).attempts[0]!.error ?? '', /no response within 0.5 s/)
-    await Promise.all([slow.close(), healthy.close()])
+    await slow.close()
+    await Promise.all([service.close(), healthy.close()])
   })
 
   test('6. subscribers get a delivery log showing attempts, manual replay of failed events, and rotation of their secret', async () => {
-    await using receiver = await startReceiver(500, 500, 204)
+    const [service, receiver] = await Promise.all([startEmitting(engine), startReceiver(500, 500, 204)])
     const { id, secret } = await subscribe(service, { url: receiver.url })
     const { eventId } = await emit(service, { type: 'order.paid', data: 1 })
     const dead = await settled(service, id, 'dead')
@@ -131,5 +139,6 @@ onEachEngine('Emitted webhooks', (engine) => {
     for (const key of [secret, rotated.secret])
       new Webhook(key).verify(call.body, call.headers as Record<string, string>)
     assert.equal((await settled(service, id, 'delivered')).attempts.length, 3)
+    await Promise.all([service.close(), receiver.close()])
   })
 })
