@@ -88,7 +88,7 @@ export class SvixTarget {
     if (before?.name && before.updatedAt >= Date.parse(updatedAt)) return ['unchanged', before]
     const rateLimit = given.throttleRate ?? given.rateLimit ?? null
     const record = this.#isDryRun
-      ? { eventsAfter: 0, ...before, owner }
+      ? { eventsAfter: 0, createdAt: 0, ...before, owner }
       : await this.#base.directory.change(owner, { name, metadata, rateLimit }, origin)
     return [before ? 'updated' : 'created', record]
   }

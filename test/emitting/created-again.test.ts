@@ -1,6 +1,7 @@
 // A customer that is removed and created again with the same id is another one, who never gets the data of the former.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { endpointId } from '../../src/emitting/svix/ids.ts'
 import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
@@ -117,6 +118,77 @@ onEachEngine('customers that are created again', (engine) => {
       await isHidden(service, [...former.eventIds, sent.id])
     }
   })
+
+  test('a repeated Idempotency-Key creates an endpoint again, although no event came between', async () => {
+    await using service = await startEmitting(engine)
+    const post = (path: string, json: object) =>
+      expectJson<{ id: string }>(service, 201, `/api/v1/app${path}`, {
+        method: 'POST',
+        json,
+        headers: { 'idempotency-key': 'first' },
+      })
+    const ids = new Set<string>()
+    for (let n = 0; n < 3; n += 1) {
+      await ways['a change'](service)
+      const { id } = await post('/acme/endpoint', { url: 'https://example.com/hook' })
+      assert.equal((await post('/acme/endpoint', { url: 'https://example.com/hook' })).id, id)
+      ids.add(id)
+      await expectJson(service, 204, '/owners/acme', { method: 'DELETE' })
+    }
+    assert.equal(ids.size, 3)
+  })
+
+  test('a message with a key of the former one is new, even at once', async () => {
+    await using service = await startEmitting(engine)
+    const send = (of: string) =>
+      expectJson<{ id: string; payload: object }>(service, 202, '/api/v1/app/acme/msg', {
+        method: 'POST',
+        json: { eventType: 'order.paid', payload: { of } },
+        headers: { 'idempotency-key': 'order-1' },
+      })
+    await ways['a change'](service)
+    const former = await send('former')
+    await expectJson(service, 204, '/owners/acme', { method: 'DELETE' })
+    await ways['a change'](service)
+    const own = await send('new')
+    assert.notEqual(own.id, former.id)
+    assert.deepEqual(own.payload, { of: 'new' })
+    assert.equal((await send('again')).id, own.id)
+  })
+
+  if (engine.name === 'postgres')
+    test('an event that was in a transaction when the former one was removed is not sent to them', async () => {
+      await using receiver = await startReceiver()
+      await using service = await startEmitting(engine)
+      await ways['an application'](service)
+      const { database } = service
+      const blocked = Promise.withResolvers<void>()
+      const event = { event: 1_000_000, event_id: 'late', digest: Buffer.alloc(32), created_at: 1 }
+      const holding = database
+        .transaction(async (tx) => {
+          await tx.insertInto('idempotency_keys').values(event).execute()
+          await blocked.promise
+          throw new Error('rolled back')
+        })
+        .catch(() => undefined)
+      const emitting = emit(service, { id: 'late', type: 'secret', data: 1, audience: 'acme' })
+      await until(async () => {
+        const { rows } = await sql<{ n: number }>`
+          select count(*)::int as n from pg_locks where not granted`.execute(database.reader)
+        return rows[0]!.n > 0
+      }, 'the event waits for its id')
+      await expectJson(service, 204, '/owners/acme', { method: 'DELETE' })
+      const { id } = await subscribe(service, { owner: 'acme', url: receiver.url })
+      blocked.resolve()
+      await Promise.all([holding, emitting])
+      await emit(service, { type: 'own', data: 1, audience: 'acme' })
+      await receiver.waitFor(1)
+      const sent = await dataOf<{ eventType: string }>(service, `/subscribers/${id}/deliveries`)
+      assert.deepEqual(
+        sent.map(({ eventType }) => eventType),
+        ['own'],
+      )
+    })
 })
 
 /** A customer with a delivered message, a scheduled one and one for everybody. */

@@ -43,7 +43,10 @@ export function storedEvent(row: {
 type Candidate = Pick<
   SubscribersTable,
   'id' | 'event_types' | 'channels' | 'conditions' | 'owner' | 'retry_schedule'
->
+> & {
+  /** The last event that was for a removed customer with the same owner. */
+  events_after?: number | null
+}
 
 interface FanOutTargets {
   /** The subscribers that may match any of the events. */
@@ -100,6 +103,10 @@ export class FanOut {
     let query = tx
       .selectFrom('subscribers')
       .select(['id', 'event_types', 'channels', 'conditions', 'owner', 'retry_schedule'])
+      .$if(
+        owners.some((owner) => owner !== everybody),
+        (all) => all.select(eventsAfter),
+      )
       .where('status', 'in', ['active', 'paused'])
       .where('operational', '=', 0)
       .orderBy('id')
@@ -127,8 +134,9 @@ export class FanOut {
     let data: unknown
     let parsed = false
     return candidates
-      .filter(({ event_types, channels, conditions, owner }) => {
+      .filter(({ event_types, channels, conditions, owner, events_after }) => {
         if (!isFor(event.audience, owner, ownerlessGetAll)) return false
+        if (event.audience !== everybody && id <= (events_after ?? 0)) return false
         if (!matchesType(this.#texts.of(event_types), event.type)) return false
         if (channels !== null && !this.#texts.of(channels).some((one) => event.channels?.includes(one)))
           return false
@@ -143,6 +151,11 @@ export class FanOut {
       })
   }
 }
+
+/** An event may be recorded, or scheduled, before the customer is removed, and sent after another one with the same owner is created. */
+const eventsAfter = sql<
+  number | null
+>`(select events_after from owners where owners.owner = subscribers.owner)`.as('events_after')
 
 /** Parses each text once: many subscribers share a few texts. */
 class ParseCache<T> {

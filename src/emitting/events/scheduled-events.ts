@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
@@ -133,12 +132,7 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .innerJoin('events as e', 'e.id', 's.event')
     .leftJoin('idempotency_keys as k', 'k.event', 's.event')
     .leftJoin('event_options as o', 'o.event', 's.event')
-    .leftJoin('owners as w', 'w.owner', 'k.audience')
-    .select(['s.event', 'e.type', 'e.payload', 'e.nonce', 'o.channels'])
-    // No owner is empty: the customer whom the event was for is removed, and the one with the same id is another.
-    .select(
-      sql<string | null>`case when s.event <= w.events_after then '' else k.audience end`.as('audience'),
-    )
+    .select(['s.event', 'e.type', 'e.payload', 'e.nonce', 'k.audience', 'o.channels'])
     .where('s.deliver_at', '<=', now)
     .where('s.released_at', 'is', null)
     .where('s.canceled_at', 'is', null)

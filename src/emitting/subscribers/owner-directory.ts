@@ -26,7 +26,7 @@ export interface OwnerRecord {
 }
 
 /** A customer, and which of the events for its owner are its own. */
-export type EventOwner = Pick<OwnerRecord, 'owner' | 'eventsAfter'>
+export type EventOwner = Pick<OwnerRecord, 'owner' | 'eventsAfter' | 'createdAt'>
 
 /** Absent fields stay as they are; null removes a value. */
 export type OwnerChange = Given<Pick<OwnerRecord, 'name' | 'uid' | 'rateLimit'> & { metadata: Texts | null }>

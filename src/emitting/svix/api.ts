@@ -130,8 +130,9 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
     const body = readBody(request.body)
     if (isMessage && application.owner === '')
       application = await createNamed(params['app_id']!, body.application, parts, auditOrigin(request))
-    const { owner, eventsAfter } = application
-    const call = new SvixCall({ owner, eventsAfter, params, query, body, request, parts, isPortal, status })
+    const { owner, eventsAfter, createdAt } = application
+    const of = { owner, eventsAfter, createdAt }
+    const call = new SvixCall({ ...of, params, query, body, request, parts, isPortal, status })
     const work = async (): Promise<Answer> => {
       if (hasMessage) call.message = await findMessage(parts.database.readerAside, call, params['msg_id']!)
       if (hasEndpoint) call.endpoint = await endpointOf(call, params['endpoint_id']!)
@@ -146,7 +147,7 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
   }
 }
 
-const noApplication: EventOwner = { owner: '', eventsAfter: 0 }
+const noApplication: EventOwner = { owner: '', eventsAfter: 0, createdAt: 0 }
 
 /** @throws SvixError 404, also for an application of another owner */
 function ownerOf(

@@ -16,6 +16,8 @@ export class SvixCall {
   readonly owner!: string
   /** The number of the last event of removed customers with the same owner. */
   readonly eventsAfter!: number
+  /** When the owner was created, in milliseconds since 1970. */
+  readonly createdAt!: number
   /** The parameters of the path. */
   readonly params!: Readonly<Record<string, string>>
   /** The endpoint of `{endpoint_id}`, except for its upsert. */

@@ -19,16 +19,16 @@ const lookEvery = 200
 
 /**
  * The hash of a POST request's Idempotency-Key, caller and URL. `undefined` without the header, and for other methods. It differs for
- * applications that were created with the same uid.
+ * applications that were created with the same uid, also without an event between them.
  */
-export function idempotencyHash({ request, eventsAfter }: SvixCall): Buffer | undefined {
+export function idempotencyHash({ request, createdAt }: SvixCall): Buffer | undefined {
   const { headers, principal, method, url } = request
   const key = headers['idempotency-key']
   if (key === undefined || method !== 'POST') return undefined
   const { keyId, userId, clientId, sessionId } = principal ?? {}
   const caller = keyId ?? userId ?? clientId ?? sessionId
   return createHash('sha256')
-    .update(JSON.stringify([caller, url, key, eventsAfter]))
+    .update(JSON.stringify([caller, url, key, createdAt]))
     .digest()
 }
 

@@ -1,8 +1,9 @@
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
+import type { EventOwner } from '../subscribers/owner-directory.ts'
 import { checkChain, emitTraced } from '../routes/events.ts'
-import { readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
+import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
 import { pageOf, readPage } from './pages.ts'
 import {
@@ -96,15 +97,15 @@ async function isAwaited({ owner, body, parts }: SvixCall): Promise<boolean> {
 /** The most endpoints of an application that are checked. */
 const mostEndpoints = 1_000
 
-async function create(call: SvixCall) {
-  const { database, clock, groupedEmits } = call.parts
+async function create(call: SvixCall, application: EventOwner = call): Promise<object | undefined> {
+  const { database, clock, directory, groupedEmits } = call.parts
   const body = call.body as MessageIn
   const withContent = call.query['with_content'] !== false
   const header = call.request.headers['idempotency-key'] as string | undefined
   const id = body.eventId
-    ? messageIdOf('eventId', call, body.eventId)
+    ? messageIdOf('eventId', application, body.eventId)
     : header
-      ? messageIdOf('idempotency-key', call, header)
+      ? messageIdOf('idempotency-key', application, header)
       : newMessageId(clock.now())
   checkChain(call.request.headers)
   const event = {
@@ -120,10 +121,14 @@ async function create(call: SvixCall) {
     throw error
   })
   if (emitted?.isNew !== true) {
+    // The application was found up to a second ago. Another one with its uid may use the same keys.
+    const present = await directory.get(call.owner)
+    if (!present) throw notFound()
+    if (present.eventsAfter !== application.eventsAfter) return create(call, present)
     // For a repeated key, Svix returns the first response, even if the body differs. A repeated eventId with another key is a conflict.
     if (body.eventId && !(emitted && header))
       throw new SvixError(409, 'conflict', `A message with the eventId ${body.eventId} already exists.`)
-    const before = await searchMessage(database.reader, call, id)
+    const before = await searchMessage(database.reader, application, id)
     if (before) return (await viewMessages(database, [before], withContent))[0]
   }
   const { eventId = null, eventType, channels = null, tags } = body
