@@ -97,8 +97,9 @@ export function returnAddress(client: Client, parameters: Parameters): ReturnAdd
       detail: 'It is missing, came twice, or is not registered for this app. It must match exactly.',
     })
   // The error about an unsupported request object (RFC 9101) goes where the object asks for it. Nothing else of the object counts.
-  const request = valueOf(parameters, 'request') ?? ''
-  const object = (request.length > longestIdToken ? undefined : unverifiedClaims(request)) ?? {}
+  const request = valueOf(parameters, 'request')
+  const isReadable = request !== undefined && request.length <= longestIdToken
+  const object = (isReadable ? unverifiedClaims(request) : undefined) ?? {}
   const state = valueOf(parameters, 'state') ?? object['state']
   const mode = valueOf(parameters, 'response_mode') ?? object['response_mode']
   return {
