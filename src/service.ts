@@ -36,7 +36,7 @@ export interface ServiceParts extends AppParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
-  /** Whether to check that no pooler is in the way of PostgreSQL's sessions. Default true. */
+  /** Whether to reject poolers that change sessions. Default true; tests save the two sessions that the check opens. */
   checkPooling?: boolean
   /** The folder with the migrations of the product's own tables. They are applied after the service's. */
   migrationsFolder?: string | undefined

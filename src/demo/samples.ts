@@ -309,7 +309,7 @@ export class Samples {
     for (const { id, description } of await this.#list(`/subscribers?owner=${sampleCustomer}`)) {
       const works = description === customerEndpoints[0].description
       if (works) await this.#untilDelivered(String(id))
-      // Of what was delivered something is left to send, slow enough that the job is cancelled before it is done.
+      // By now this endpoint has deliveries to replay. At this rate, the job is cancelled before it is done.
       const replay = works ? { status: 'delivered', rate: 0.01 } : { status: 'pending' }
       const job = await this.#call('POST', `/subscribers/${String(id)}/replay`, replay)
       if (works) await this.#call('DELETE', `/jobs/${String(job['id'])}`)

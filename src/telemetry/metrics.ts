@@ -24,7 +24,7 @@ const eventLoopMonitoringPrecision = 100
 /** @param traceparent of the span, if it is traced */
 type ObserveTraced = (label: string, ms: number, traceparent?: string) => void
 
-/** The registry of one service. Several services in one process (tests, embedding) share the metrics of the process only. */
+/** The registry of one service. Several services in one process (tests, embedding) share only the metrics of the process. */
 export class Metrics {
   readonly registry = new Registry()
   /** Durations for the history alone. The histograms of the registry have too few buckets for percentiles. */

@@ -85,8 +85,8 @@ const StartQuery = Type.Object({
   acr_values: optionalText('How the provider should authenticate the person, as it names it'),
 })
 
-/** Any of these makes the request one of an app. A browser that signs in for itself may still have a `state`. */
-const appNames = ['client_id', 'code_challenge', 'code_challenge_method']
+/** Only apps send these. A browser that signs in for itself may still send a `state`. */
+const appParameters = ['client_id', 'code_challenge', 'code_challenge_method']
 
 /** GET /auth/{provider}: starts a sign-in of a browser or an app. */
 export function startRoute(routes: App, parts: LoginServices): void {
@@ -112,7 +112,7 @@ export function startRoute(routes: App, parts: LoginServices): void {
           detail: 'It came more than once; send each parameter once (RFC 6749, section 3.1).',
         })
       const returnTo = safeReturnTo(query['return_to'], parts.baseUrl())
-      const isApp = appNames.some((name) => query[name] !== undefined)
+      const isApp = appParameters.some((name) => query[name] !== undefined)
       const app = isApp ? await parts.apps.parseRequest(query) : undefined
       const wantsInvitation = parseFlag('invitation', query['invitation'])
       const invited = wantsInvitation ? await openedInvitation(parts, request) : undefined
