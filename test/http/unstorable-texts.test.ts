@@ -20,6 +20,13 @@ onEachEngine('texts that databases cannot store', (engine) => {
     }
   })
 
+  test('an app is not looked up by such an id', async () => {
+    for (const path of ['/oauth2/authorize', '/auth/demo']) {
+      const response = await service.fetch(`${path}?client_id=a%00b&code_challenge=x`)
+      assert.equal(response.status, 400, `${path}: ${await response.text()}`)
+    }
+  })
+
   for (const text of ['a\0b', '\ud800', ' ']) {
     const shown = JSON.stringify(text)
     test(`a name is not ${shown}`, async () => {
