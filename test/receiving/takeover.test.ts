@@ -190,6 +190,40 @@ test('the queues of subscribers of a dead process are free before its events are
   }
 })
 
+test(
+  'a process that finds another at a long take-over waits for it without an error',
+  onPostgres,
+  async () => {
+    await using home = await engine!.createMigratedDatabase()
+    const errors: unknown[] = []
+    const database = (await openDatabase(home.url, {
+      onError: (error) => void errors.push(error),
+    })) as PostgresDatabase
+    const { rows } = await database.pool.query<{ id: number }>(
+      'insert into claimers (ended) values (1) returning id',
+    )
+    const other = await database.pool.connect()
+    const leave = await database.claimer.join({ lost: () => undefined, freed: () => undefined })
+    try {
+      await other.query('begin')
+      await other.query('delete from claimers where id = $1', [rows[0]!.id])
+      await eventually(async () => {
+        const waits = await database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+           and clock_timestamp() - query_start > interval '2.5 s'`,
+        )
+        return waits.rowCount === 1 || errors.length > 0
+      }, 'the second take-over waits for the first one')
+      await other.query('commit')
+      assert.deepEqual(errors, [])
+    } finally {
+      other.release()
+      await leave(true)
+      await database.close()
+    }
+  },
+)
+
 const claimAll = 'update event_queue set claim = $1, leased_until = $2'
 
 test('a claim of a dead process that commits after the takeover is taken over, too', onPostgres, () =>

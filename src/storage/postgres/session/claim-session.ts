@@ -58,8 +58,13 @@ const enlistAgain = `select id, ${lock} as held from claimers where id = $1 and 
 const findMissing = `select id from claimers claimer where not ${isHeld}`
 const leave = `with removed as (delete from claimers where id = $1 returning id) select ${unlock} from removed`
 
+// A locked row is being removed by another process, which may take a minute.
 const endDead = `
-  with dead as (update claimers claimer set ended = 1 where id = any($1) and not ${isHeld} returning id)
+  with missing as materialized (
+    select id from claimers claimer where id = any($1) and not ${isHeld} for no key update skip locked
+  ), dead as (
+    update claimers set ended = 1 where id in (select id from missing) returning id
+  )
   delete from queue_owners where claimer in (select id from dead)`
 
 // A process that lost only its session has ended its handlers by itself, and may be releasing or committing its events at this moment.
