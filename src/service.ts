@@ -36,8 +36,6 @@ export interface ServiceParts extends AppParts {
   roles?: { http: boolean; workers: boolean }
   /** Whether to bring the database to this version first. Default true. */
   migrate?: boolean
-  /** Whether to reject poolers that change sessions. Default true; tests save the two sessions that the check opens. */
-  checkPooling?: boolean
   /** The folder with the migrations of the product's own tables. They are applied after the service's. */
   migrationsFolder?: string | undefined
   /** Sample data and a sample subscriber, in demo mode. Default false. */
@@ -241,14 +239,14 @@ async function openServiceDatabase({
 /** Checks that this process may use the database, and applies the migrations. */
 async function prepareDatabase(
   database: Database,
-  parts: Pick<ServiceParts, 'configuration' | 'log' | 'migrate' | 'checkPooling' | 'migrationsFolder'>,
+  parts: Pick<ServiceParts, 'configuration' | 'log' | 'migrate' | 'migrationsFolder'>,
 ): Promise<void> {
   const { configuration, log } = parts
   if (database.engine === 'sqlite') {
     database.own()
     const exposed = exposedFiles(database.file, [secretsFile(configuration.databaseUrl)])
     if (exposed.length > 0) log.warn({ exposed }, describeExposed(exposed))
-  } else if (parts.checkPooling !== false) await database.checkPooling()
+  } else await database.checkPooling()
   if (parts.migrate === false) {
     // Throws if this process cannot work with the database's schema.
     await pendingMigrations(database)

@@ -65,8 +65,6 @@ export async function startTestService(
     config: options.config,
     log: createLog(configuration.logLevel),
     settings: { env, originOf: () => 'environment' },
-    // The server of the tests has no pooler. The check opens two sessions more.
-    checkPooling: database === undefined || options.env?.['DATABASE_SESSION_URL'] !== undefined,
     // On a busy machine a sign-in takes longer than by default.
     providerTimeout: 20,
     ...options.parts,
