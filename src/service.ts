@@ -40,8 +40,6 @@ export interface ServiceParts extends AppParts {
   migrationsFolder?: string | undefined
   /** Sample data and a sample subscriber, in demo mode. Default false. */
   samples?: boolean
-  /** As in ModuleParts. */
-  providerTimeout?: number
   /** The public address. If it is given, another server passes the requests on, and the service does not listen. */
   address?: () => string
 }
@@ -81,9 +79,7 @@ export async function startService(parts: ServiceParts): Promise<Service> {
     metrics.collectProcess()
     const address = { url: configuration.baseUrl ?? localUrl(configuration.host, configuration.port) }
     const baseUrl = parts.address ?? (() => address.url)
-    const { providerTimeout } = parts
-    const outer = { configuration, clock, log, baseUrl, providerTimeout }
-    const common: ModuleParts = { ...outer, database, keyring, metrics }
+    const common: ModuleParts = { configuration, database, keyring, clock, log, metrics, baseUrl }
     const { app, recorder, beginSamples } = await assemble(running, common, { ...parts, roles })
     if (roles.http && !parts.address) address.url = await listen(app, configuration)
     await beginSamples?.()

@@ -19,8 +19,6 @@ export interface ModuleParts {
   metrics: Metrics
   /** The public address of the service. */
   baseUrl: () => string
-  /** Seconds for one request to an identity provider. Default 5. */
-  providerTimeout?: number | undefined
 }
 
 /** What each module provides to create-modules.ts. */

@@ -11,7 +11,6 @@ import { type LoginConfig, type StoredTokenScopes, resolveLoginConfig } from './
 import { Hooks } from './hooks.ts'
 import { checkLimit, checkProvider, type ProviderFinding } from './check-provider.ts'
 import { ProviderClient } from './provider-client/provider-client.ts'
-import { defaultTimeout } from './provider-client/provider-server.ts'
 import { ProviderTokens } from './provider-tokens.ts'
 import { Provisioning } from './provisioning.ts'
 import { letterIcon } from './providers/preset.ts'
@@ -46,11 +45,7 @@ export type LoginServices = ReturnType<typeof createLoginServices>
 /** All services of the module, in the order in which they need each other. @throws ConfigurationError */
 export function createLoginServices(parts: LoginParts) {
   const { configuration, metrics, baseUrl, accounts, builtIn } = parts
-  const { allowPrivateNetwork } = configuration
-  const calls = {
-    outside: connections(allowPrivateNetwork, parts.providerTimeout),
-    inside: connections(true, parts.providerTimeout),
-  }
+  const calls = { outside: connections(configuration.allowPrivateNetwork), inside: connections(true) }
   const { providers, stored } = createProviders(parts, calls)
   const providerTokens = new ProviderTokens({ ...parts, providers, stored })
   const hooks = new Hooks(parts)
@@ -80,15 +75,13 @@ export function createLoginServices(parts: LoginParts) {
   }
 }
 
-/** Guarded connections to providers. @param timeout seconds for one request */
-function connections(allowPrivateNetwork: boolean, timeout = defaultTimeout) {
+/** Guarded connections to providers. */
+function connections(allowPrivateNetwork: boolean) {
   const agent = createOutboundAgent({ allowPrivateNetwork })
-  const within = (limit: number) => createGuardedFetch({ agent, allowPrivateNetwork, timeout: limit })
+  const within = (timeout: number) => createGuardedFetch({ agent, allowPrivateNetwork, timeout })
   return {
     allowPrivateNetwork,
-    timeout,
-    // The limit of a request ends it sooner.
-    fetch: within(timeout * 2_000),
+    fetch: within(10_000),
     /** Ends sooner. */
     checkFetch: within(checkLimit),
     close: () => agent.close(),

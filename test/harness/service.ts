@@ -65,8 +65,6 @@ export async function startTestService(
     config: options.config,
     log: createLog(configuration.logLevel),
     settings: { env, originOf: () => 'environment' },
-    // On a busy machine a sign-in takes longer than by default.
-    providerTimeout: 20,
     ...options.parts,
   })
   // Every JSON answer that any test gets is held against the OpenAPI document.

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import { type Clock, Period } from '../../runtime/clock.ts'
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import { type BodyBudget, CountedBody } from '../../http/body/budget.ts'
 import { checkOf, validationMessage } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
@@ -115,7 +115,7 @@ function readLine(
     if (!faults) return { ...(event as NewEvent), headers }
     const pointer = faults[0]?.instancePath ?? ''
     const message = validationMessage(faults, NewEventBody) ?? 'is not of the documented form'
-    return new Problem('invalid-body', { detail: `${pointer || 'The line'} ${message}.`, pointer })
+    return invalidBody(pointer, `${pointer || 'The line'} ${message}.`)
   } catch (error) {
     if (error instanceof Problem) return error
     throw error

@@ -1,4 +1,4 @@
-import { Problem } from '../../errors.ts'
+import { invalidBody, Problem } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { anonymousBodyLimit } from '../body/reader.ts'
 
@@ -214,9 +214,6 @@ export function readBodyFilters<T>(read: () => T): T {
   } catch (error) {
     const { parameter, detail = '' } = error instanceof Problem ? error.extras : {}
     if (parameter === undefined) throw error
-    throw new Problem('invalid-body', {
-      pointer: `/${parameter}`,
-      detail: detail.replace(`The parameter \`${parameter}\``, `/${parameter}`),
-    })
+    throw invalidBody(`/${parameter}`, detail.replace(`The parameter \`${parameter}\``, `/${parameter}`))
   }
 }

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Problem, type ProblemCode, problems } from '../../errors.ts'
+import { invalidBody, Problem, type ProblemCode, problems } from '../../errors.ts'
 import { sendProblemPage } from '../pages/error-page.ts'
 import { wantsPage } from '../requests/accept.ts'
 import { NewerDatabase } from '../../storage/migrate.ts'
@@ -31,10 +31,8 @@ export function toProblem(error: unknown): Problem {
   if (validation) {
     const [first] = validation
     const pointer = first?.instancePath ?? ''
-    return new Problem('invalid-body', {
-      detail: `${pointer || 'The body'} ${first?.message ?? 'is not of the documented form'}.`,
-      pointer,
-    })
+    const fault = first?.message ?? 'is not of the documented form'
+    return invalidBody(pointer, `${pointer || 'The body'} ${fault}.`)
   }
   const known = code === undefined ? undefined : fastifyErrors[code]
   if (known) return new Problem(known, { detail: `${message.replace(/\.$/, '')}.`, cause: error })

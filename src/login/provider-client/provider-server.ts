@@ -16,7 +16,7 @@ const cacheTime = 3_600_000
 const staleCacheTime = 60_000
 
 /** Seconds for one request to the provider. */
-export const defaultTimeout = 5
+const defaultTimeout = 5
 /** Milliseconds between two reads of a document that a failed sign-in causes. */
 const renewalPause = 10_000
 
