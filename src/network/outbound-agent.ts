@@ -75,7 +75,7 @@ const withoutBody = new Set([101, 103, 204, 205, 304])
 
 /**
  * A `fetch` for addresses that others supply: it uses the guarded agent, limits time and bytes, and does not follow redirects.
- * Rejects as fetch does: with a TypeError if the address is refused or the connection fails, with the signal's reason if that
+ * Rejects as fetch does: with a TypeError if the address is not allowed or the connection fails, with the signal's reason if that
  * is aborted, with a TimeoutError after `timeout`.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {

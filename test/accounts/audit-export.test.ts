@@ -176,7 +176,7 @@ onEachEngine('the export of the audit log', (engine) => {
 
   // The rest of the output does not depend on the database.
   if (engine === engines[0]) {
-    test('invalid options are refused', async () => {
+    test('invalid options are rejected', async () => {
       for (const [option, value] of [
         ['--since', 'yesterday'],
         ['--after', 'x'],

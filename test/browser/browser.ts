@@ -10,15 +10,12 @@ const candidates = [
   '/usr/bin/google-chrome',
 ]
 
-/** Milliseconds for each wait, instead of 30 seconds: on a busy machine a page takes twenty times as long. */
-const waitsFor = 300_000
-
 /** The machine's own Chromium, without the calls home that it makes at start. */
 export async function launchBrowser(): Promise<Browser> {
   const executablePath = candidates.find((path) => path !== undefined && existsSync(path))
   if (!executablePath)
     throw new Error('no Chromium found: install it (apt-get install chromium), or name it in CHROMIUM_PATH')
-  const browser = await chromium.launch({
+  return chromium.launch({
     executablePath,
     args: [
       '--no-sandbox',
@@ -30,14 +27,6 @@ export async function launchBrowser(): Promise<Browser> {
       '--disable-sync',
     ],
   })
-  const newContext = browser.newContext.bind(browser)
-  // Also for `newPage`, which calls it.
-  browser.newContext = async (options) => {
-    const context = await newContext(options)
-    context.setDefaultTimeout(waitsFor)
-    return context
-  }
-  return browser
 }
 
 /** Opens a page. `complaints` gets the errors of its console and of its scripts. */
@@ -51,14 +40,10 @@ export async function openPage(
   return page
 }
 
-/**
- * `complaints` gets the errors of the page's console and of its scripts from now on, but for an HTTP 503 of /readyz, by which the service
- * says that the machine is busy.
- */
+/** `complaints` gets the errors of the page's console and of its scripts from now on. */
 export function collectErrors(page: Page, complaints: string[]): void {
   page.on('console', (message) => {
-    const isBusy = message.location().url.endsWith('/readyz') && message.text().includes('503')
-    if (message.type() === 'error' && !isBusy) complaints.push(message.text())
+    if (message.type() === 'error') complaints.push(message.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
 }

@@ -83,8 +83,8 @@ class Sender {
     }
   }
 
-  /** Whether the readiness that is asked for says that webhooks are refused, as it does for some seconds after each of them. */
-  async seesRefusal(path: string): Promise<boolean> {
+  /** Whether the path of the readiness says that webhooks are rejected, as it does for some seconds after each rejected one. */
+  async seesRejection(path: string): Promise<boolean> {
     await this.send('asked for readiness')
     return (await this.#service.fetch(path)).status === 503
   }
@@ -117,7 +117,7 @@ test('SQLite: the database and its write-ahead log', onSqlite, (context) =>
       await sender.untilFull(`during-${round}`)
       assert.equal((await service.fetch('/healthz')).status, 200)
       for (const path of ['/readyz', '/readyz?for=webhooks'])
-        await eventually(() => sender.seesRefusal(path), `${path}: webhooks are refused`)
+        await eventually(() => sender.seesRejection(path), `${path}: webhooks are rejected`)
       assert.equal((await service.fetch('/events?limit=3')).status, 200, 'what is there can be read')
       disk.free()
       await eventually(() => sender.send(`after-${round}`), 'webhooks are taken again')
@@ -142,7 +142,7 @@ test('SQLite: the spool is full and cannot be moved', onSqlite, (context) =>
       assert.ok(statSync(`${file}-spool`).size > 0)
       disk.fill()
       await sender.untilFull(`to-the-spool-${round}`)
-      await eventually(() => sender.seesRefusal('/readyz?for=webhooks'), 'webhooks are refused')
+      await eventually(() => sender.seesRejection('/readyz?for=webhooks'), 'webhooks are rejected')
       // The lock is free again, and still nothing can be moved.
       foreign.exec('rollback')
       foreign.close()

@@ -80,7 +80,7 @@ describe('fields of a form', () => {
       }
       const least = (text: string): number => Math.min(...Array.from({ length: 7 }, () => cost(text)))
       const [one, eight] = [least(short), least(long)]
-      // In linear time eight times as much, in square time 64 times. What else the machine does makes a factor of two or three.
+      // Linear time gives a factor of 8, quadratic time one of 64. Other work of the machine can double or triple a measurement.
       assert.ok(eight <= 24 * one || eight < 50_000, `${one} µs, eight times the length ${eight} µs`)
     })
 })

@@ -194,8 +194,8 @@ export class ReauthenticationUnproven extends Error {
  *     invalid     unproven            asserted
  *     missing     asserted            asserted
  *
- * After a request to reauthenticate, a provable and invalid or too early `auth_time` is refused. A missing one is only `asserted`;
- * accounts/sessions/recent-sign-in.ts decides whether that is enough.
+ * After a request to reauthenticate, an `auth_time` that the provider should prove is rejected if it is invalid or too early. A
+ * missing one is only `asserted`; accounts/sessions/recent-sign-in.ts decides whether that is enough.
  * @throws ReauthenticationUnproven
  */
 export function parseAuthentication(

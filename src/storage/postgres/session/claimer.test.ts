@@ -83,7 +83,7 @@ for (const clean of [true, false])
     await assert.rejects(claimer.join(users[0]!), StorageUnavailable)
   })
 
-test('all users are told of a loss and of freed claims', async () => {
+test('a loss and freed claims are reported to every user of the claimer', async () => {
   const told: string[] = []
   let isUp = true
   const { claimer, pass, breakSession } = claimerOver({
