@@ -3,11 +3,10 @@ import type { Session } from '../accounts/sessions/session-lookup.ts'
 import { Problem } from '../errors.ts'
 import { rawAnswer, type RawAnswer, type RawCall } from '../http/raw/call.ts'
 import { type Misdirected, readAskedHost, forwardPath, returnPath } from './forwarded-request.ts'
-import type { GuardedHost } from './hosts.ts'
+import type { GuardedHost, Rule } from './hosts.ts'
 import { type IdentityTokens, emptyHeaders, headersOf, withoutOwnCookies } from './identity-headers.ts'
 import type { Pass, Passes, ForwardAuthBasis } from './passes.ts'
 import { lets, type People, type Person } from './people.ts'
-import { answerPreflight, corsHeaders, passesPreflight } from './preflights.ts'
 import { admitProgram, type Caller, challengeOf, type RuledRequest, scopesFor } from './programs.ts'
 import type { TokenLookups } from './token-lookups.ts'
 import { acceptedLanguage, forbiddenPage, formPage } from './pages.ts'
@@ -248,4 +247,56 @@ function forbidden({ isPage, isForm, acceptLanguage }: Asked, person: Person, ba
   return rawAnswer(403, forbiddenPage(acceptedLanguage(acceptLanguage), name, `${baseUrl}/dashboard`), {
     'content-type': html,
   })
+}
+
+/** Names of headers, separated by commas (RFC 9110, section 5.6). */
+const headerNames = /^[\w!#$%&'*+.^`|~, -]+$/
+
+/** Whether a preflight may reach the application. */
+function passesPreflight({ allow, cors }: Rule): boolean {
+  return cors === 'application' || (cors === undefined && allow === 'everyone')
+}
+
+/**
+ * The headers with which pages of an origin may read a response (https://fetch.spec.whatwg.org/#http-cors-protocol); `undefined` unless all
+ * rules list the origin.
+ */
+function corsHeaders(
+  rules: readonly Rule[],
+  origin: string | undefined,
+): Readonly<Record<string, string>> | undefined {
+  const all = rules.map(({ cors }) => (typeof cors === 'object' ? cors : undefined))
+  if (
+    origin === undefined ||
+    !all.every((cors) => cors?.origins.some((one) => one === '*' || one === origin))
+  )
+    return undefined
+  return {
+    'access-control-allow-origin': all.every((cors) => cors?.origins.includes('*')) ? '*' : origin,
+    ...(all.every((cors) => cors?.credentials) && { 'access-control-allow-credentials': 'true' }),
+    'access-control-expose-headers': 'WWW-Authenticate, Retry-After',
+    vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers',
+  }
+}
+
+/**
+ * Answers a preflight to the browser.
+ * @param headers as `corsHeaders` returns them
+ * @param isFinal whether the browser gets this answer. Otherwise, after a success, the proxy would send the request to the application
+ * @throws Problem `forbidden`
+ */
+function answerPreflight(
+  headers: Readonly<Record<string, string>> | undefined,
+  { method, wanted = '', isFinal }: { method: string; wanted: string | undefined; isFinal: boolean },
+): RawAnswer {
+  if (!headers || !isFinal)
+    throw new Problem('forbidden', {
+      detail: 'The rules of forwardAuth do not let this preflight reach the application.',
+      advice: headers
+        ? 'Let the proxy send preflights to /auth/forward followed by their path, or write cors: "application".'
+        : 'Add the origin to cors.origins of the rule for this path and method.',
+    })
+  const named = headerNames.test(wanted) && { 'access-control-allow-headers': wanted }
+  const more = { 'access-control-allow-methods': method, 'access-control-max-age': '600', ...named }
+  return rawAnswer(204, '', { ...headers, ...more })
 }

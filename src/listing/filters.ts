@@ -15,7 +15,7 @@ import {
   type ListDeclaration,
   operators,
 } from './list.ts'
-import type { ValuePosition } from './field-readers.ts'
+import type { ValuePosition } from './field-types.ts'
 import type { FilterKind } from './config.ts'
 import type { Engine } from '../storage/query-runner.ts'
 

@@ -1,6 +1,6 @@
 import { readCanonicalTime, showTime } from '../paging/time.ts'
 import { isoTime } from '../runtime/iso-time.ts'
-import type { ValuePosition } from './field-readers.ts'
+import type { ValuePosition } from './field-types.ts'
 
 /** How a column writes times: `2026-01-31 08:30:00`, `2026-01-31T08:30:00.000Z`. */
 export interface TimeForm {

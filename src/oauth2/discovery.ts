@@ -8,8 +8,7 @@ import {
   publicDocumentHeaders,
   publicDocumentPreflights,
 } from '../http/responses/cross-origin.ts'
-import { noContext } from './authorize/claims-parameter.ts'
-import { prompts, responseModes } from './authorize/request-parameters.ts'
+import { noContext, prompts, responseModes } from './authorize/request-parameters.ts'
 import { assertionAlgorithms } from './clients/client-assertions.ts'
 import { authenticationMethods, identityScopes, signingAlgorithms } from './clients/client.ts'
 import { claimsByScope } from './token/id-tokens.ts'

@@ -8,7 +8,7 @@ import { ClientManagement } from './clients/client-management.ts'
 import type { Clients } from './clients/clients.ts'
 import { Consents } from './consent/consents.ts'
 import { DeviceCodes } from './device/device-codes.ts'
-import type { EndSessionUrl } from './logout/end-session-request.ts'
+import type { EndSessionUrl } from './logout/end-session-routes.ts'
 import { AuthorizationCodes } from './token/authorization-codes.ts'
 import {
   authorizationCodeGrant,

@@ -1,24 +1,14 @@
-import { createHash, type KeyObject } from 'node:crypto'
-import type { CryptoKey, JSONWebKeySet, JWTPayload } from 'jose'
+import { createHash, type KeyObject, createPrivateKey, type JsonWebKeyInput } from 'node:crypto'
+import type { CryptoKey, JSONWebKeySet, JWTPayload, JWK } from 'jose'
 import { type SigningAlgorithm, signJwt } from '../../crypto/signed-jwt.ts'
-import {
-  newKeyRow,
-  openPrivateKey,
-  deleteRetiredKeys,
-  insertSuccessor,
-  isValid,
-  readSigningKeys,
-  withSigningKeysLocked,
-  importPublicKey,
-  type LoadedKey,
-  readCurrentSigningKeys,
-} from './signing-key-store.ts'
-import type { Tx } from '../../storage/database.ts'
+import type { Tx, Database, Queryable } from '../../storage/database.ts'
 import type { SigningKeysTable } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { AccountBasis } from '../services.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
+import { sql } from 'kysely'
+import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 
 /** Signs access tokens, and the id_tokens of clients that ask for no other algorithm. */
 const defaultAlgorithm = 'ES256'
@@ -339,4 +329,77 @@ export class SigningKeys {
   #newKey(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
     return newKeyRow(this.#parts.keyring, algorithm, this.#parts.clock.now())
   }
+}
+
+const contextOf = sealedColumns.signingKey.context
+
+/** A key with its imported public half. */
+type LoadedKey = Awaited<ReturnType<typeof importPublicKey>>
+
+/** A new key pair as a row, active from `now`. RSA keys have 2048 bits. */
+async function newKeyRow(keyring: Keyring, algorithm: string, now: number): Promise<SigningKeysTable> {
+  const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose')
+  const pair = await generateKeyPair(algorithm, { extractable: true })
+  const publicJwk = await exportJWK(pair.publicKey)
+  const kid = await calculateJwkThumbprint(publicJwk)
+  return {
+    kid,
+    algorithm,
+    public_jwk: JSON.stringify({ ...publicJwk, kid, alg: algorithm, use: 'sig' }),
+    private_jwk: keyring.seal(JSON.stringify(await exportJWK(pair.privateKey)), contextOf({ kid })),
+    created_at: now,
+    active_at: now,
+    retires_at: null,
+  }
+}
+
+async function importPublicKey(row: SigningKeysTable) {
+  const { importJWK } = await import('jose')
+  const jwk = JSON.parse(row.public_jwk) as JWK
+  return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
+}
+
+function openPrivateKey(keyring: Keyring, { kid, private_jwk: sealed }: SigningKeysTable): KeyObject {
+  const privateJwk = keyring.open(sealed, contextOf({ kid })).toString()
+  return createPrivateKey({ key: JSON.parse(privateJwk) as JsonWebKeyInput['key'], format: 'jwk' })
+}
+
+/** All keys, in the order in which they start to sign. */
+function readSigningKeys(db: Queryable): Promise<SigningKeysTable[]> {
+  return db.selectFrom('signing_keys').selectAll().orderBy('active_at').orderBy('kid').execute()
+}
+
+/** The same in one synchronous read on SQLite, where it happens at each request. */
+async function readCurrentSigningKeys(database: Database): Promise<SigningKeysTable[]> {
+  if (database.engine === 'postgres') return readSigningKeys(database.reader)
+  return database.readConnection.all<SigningKeysTable>('select * from signing_keys order by active_at, kid')
+}
+
+/** Runs `work` in a transaction that no other change of the keys runs beside. */
+function withSigningKeysLocked<T>(database: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return database.transaction(async (tx) => {
+    if (database.engine === 'postgres')
+      await sql`lock table signing_keys in share row exclusive mode`.execute(tx)
+    return work(tx)
+  })
+}
+
+/** Inserts a key. All others of its algorithm retire at `retiresAt`, unless they retire earlier. */
+async function insertSuccessor(tx: Tx, row: SigningKeysTable, retiresAt: number): Promise<void> {
+  await tx
+    .updateTable('signing_keys')
+    .set({ retires_at: retiresAt })
+    .where('algorithm', '=', row.algorithm)
+    .where((eb) => eb.or([eb('retires_at', 'is', null), eb('retires_at', '>', retiresAt)]))
+    .execute()
+  await tx.insertInto('signing_keys').values(row).execute()
+}
+
+async function deleteRetiredKeys(database: Database, now: number): Promise<void> {
+  await database.inBackground((tx) => tx.deleteFrom('signing_keys').where('retires_at', '<=', now).execute())
+}
+
+/** Whether tokens of this key are accepted. */
+function isValid({ retires_at: retiresAt }: SigningKeysTable, now: number): boolean {
+  return retiresAt === null || retiresAt > now
 }

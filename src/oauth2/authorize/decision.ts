@@ -12,7 +12,7 @@ import { readHint } from '../token/id-tokens.ts'
 import { AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { AuthorizationRequests, Parameters, StoredRequest } from './authorization-requests.ts'
 import { type Answer, type Authorization, authorizePath } from './authorize-route.ts'
-import { claimsToStore, noContext, reached } from './claims-parameter.ts'
+import { claimsToStore, noContext, reached } from './request-parameters.ts'
 import type { AuthorizationRequest } from './request-parameters.ts'
 import type { OAuth2Basis } from '../services.ts'
 

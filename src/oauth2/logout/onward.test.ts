@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Keyring } from '../../crypto/keyring.ts'
 import { systemClock } from '../../runtime/clock.ts'
-import { onwardState, readOnward } from './end-session-request.ts'
+import { onwardState, readOnward } from './end-session-routes.ts'
 
 test('the address comes back for ten minutes, and only as it was signed', () => {
   let now = 1_000
