@@ -2,7 +2,7 @@ import { Durations } from '../../src/telemetry/history/durations.ts'
 import { hour, minute, steps, Tally } from '../../src/telemetry/history/store.ts'
 import { partSeries, seriesNames } from '../../src/telemetry/history/recorder.ts'
 import type { Database } from '../../src/storage/database.ts'
-import type { MetricHistoryTable } from '../../src/storage/tables.ts'
+import type { Row } from '../../src/storage/tables.ts'
 import { day, sources, type Shape } from './shape.ts'
 
 const spans = [
@@ -15,7 +15,7 @@ const observed = { [steps.minute]: 60, [steps.hour]: 3_600 } as const
 /** The history of the metrics of a busy service, in all of its steps. */
 export async function fillHistory(database: Database, { now }: Shape): Promise<void> {
   const series = [...seriesNames, ...sources.map((source) => partSeries('webhooks', source))]
-  const rows: MetricHistoryTable[] = []
+  const rows: Row<'metric_history'>[] = []
   for (const { step, length, span } of spans) {
     // A few encoded rows are enough: each is decoded anew.
     const kinds = Array.from({ length: 20 }, (_, seed) => tallyOf(seed, observed[step]))

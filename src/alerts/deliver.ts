@@ -5,7 +5,7 @@ import type { Configuration } from '../config/environment.ts'
 import { type Keyring, sealedColumns } from '../crypto/keyring.ts'
 import { invalidBody, Problem } from '../errors.ts'
 import { type Egress, faultOfDestination } from '../network/egress.ts'
-import type { AlertDestinationsTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 
 /** One condition in a message. */
 export interface Line {
@@ -312,7 +312,7 @@ export function sealTarget(keyring: Keyring, id: string, target: Target): Buffer
 
 export function openTarget(
   keyring: Keyring,
-  { id, kind, target }: Pick<AlertDestinationsTable, 'id' | 'kind' | 'target'>,
+  { id, kind, target }: Pick<Row<'alert_destinations'>, 'id' | 'kind' | 'target'>,
 ): Target {
   const rest = JSON.parse(keyring.open(target, context({ id })).toString()) as object
   return { kind, ...rest } as Target
@@ -323,7 +323,7 @@ export function openTarget(
  * @throws Problem `invalid-body` for an address of the wrong form, or one that must not be called
  */
 export function readTarget(
-  kind: AlertDestinationsTable['kind'],
+  kind: Row<'alert_destinations'>['kind'],
   { url, to }: { url?: string | undefined; to?: string[] | undefined },
   { egress, hasMail }: { egress: Egress; hasMail: boolean },
 ): Target {

@@ -5,7 +5,7 @@ import type { Egress } from '../network/egress.ts'
 import { type Cursors, idScope } from '../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../paging/parameters.ts'
 import type { AttentionKind } from '../http/attention.ts'
-import type { AlertDestinationsTable, Row } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import {
   openTarget,
   readTarget,
@@ -27,7 +27,7 @@ interface Settings {
   name: string
   /** Null: all kinds. */
   conditions: AttentionKind[] | null
-  severity: AlertDestinationsTable['severity']
+  severity: Row<'alert_destinations'>['severity']
   /** Null: a condition is not repeated. */
   repeatSeconds: number | null
   enabled: boolean
@@ -50,7 +50,7 @@ function columnsOf({ name, conditions, severity, repeatSeconds, enabled }: Parti
 
 /** A destination with its address. */
 export interface Destination {
-  row: AlertDestinationsTable
+  row: Row<'alert_destinations'>
   target: Target
   lastSending: SendingRow | undefined
 }
@@ -93,7 +93,7 @@ export class Destinations {
 
   /** @throws Problem `invalid-body`; `unprocessable` without the settings of e-mail; `conflict` if there are too many */
   async create(
-    kind: AlertDestinationsTable['kind'],
+    kind: Row<'alert_destinations'>['kind'],
     given: Partial<Settings>,
     origin: AuditOrigin,
   ): Promise<Destination> {
@@ -108,7 +108,7 @@ export class Destinations {
       target: sealTarget(keyring, id, target),
       created_at: now,
       updated_at: now,
-    } as AlertDestinationsTable
+    } as Row<'alert_destinations'>
     await database.transaction(async (tx) => {
       const { count } = await tx
         .selectFrom('alert_destinations')
@@ -185,7 +185,7 @@ export class Destinations {
   #record(
     tx: Tx,
     action: AuditAction,
-    { id, kind, name }: AlertDestinationsTable,
+    { id, kind, name }: Row<'alert_destinations'>,
     origin: AuditOrigin,
     more: AuditEntry['detail'] = {},
   ): Promise<void> {
@@ -193,7 +193,7 @@ export class Destinations {
     return this.#parts.record(tx, { action, target: `alert:${id}`, detail, ...origin })
   }
 
-  async #withTarget(row: AlertDestinationsTable): Promise<Destination> {
+  async #withTarget(row: Row<'alert_destinations'>): Promise<Destination> {
     const { database, keyring } = this.#parts
     const lastSending = await database.reader
       .selectFrom('alert_sendings')

@@ -26,7 +26,7 @@ import {
 import { alertRoutes } from './routes.ts'
 import { sql } from 'kysely'
 import type { Queryable, Tx } from '../storage/database.ts'
-import type { AlertDestinationsTable, Row } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import { printable } from '../telemetry/printable.ts'
 
 /** Notifies people of problems, by e-mail, Slack, Discord or Microsoft Teams (docs/adr/0047-alerts.md). */
@@ -275,7 +275,7 @@ const keyOf = ({ kind, about }: Condition): string => `${kind} ${about}`
 const kindOf = (key: string): string => key.slice(0, key.indexOf(' '))
 
 function concerns(
-  destination: AlertDestinationsTable,
+  destination: Row<'alert_destinations'>,
   kind: string,
   severity: Condition['severity'],
 ): boolean {
@@ -298,7 +298,7 @@ type Change =
 
 /** What changes for a destination about one condition. @param state what it was told of it */
 function changeOf(
-  destination: AlertDestinationsTable,
+  destination: Row<'alert_destinations'>,
   condition: Condition | undefined,
   state: Row<'alert_states'> | undefined,
   { isCutShort, now }: { isCutShort: (kind: string) => boolean; now: number },

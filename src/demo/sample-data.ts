@@ -1,6 +1,6 @@
 import { timeOf } from '../paging/time.ts'
 import type { Database } from '../storage/database.ts'
-import type { PostsTable, ProductsTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 
 const day = 86_400_000
 
@@ -106,18 +106,18 @@ export async function insertSampleData(database: Database, now: number): Promise
   })
 }
 
-function sampleData(now: number): { products: ProductsTable[]; posts: PostsTable[] } {
+function sampleData(now: number): { products: Row<'products'>[]; posts: Row<'posts'>[] } {
   // Whole days, so that two starts on one day create the same data.
   const today = Math.floor(now / day) * day
   const products = Object.entries(catalogue).flatMap(([category, samples], shelf) =>
-    samples.map(([name, price, stock], place): ProductsTable => {
+    samples.map(([name, price, stock], place): Row<'products'> => {
       const id = `${category}-${String(place + 1).padStart(2, '0')}`
       // Times are spread over two months, not in the order of names, and some are equal.
       const age = (((place * 5) % 7) * 9 + (shelf % 2) * 3 + 1) * day - (place % 3) * 3_600_000
       return { id, category, price, stock, name, created_at: timeOf(today - age) }
     }),
   )
-  const posts = articles.map(([title, body], index): PostsTable => {
+  const posts = articles.map(([title, body], index): Row<'posts'> => {
     const created_at = timeOf(today - (articles.length - index) * 15 * day + 9 * 3_600_000)
     return { id: `post-${String(index + 1).padStart(2, '0')}`, title, body, created_at }
   })

@@ -1,6 +1,6 @@
 import { mostOfAKind, quoted, type Attention } from '../http/attention.ts'
 import type { Database } from '../storage/database.ts'
-import type { SubscribersTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import { disabledByAdmin, disabledByOwner } from './subscribers/subscriber-rules.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 
@@ -118,7 +118,7 @@ function nameOf({
   url,
   description,
   owner,
-}: Pick<SubscribersTable, 'url' | 'description' | 'owner'>): string {
+}: Pick<Row<'subscribers'>, 'url' | 'description' | 'owner'>): string {
   const about = quoted(description ?? owner ?? '')
   return about === '' ? new URL(url).host : `${new URL(url).host} (${about})`
 }

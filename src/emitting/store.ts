@@ -1,6 +1,6 @@
 import type { Database, Queryable, Tx } from '../storage/database.ts'
 import type { ClaimListener } from '../storage/postgres/session/claimer.ts'
-import type { SubscribersTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 
 /** A position in the order in which deliveries become due. A read returns what lies behind it. */
 export interface DuePosition {
@@ -83,7 +83,7 @@ export interface DeliveryStore {
   /** Claims the queues of active subscribers. Returns the ids of those that this process owns now. */
   claim(subscriberIds: readonly string[]): Promise<string[]>
   release(subscriberIds: readonly string[]): Promise<void>
-  activeSubscribers(subscriberIds: readonly string[]): Promise<SubscribersTable[]>
+  activeSubscribers(subscriberIds: readonly string[]): Promise<Row<'subscribers'>[]>
   /** Due deliveries of queues that this process owns, the oldest first for each request. */
   readDue(requests: readonly ReadRequest[], now: number): Promise<DueDelivery[]>
   /**

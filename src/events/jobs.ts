@@ -1,7 +1,7 @@
 import { WakeUps } from '../runtime/repeated-pass.ts'
 import type { Worker } from '../runtime/worker.ts'
 import type { Tx } from '../storage/database.ts'
-import type { JobsTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import type { ModuleParts } from '../http/service-module.ts'
 import { Type, type Static } from 'typebox'
 import { newId } from '../crypto/ids.ts'
@@ -22,9 +22,9 @@ export interface JobStep {
 
 export interface JobWorkerParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   name: string
-  kind: JobsTable['kind']
+  kind: Row<'jobs'>['kind']
   /** Processes the next rows behind `job.position`, at most `limit`. */
-  step: (tx: Tx, job: JobsTable, limit: number, now: number) => Promise<JobStep>
+  step: (tx: Tx, job: Row<'jobs'>, limit: number, now: number) => Promise<JobStep>
   /** The worker to wake after a step. */
   signal?: 'deliveries' | 'event_queue'
   /** Rows of one step. Default 500. */
@@ -140,8 +140,8 @@ export class JobWorker implements Worker {
 }
 
 /** The kinds of jobs that callers start and see. */
-export type ShownKind = Exclude<JobsTable['kind'], 'removal' | 'statistics'>
-export type ShownJob = JobsTable & { kind: ShownKind }
+export type ShownKind = Exclude<Row<'jobs'>['kind'], 'removal' | 'statistics'>
+export type ShownJob = Row<'jobs'> & { kind: ShownKind }
 export const shownKinds = ['replay', 'reprocess'] as const satisfies readonly ShownKind[]
 
 /** A background job, which works on many rows in steps. */
@@ -168,7 +168,7 @@ export function viewJob(row: ShownJob): Static<typeof JobView> {
   }
 }
 
-interface NewJob<Kind extends JobsTable['kind']> {
+interface NewJob<Kind extends Row<'jobs'>['kind']> {
   kind: Kind
   subscriberId?: string
   /** Selects the rows of the job; stored as JSON. */
@@ -182,12 +182,12 @@ interface NewJob<Kind extends JobsTable['kind']> {
 }
 
 /** Inserts a job, which the `JobWorker` of its kind performs. */
-export async function startJob<Kind extends JobsTable['kind']>(
+export async function startJob<Kind extends Row<'jobs'>['kind']>(
   tx: Tx,
   { kind, subscriberId, filter, total, rate = null, behind = 0 }: NewJob<Kind>,
   now: number,
-): Promise<JobsTable & { kind: Kind }> {
-  const row: JobsTable & { kind: Kind } = {
+): Promise<Row<'jobs'> & { kind: Kind }> {
+  const row: Row<'jobs'> & { kind: Kind } = {
     id: newId(now),
     kind,
     subscriber_id: subscriberId ?? null,

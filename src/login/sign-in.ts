@@ -6,7 +6,7 @@ import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Accounts } from '../accounts/index.ts'
 import type { LoginParts } from './services.ts'
 import type { Tx } from '../storage/database.ts'
-import type { FlowsTable } from '../storage/tables.ts'
+import type { Row } from '../storage/tables.ts'
 import type { AppLink } from '../http/pages/error-page.ts'
 import { appOf, entryOf, type FlowOutcome, type Flows, type Offer, offerId } from './flow/flows.ts'
 import { SignInFailure } from './flow/failures.ts'
@@ -56,7 +56,7 @@ export class SignIn {
   }
 
   /** @throws SignInFailure when the identity may not be used for this flow. */
-  async complete(flow: FlowsTable, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
+  async complete(flow: Row<'flows'>, verified: VerifiedIdentity, completion: Completion): Promise<SignedIn> {
     const app = appOf(flow)
     try {
       if (flow.purpose === 'link') return await this.#link(flow, verified, completion)
@@ -77,7 +77,7 @@ export class SignIn {
    * the session has ended or belongs to another sign-in by now.
    */
   async repeat(
-    flow: FlowsTable,
+    flow: Row<'flows'>,
     outcome: FlowOutcome,
     { browser, token }: Pick<Completion, 'browser' | 'token'>,
   ): Promise<SignedIn | undefined> {
@@ -100,7 +100,7 @@ export class SignIn {
   }
 
   async #signInBrowser(
-    flow: FlowsTable,
+    flow: Row<'flows'>,
     verified: VerifiedIdentity,
     { browser: { sessionToken, origin }, token, offer }: Completion,
   ): Promise<SignedIn> {
@@ -125,7 +125,7 @@ export class SignIn {
 
   /** The app gets a one-time code. The browser gets no session: it belongs to the app's sign-in only. */
   async #signInApp(
-    flow: FlowsTable,
+    flow: Row<'flows'>,
     verified: VerifiedIdentity,
     app: AppRequest,
     { browser: { origin }, token: code, offer }: Completion,
@@ -190,7 +190,7 @@ export class SignIn {
 
   /** The session that started the link must still be the session of this browser. */
   async #link(
-    flow: FlowsTable,
+    flow: Row<'flows'>,
     verified: VerifiedIdentity,
     { browser: { sessionToken, origin }, token }: Completion,
   ): Promise<SignedIn> {

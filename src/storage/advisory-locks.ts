@@ -3,20 +3,21 @@
  * `migrations/0001-initial` take more: (7226, 4) for handler slots, (7226, 23) for the continuity of a server, and the bigint keys
  * whose upper 16 bits are 7226 (events) and 7227 (audit log).
  */
+export const locks = {
+  /** One key. */
+  migration: 7_226_001,
+  /** One key. The process that removes old rows holds it. */
+  retention: 7_226_003,
 
-/** One key. */
-export const migrationLock = 7_226_001
-/** One key. The process that removes old rows holds it. */
-export const retentionLock = 7_226_003
-
-/** Two keys. The session of each listener holds it, shared, so that listeners can be counted. */
-export const listenerLock = [7_226, 2] as const
-/** Two keys. Taken by each change that can remove an admin. */
-export const adminLock = [7_226, 3] as const
-/** Two keys. Taken by each process while it adds its minutes to the history of metrics. */
-export const historyLock = [7_226, 5] as const
-/** Two keys. Taken by each change of the stored event types. */
-export const eventTypesLock = [7_226, 6] as const
+  /** Two keys. The session of each listener holds it, shared, so that listeners can be counted. */
+  listener: [7_226, 2],
+  /** Two keys. Taken by each change that can remove an admin. */
+  admin: [7_226, 3],
+  /** Two keys. Taken by each process while it adds its minutes to the history of metrics. */
+  history: [7_226, 5],
+  /** Two keys. Taken by each change of the stored event types. */
+  eventTypes: [7_226, 6],
+} as const
 
 /** First keys. The second one identifies what is locked. */
 export const lockSpaces = {

@@ -4,7 +4,7 @@ import { migrations as all, type Migration } from './migrations/index.ts'
 import { channel } from './postgres/session/notifications.ts'
 import type { Pool, PoolClient } from 'pg'
 import { systemClock, type Clock } from '../runtime/clock.ts'
-import { migrationLock } from './advisory-locks.ts'
+import { locks } from './advisory-locks.ts'
 import { bounded } from './postgres/driver/statement.ts'
 import type { Engine } from './query-runner.ts'
 import type { SqlValue } from './sqlite/connection.ts'
@@ -280,7 +280,7 @@ function underMigrationLock<T>(
     await client.query(withoutLimit)
     const cancel = clock.after(waitToldAfter, onWait)
     try {
-      await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [migrationLock]))
+      await client.query(bounded(longestMigration, 'select pg_advisory_xact_lock($1)', [locks.migration]))
     } finally {
       cancel()
     }

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { Engine } from './query-runner.ts'
 import type { Database, Tx } from './database.ts'
-import type { UsedAssertionsTable } from './tables.ts'
+import type { Row } from './tables.ts'
 
 /**
  * SQL for whether a column has one of many values, as one parameter: a parameter for each makes a statement of thousands of
@@ -63,7 +63,7 @@ export async function deleteExpired(
 }
 
 /** Uses an assertion up, until it expires. False if it was used before. On PostgreSQL a second caller waits for the first one's commit. */
-export async function useAssertion(tx: Tx, row: UsedAssertionsTable): Promise<boolean> {
+export async function useAssertion(tx: Tx, row: Row<'used_assertions'>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await tx
     .insertInto('used_assertions')
     .values(row)

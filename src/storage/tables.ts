@@ -24,20 +24,3 @@ export interface Tables extends RowsOf<typeof tables> {
 
 /** A row of a table, as queries return it. */
 export type Row<Name extends keyof Tables> = Selectable<Tables[Name]>
-
-export type AlertDestinationsTable = Row<'alert_destinations'>
-export type AttemptsTable = Row<'attempts'>
-export type ClientsTable = Row<'clients'>
-export type DeliveriesTable = Row<'deliveries'>
-export type DeviceCodesTable = Row<'device_codes'>
-export type FlowsTable = Row<'flows'>
-export type JobsTable = Row<'jobs'>
-export type MetricHistoryTable = Row<'metric_history'>
-export type OwnersTable = Row<'owners'>
-export type PostsTable = Row<'posts'>
-export type ProductsTable = Row<'products'>
-export type SigningKeysTable = Row<'signing_keys'>
-export type SubscriberHoursTable = Row<'subscriber_hours'>
-export type SubscribersTable = Row<'subscribers'>
-export type TokenFamiliesTable = Row<'token_families'>
-export type UsedAssertionsTable = Row<'used_assertions'>

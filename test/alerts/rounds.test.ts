@@ -9,7 +9,7 @@ import { Keyring } from '../../src/crypto/keyring.ts'
 import { type Clock, systemClock } from '../../src/runtime/clock.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import type { AlertDestinationsTable } from '../../src/storage/tables.ts'
+import type { Row } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { each, fields, onEachEngine, type TestDatabase } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
@@ -52,8 +52,8 @@ onEachEngine('rounds of alerts', (engine) => {
     await first.transaction((tx) => tx.deleteFrom('alert_destinations').execute())
   })
 
-  const add = async (name: string, more: Partial<AlertDestinationsTable> = {}): Promise<void> => {
-    const row: AlertDestinationsTable = {
+  const add = async (name: string, more: Partial<Row<'alert_destinations'>> = {}): Promise<void> => {
+    const row: Row<'alert_destinations'> = {
       id: name,
       kind: 'slack',
       name,
@@ -164,7 +164,7 @@ onEachEngine('rounds of alerts', (engine) => {
     conditions = [condition('orders'), condition('key:1', { kind: 'key-expires' })]
     await pass()
     assert.deepEqual(told().toSorted(), ['kinds opened 2', 'urgent opened 2'])
-    const change = (name: string, set: Partial<AlertDestinationsTable>) =>
+    const change = (name: string, set: Partial<Row<'alert_destinations'>>) =>
       databases[0]!.transaction((tx) =>
         tx.updateTable('alert_destinations').set(set).where('id', '=', name).execute(),
       )

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { startJob } from '../../src/events/jobs.ts'
-import type { JobsTable } from '../../src/storage/tables.ts'
+import type { Row } from '../../src/storage/tables.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 
 type Page = AnswerTo<'GET /jobs'>
 
 onEachEngine('the list of jobs', (engine) => {
-  const made: JobsTable[] = []
+  const made: Row<'jobs'>[] = []
   const service = startedService(engine, () => ({ parts: { roles: { http: true, workers: false } } }))
   before(async () => {
-    const filters: [JobsTable['kind'], number][] = [
+    const filters: [Row<'jobs'>['kind'], number][] = [
       ['replay', 10],
       ['reprocess', 7],
       ['replay', 0],

@@ -1,9 +1,9 @@
 import type { Database } from '../../src/storage/database.ts'
-import type { PostsTable, ProductsTable } from '../../src/storage/tables.ts'
+import type { Row } from '../../src/storage/tables.ts'
 import type { TestService } from '../harness/service.ts'
 
 /** A product with what a test does not care about filled in. */
-export function product(id: string, values: Partial<ProductsTable> = {}): ProductsTable {
+export function product(id: string, values: Partial<Row<'products'>> = {}): Row<'products'> {
   return {
     id,
     category: 'tools',
@@ -15,15 +15,15 @@ export function product(id: string, values: Partial<ProductsTable> = {}): Produc
   }
 }
 
-export function post(id: string, created_at = '2026-01-01T00:00:00.000000Z'): PostsTable {
+export function post(id: string, created_at = '2026-01-01T00:00:00.000000Z'): Row<'posts'> {
   return { id, title: `Title of ${id}`, body: 'Text', created_at }
 }
 
-export async function insertProducts(database: Database, rows: readonly ProductsTable[]): Promise<void> {
+export async function insertProducts(database: Database, rows: readonly Row<'products'>[]): Promise<void> {
   await database.transaction((tx) => tx.insertInto('products').values(rows).execute())
 }
 
-export async function insertPosts(database: Database, rows: readonly PostsTable[]): Promise<void> {
+export async function insertPosts(database: Database, rows: readonly Row<'posts'>[]): Promise<void> {
   await database.transaction((tx) => tx.insertInto('posts').values(rows).execute())
 }
 

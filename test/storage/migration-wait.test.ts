@@ -1,7 +1,7 @@
 // A process that starts while another one migrates the database.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { migrationLock } from '../../src/storage/advisory-locks.ts'
+import { locks } from '../../src/storage/advisory-locks.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { migrations } from '../../src/storage/migrations/index.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -22,10 +22,10 @@ test('a process that waits for the migration of another one says so once', onPos
     clock.pass(60_000)
     assert.equal(told, 0, 'it did not wait')
     const holder = await other.pool.connect()
-    await holder.query('select pg_advisory_lock($1)', [migrationLock])
+    await holder.query('select pg_advisory_lock($1)', [locks.migration])
     const applied = apply()
     await eventually(async () => {
-      const waiting = `select 1 from pg_locks where locktype = 'advisory' and objid = ${migrationLock} and not granted
+      const waiting = `select 1 from pg_locks where locktype = 'advisory' and objid = ${locks.migration} and not granted
         and database = (select oid from pg_database where datname = current_database())`
       return (await other.pool.query(waiting)).rows.length > 0
     })

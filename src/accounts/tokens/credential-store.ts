@@ -1,6 +1,6 @@
 import { buildOnce } from '../../storage/built-once.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
-import type { TokenFamiliesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { CredentialTable } from '../users/roles.ts'
 import type { Authentication } from '../sessions/authentication.ts'
 import { storableUserAgent } from '../audit/audit.ts'
@@ -76,7 +76,7 @@ const listedColumns = [
 ] as const
 
 /** A session or token family in a list. */
-export type ListedCredential = Pick<TokenFamiliesTable, (typeof listedColumns)[number]>
+export type ListedCredential = Pick<Row<'token_families'>, (typeof listedColumns)[number]>
 
 interface BeyondLimit {
   userId: string

@@ -2,7 +2,7 @@ import { createHash, type KeyObject, createPrivateKey, type JsonWebKeyInput } fr
 import type { CryptoKey, JSONWebKeySet, JWTPayload, JWK } from 'jose'
 import { type SigningAlgorithm, signJwt } from '../../crypto/signed-jwt.ts'
 import type { Tx, Database, Queryable } from '../../storage/database.ts'
-import type { SigningKeysTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import type { AccountBasis } from '../services.ts'
@@ -61,7 +61,7 @@ class SigningKeyCache {
   }
 
   /** The newest key of an algorithm that is active. The first one is created at its first use. */
-  async newest(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
+  async newest(algorithm: SigningAlgorithm): Promise<Row<'signing_keys'>> {
     this.publish([algorithm])
     const valid = (await this.valid()).filter(({ row }) => row.algorithm === algorithm)
     const now = this.#parts.clock.now()
@@ -145,7 +145,7 @@ class SigningKeyCache {
 }
 
 /** The algorithms of the valid keys. */
-function algorithmsOf(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
+function algorithmsOf(rows: readonly Row<'signing_keys'>[], now: number): SigningAlgorithm[] {
   const valid = rows.filter((row) => isValid(row, now))
   return [...new Set(valid.map(({ algorithm }) => algorithm as SigningAlgorithm))]
 }
@@ -312,7 +312,7 @@ export class SigningKeys {
     await deleteRetiredKeys(database, now)
   }
 
-  #dueAlgorithms(rows: readonly SigningKeysTable[], now: number): SigningAlgorithm[] {
+  #dueAlgorithms(rows: readonly Row<'signing_keys'>[], now: number): SigningAlgorithm[] {
     return algorithmsOf(rows, now).filter((algorithm) => {
       const newest = rows.findLast((row) => row.algorithm === algorithm)!
       return newest.active_at + this.#parts.rotation - publicationLead <= now
@@ -320,13 +320,13 @@ export class SigningKeys {
   }
 
   /** Inserts a key that replaces those of its algorithm. */
-  async #succeed(tx: Tx, row: SigningKeysTable, retiresAt: number, origin: AuditOrigin): Promise<void> {
+  async #succeed(tx: Tx, row: Row<'signing_keys'>, retiresAt: number, origin: AuditOrigin): Promise<void> {
     await insertSuccessor(tx, row, retiresAt)
     const entry = { ...origin, action: 'signing_key.rotated', target: `signing-key:${row.kid}` } as const
     await this.#parts.record(tx, { ...entry, detail: { signsFrom: isoTime(row.active_at) } })
   }
 
-  #newKey(algorithm: SigningAlgorithm): Promise<SigningKeysTable> {
+  #newKey(algorithm: SigningAlgorithm): Promise<Row<'signing_keys'>> {
     return newKeyRow(this.#parts.keyring, algorithm, this.#parts.clock.now())
   }
 }
@@ -337,7 +337,7 @@ const contextOf = sealedColumns.signingKey.context
 type LoadedKey = Awaited<ReturnType<typeof importPublicKey>>
 
 /** A new key pair as a row, active from `now`. RSA keys have 2048 bits. */
-async function newKeyRow(keyring: Keyring, algorithm: string, now: number): Promise<SigningKeysTable> {
+async function newKeyRow(keyring: Keyring, algorithm: string, now: number): Promise<Row<'signing_keys'>> {
   const { calculateJwkThumbprint, exportJWK, generateKeyPair } = await import('jose')
   const pair = await generateKeyPair(algorithm, { extractable: true })
   const publicJwk = await exportJWK(pair.publicKey)
@@ -353,26 +353,28 @@ async function newKeyRow(keyring: Keyring, algorithm: string, now: number): Prom
   }
 }
 
-async function importPublicKey(row: SigningKeysTable) {
+async function importPublicKey(row: Row<'signing_keys'>) {
   const { importJWK } = await import('jose')
   const jwk = JSON.parse(row.public_jwk) as JWK
   return { row, jwk, publicKey: (await importJWK(jwk, row.algorithm)) as CryptoKey }
 }
 
-function openPrivateKey(keyring: Keyring, { kid, private_jwk: sealed }: SigningKeysTable): KeyObject {
+function openPrivateKey(keyring: Keyring, { kid, private_jwk: sealed }: Row<'signing_keys'>): KeyObject {
   const privateJwk = keyring.open(sealed, contextOf({ kid })).toString()
   return createPrivateKey({ key: JSON.parse(privateJwk) as JsonWebKeyInput['key'], format: 'jwk' })
 }
 
 /** All keys, in the order in which they start to sign. */
-function readSigningKeys(db: Queryable): Promise<SigningKeysTable[]> {
+function readSigningKeys(db: Queryable): Promise<Row<'signing_keys'>[]> {
   return db.selectFrom('signing_keys').selectAll().orderBy('active_at').orderBy('kid').execute()
 }
 
 /** The same in one synchronous read on SQLite, where it happens at each request. */
-async function readCurrentSigningKeys(database: Database): Promise<SigningKeysTable[]> {
+async function readCurrentSigningKeys(database: Database): Promise<Row<'signing_keys'>[]> {
   if (database.engine === 'postgres') return readSigningKeys(database.reader)
-  return database.readConnection.all<SigningKeysTable>('select * from signing_keys order by active_at, kid')
+  return database.readConnection.all<Row<'signing_keys'>>(
+    'select * from signing_keys order by active_at, kid',
+  )
 }
 
 /** Runs `work` in a transaction that no other change of the keys runs beside. */
@@ -385,7 +387,7 @@ function withSigningKeysLocked<T>(database: Database, work: (tx: Tx) => Promise<
 }
 
 /** Inserts a key. All others of its algorithm retire at `retiresAt`, unless they retire earlier. */
-async function insertSuccessor(tx: Tx, row: SigningKeysTable, retiresAt: number): Promise<void> {
+async function insertSuccessor(tx: Tx, row: Row<'signing_keys'>, retiresAt: number): Promise<void> {
   await tx
     .updateTable('signing_keys')
     .set({ retires_at: retiresAt })
@@ -400,6 +402,6 @@ async function deleteRetiredKeys(database: Database, now: number): Promise<void>
 }
 
 /** Whether tokens of this key are accepted. */
-function isValid({ retires_at: retiresAt }: SigningKeysTable, now: number): boolean {
+function isValid({ retires_at: retiresAt }: Row<'signing_keys'>, now: number): boolean {
   return retiresAt === null || retiresAt > now
 }

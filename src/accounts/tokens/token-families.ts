@@ -1,6 +1,6 @@
 import type { AccountBasis } from '../services.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
-import type { TokenFamiliesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { AuditOrigin } from '../audit/audit.ts'
 import { recordLogouts } from '../sessions/apps-of-sessions.ts'
 import { roleExpression } from '../users/roles.ts'
@@ -16,7 +16,7 @@ export const familyCredentials = new CredentialStore('token_families')
 /** The sign-in of a user in one app, with all refresh tokens that came from it. Access tokens name it as `sid`. */
 export type Family = ReturnType<typeof familyFrom>
 
-export function familyFrom(row: TokenFamiliesTable) {
+export function familyFrom(row: Row<'token_families'>) {
   return {
     familyId: row.id,
     userId: row.user_id,
@@ -44,7 +44,7 @@ export function familyFrom(row: TokenFamiliesTable) {
 export type LiveFamily = NonNullable<Awaited<ReturnType<TokenFamilies['findLive']>>>
 
 /** A token family in a list. */
-type ListedFamily = ListedCredential & Pick<TokenFamiliesTable, 'client_id' | 'scope'>
+type ListedFamily = ListedCredential & Pick<Row<'token_families'>, 'client_id' | 'scope'>
 
 /** The sign-ins of users in apps: finds, lists and revokes them. `RefreshTokens` creates them. */
 export class TokenFamilies {
@@ -143,7 +143,7 @@ export class TokenFamilies {
   /** Revokes a family after a code or token of it was reused. */
   async revokeReused(
     tx: Tx,
-    { id, user_id: userId, client_id: clientId }: Pick<TokenFamiliesTable, 'id' | 'user_id' | 'client_id'>,
+    { id, user_id: userId, client_id: clientId }: Pick<Row<'token_families'>, 'id' | 'user_id' | 'client_id'>,
     origin: AuditOrigin,
   ): Promise<void> {
     if ((await this.#revokeFamilies(tx, userId, { id })) === 0) return

@@ -9,7 +9,7 @@ import { type AdminRule, isAdminIdentity, roleExpression } from './roles.ts'
 import { storedGroups } from './user-profile.ts'
 import { lockUser } from './users.ts'
 import { sql } from 'kysely'
-import { adminLock } from '../../storage/advisory-locks.ts'
+import { locks } from '../../storage/advisory-locks.ts'
 
 /** Changes that an admin can make to an account. */
 export interface AccessChange {
@@ -180,7 +180,7 @@ function isUnblockedAdmin(account: Account | undefined): boolean {
  */
 export async function lockAdmins({ engine }: Pick<Database, 'engine'>, tx: Tx): Promise<void> {
   if (engine === 'postgres')
-    await sql`select pg_advisory_xact_lock(${adminLock[0]}, ${adminLock[1]})`.execute(tx)
+    await sql`select pg_advisory_xact_lock(${locks.admin[0]}, ${locks.admin[1]})`.execute(tx)
 }
 
 /** Whether there is an admin who is not blocked. */

@@ -10,7 +10,7 @@ import {
 import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { AttemptsTable, SigningScheme, DeliveryStatus } from '../../storage/tables.ts'
+import type { SigningScheme, DeliveryStatus, Row } from '../../storage/tables.ts'
 import { isForOwner, type Reach, reaches, dataIn } from '../events/event.ts'
 import { type DeliverySource, newest, type Place, search, sourceOf } from './delivery-sources.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -109,7 +109,7 @@ export interface DeliveryDetail {
   payload: Buffer
   /** Bytes of the whole body. */
   size: number
-  attempts: AttemptsTable[]
+  attempts: Row<'attempts'>[]
 }
 
 export class DeliveryLog {
@@ -220,7 +220,7 @@ const tolerance = 5 * 60_000
 export async function pastSignatures(
   { database, secrets, clock }: { database: Database; secrets: SubscriberSecrets; clock: Clock },
   { entry, signing, payload, size }: DeliveryDetail,
-): Promise<(attempt: AttemptsTable) => string | null> {
+): Promise<(attempt: Row<'attempts'>) => string | null> {
   const keys = await secrets.load(database.reader, entry.subscriberId, schemesOf(signing))
   const expired = clock.now() - tolerance
   return ({ at, request_headers, request_body }) => {

@@ -5,7 +5,7 @@ import { shownKinds, type ShownJob, type ShownKind } from '../../events/jobs.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { JobsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Reach } from '../events/event.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 
@@ -45,7 +45,7 @@ export class Jobs extends AuditedStore {
   }
 
   /** The names of the subscribers that jobs are about, by their ids; of those that still exist. */
-  async subscriberNames(jobs: readonly JobsTable[]): Promise<(id: string | null) => string | null> {
+  async subscriberNames(jobs: readonly Row<'jobs'>[]): Promise<(id: string | null) => string | null> {
     const names = await readSubjectNames(
       this.database,
       jobs.map(({ subscriber_id: id }) => id && subscriberTarget(id)),

@@ -3,7 +3,7 @@ import type { JobStep } from '../../events/jobs.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { JobsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { everybody } from '../events/event.ts'
 import { builtInTypes } from '../events/built-in-types.ts'
 import { type FanOut, storedEvent } from '../events/fan-out.ts'
@@ -46,7 +46,7 @@ export async function measureMissing(
 export async function missingStep(
   { engine, fanOut }: { engine: Engine; fanOut: FanOut },
   tx: Tx,
-  job: JobsTable,
+  job: Row<'jobs'>,
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
   const filter = JSON.parse(job.filter) as StoredFilter

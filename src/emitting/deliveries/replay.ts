@@ -13,7 +13,7 @@ import { lockOwner } from '../subscribers/owner-directory.ts'
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { isOneOf } from '../../storage/sql-text.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { DeliveryStatus, JobsTable, SubscribersTable } from '../../storage/tables.ts'
+import type { DeliveryStatus, Row } from '../../storage/tables.ts'
 import { insertRows, newDelivery } from '../events/fan-out.ts'
 import { bounds } from './delivery-sources.ts'
 import { measureMissing } from './missing.ts'
@@ -92,7 +92,7 @@ export class Replay extends AuditedStore {
    */
   async resend(
     event: number,
-    { id, status }: SubscribersTable,
+    { id, status }: Row<'subscribers'>,
     reach: Reach,
     origin: AuditOrigin,
   ): Promise<void> {
@@ -316,7 +316,7 @@ async function makeDue(tx: Tx, ids: readonly number[], now: number): Promise<voi
 export async function replayStep(
   engine: Engine,
   tx: Tx,
-  job: JobsTable,
+  job: Row<'jobs'>,
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
   const { upTo, ...filter } = JSON.parse(job.filter) as StoredFilter

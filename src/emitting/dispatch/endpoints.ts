@@ -1,4 +1,4 @@
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { type SubscriberEgress, type Target, targetOf } from '../attempt/attempt.ts'
 import { basicAuthorization, OAuthTokens } from '../attempt/oauth-tokens.ts'
 import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
@@ -73,7 +73,7 @@ export class Endpoints {
     parts.database.onSetBack(() => this.#cache.clear())
   }
 
-  async open(row: SubscribersTable): Promise<Endpoint> {
+  async open(row: Row<'subscribers'>): Promise<Endpoint> {
     const cached = this.#cache.get(row.id)
     if (cached?.updatedAt === row.updated_at) return cached.endpoint
     const { database, secrets, defaults } = this.#parts
@@ -100,7 +100,7 @@ export class Endpoints {
     return endpoint
   }
 
-  #target(row: SubscribersTable): Target {
+  #target(row: Row<'subscribers'>): Target {
     const { keyring } = this.#parts
     const headers = openHeaders(keyring, row)
     const options = readRequestOptions(row.request)
@@ -122,7 +122,7 @@ export class Endpoints {
 
   /** Undefined if the subscriber needs nothing but a request with fixed headers. @throws Error for a destination that is not declared */
   #special(
-    { id, url, owner, credentials: sealed, request, transformation }: SubscribersTable,
+    { id, url, owner, credentials: sealed, request, transformation }: Row<'subscribers'>,
     { gzip = false, successStatuses, noRetryStatuses, signatureHeaders, body, settings = {} }: RequestOptions,
     { auth, tls, secrets = {} }: Credentials,
   ): SpecialEndpoint | undefined {

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { AttemptOutcome, AttemptResult } from '../attempt/attempt.ts'
 import type { OperationalEvent, SideEffects } from './completions.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
@@ -99,7 +99,7 @@ export class OperationalEvents {
   }
 
   /** Publishes that a subscriber was disabled, in the transaction that does it. Then the caller wakes the dispatcher. */
-  async publishDisabled(tx: Tx, row: SubscribersTable): Promise<void> {
+  async publishDisabled(tx: Tx, row: Row<'subscribers'>): Promise<void> {
     if (row.operational === 1) return
     const data = { subscriber: subscriberOf(row), reason: row.disabled_reason }
     await this.publish(tx, [{ type: 'subscriber.disabled', data }])
@@ -108,7 +108,7 @@ export class OperationalEvents {
   /** Disables a subscriber if it is active and has that address, and with `failing` if it still fails. */
   async #disable(
     tx: Tx,
-    { id, url }: Pick<SubscribersTable, 'id' | 'url'>,
+    { id, url }: Pick<Row<'subscribers'>, 'id' | 'url'>,
     reason: string,
     failing: boolean,
   ): Promise<void> {
@@ -168,7 +168,7 @@ export class OperationalEvents {
   async #updateIf(
     tx: Tx,
     id: string,
-    columns: Partial<Pick<SubscribersTable, 'failing_since' | 'warned_at'>>,
+    columns: Partial<Pick<Row<'subscribers'>, 'failing_since' | 'warned_at'>>,
     condition: 'failing_since is null' | 'failing_since is not null' | 'warned_at is null',
   ): Promise<boolean> {
     const row = await tx
@@ -233,7 +233,7 @@ function descriptionOf({ delivery, endpoint, event, result }: FinishedAttempt) {
   }
 }
 
-function subscriberOf({ id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>) {
+function subscriberOf({ id, url, owner }: Pick<Row<'subscribers'>, 'id' | 'url' | 'owner'>) {
   return { id, url, owner }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { Endpoint, Endpoints } from './endpoints.ts'
 import type { SubscriberQueue } from './subscriber-queue.ts'
@@ -16,7 +16,7 @@ function supplied(due = ['s'], table: readonly DueDelivery[] = [], rate?: number
     reads.push(what)
     return new Promise((resolve) => answers.push(() => resolve(answer)))
   }
-  const row = { id: 's', updated_at: 1 } as SubscribersTable
+  const row = { id: 's', updated_at: 1 } as Row<'subscribers'>
   const errors: unknown[] = []
   const store: Partial<DeliveryStore> = {
     acquireSession: async () => undefined,

@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { RepeatedPass } from '../../runtime/repeated-pass.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Endpoints } from './endpoints.ts'
 import {
   type DeliveryStore,
@@ -144,7 +144,7 @@ export class QueueReader {
 
   async #refresh(
     queue: SubscriberQueue,
-    rowOf: Promise<ReadonlyMap<string, SubscribersTable>>,
+    rowOf: Promise<ReadonlyMap<string, Row<'subscribers'>>>,
     now: number,
   ): Promise<void> {
     const { changeCount } = queue
@@ -163,7 +163,7 @@ export class QueueReader {
     if (queue.waiting > 0) this.#parts.onFilled(queue)
   }
 
-  async #open(row: SubscribersTable | undefined) {
+  async #open(row: Row<'subscribers'> | undefined) {
     if (!row) return undefined
     try {
       return await this.#parts.endpoints.open(row)
@@ -175,7 +175,7 @@ export class QueueReader {
     }
   }
 
-  #reportUnusable({ id, updated_at: version }: SubscribersTable, error: unknown): void {
+  #reportUnusable({ id, updated_at: version }: Row<'subscribers'>, error: unknown): void {
     if (this.#reported.get(id) === version) return
     this.#reported.set(id, version)
     this.#parts.log.error({ err: error, subscriberId: id }, 'the settings of a subscriber cannot be used')

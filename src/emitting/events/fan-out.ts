@@ -6,7 +6,7 @@ import { everybody, isFor, matchesType, type PreparedEvent } from './event.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
-import type { DeliveriesTable, SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 
 interface FanOutParts {
   engine: Engine
@@ -41,7 +41,7 @@ export function storedEvent(row: {
 
 /** A subscriber that may match an event. */
 type Candidate = Pick<
-  SubscribersTable,
+  Row<'subscribers'>,
   'id' | 'event_types' | 'channels' | 'conditions' | 'owner' | 'retry_schedule'
 > & {
   /** The last event that was for a removed customer with the same owner. */
@@ -177,7 +177,7 @@ const maxReturned = 1_000
 /** Rows of one statement, which has one parameter for each column. */
 const rowsPerInsert = 20_000
 
-export type InsertedDelivery = Pick<DeliveriesTable, 'id' | 'event' | 'subscriber_id' | 'due_at' | 'nonce'>
+export type InsertedDelivery = Pick<Row<'deliveries'>, 'id' | 'event' | 'subscriber_id' | 'due_at' | 'nonce'>
 
 const returning = 'returning id, event, subscriber_id, due_at, nonce'
 
@@ -227,7 +227,7 @@ function insertUnlessRemoved(rows: readonly NewDelivery[]): CompiledQuery {
   return prepare(CompiledQuery.raw(`${insertJoined} ${returning}`, values))
 }
 
-type NewDelivery = Omit<InsertedDelivery, 'id'> & Pick<DeliveriesTable, 'created_at'>
+type NewDelivery = Omit<InsertedDelivery, 'id'> & Pick<Row<'deliveries'>, 'created_at'>
 
 function insertStatement(engine: Engine, rows: readonly NewDelivery[]): CompiledQuery {
   return engine === 'postgres' ? insertUnlessRemoved(rows) : insertAll(rows)

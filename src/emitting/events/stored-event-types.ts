@@ -5,7 +5,7 @@ import { invalidBody, Problem } from '../../errors.ts'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { stringifyExactly } from '../../json/exact.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { eventTypesLock } from '../../storage/advisory-locks.ts'
+import { locks } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import { isOneOf, isStorableText } from '../../storage/sql-text.ts'
 import type { Row } from '../../storage/tables.ts'
@@ -120,7 +120,7 @@ export class StoredEventTypes extends AuditedStore {
     return this.database.transaction(async (tx) => {
       // Serializes changes, because they depend on what they read. SQLite has one write lock.
       if (this.database.engine === 'postgres')
-        await sql`select pg_advisory_xact_lock(${eventTypesLock[0]}, ${eventTypesLock[1]})`.execute(tx)
+        await sql`select pg_advisory_xact_lock(${locks.eventTypes[0]}, ${locks.eventTypes[1]})`.execute(tx)
       const before = new Map((await this.list(types, tx)).map((one) => [one.type, one]))
       const stored: StoredEventType[] = []
       const changes = decide(before)

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
 import type { Access } from '../../http/access/principal.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Reach } from '../events/event.ts'
 import {
   NewSubscriberBody,
@@ -47,7 +47,7 @@ export function subscriberOf(
   subscribers: Subscribers,
   { reach }: Area,
   request: FastifyRequest<{ Params: { id: string } }>,
-): Promise<SubscribersTable> {
+): Promise<Row<'subscribers'>> {
   return subscribers.get(readSubscriberId(request.params.id), reach(request))
 }
 

@@ -22,7 +22,7 @@ import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { isOpenToOwners } from '../subscribers/destinations.ts'
 import type { Phases } from '../../network/exchange.ts'
-import type { AttemptsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { troubleshootingHint } from '../attempt/failures.ts'
 import { addressKey, bodyKey, methodKey, sizeKey } from '../attempt/attempt.ts'
 
@@ -66,7 +66,7 @@ function seenBy(area: Area, { destinations }: Pick<EmittingRouteParts, 'destinat
   return {
     entry: (entry: DeliveryEntry): DeliveryEntry =>
       isHidden(entry) ? { ...entry, lastError: error(entry.lastError) } : entry,
-    attempt: (entry: DeliveryEntry, row: AttemptsTable): AttemptsTable =>
+    attempt: (entry: DeliveryEntry, row: Row<'attempts'>): Row<'attempts'> =>
       isHidden(entry) ? { ...row, error: error(row.error), response_body: null } : row,
   }
 }
@@ -135,7 +135,7 @@ const shownToOwners: ReadonlySet<string> = new Set([
 
 /** The headers of a response. Owners see the usual ones: they choose the address, and a server may tell this service more than it tells them. */
 export function responseHeaders(
-  { response_headers: json }: Pick<AttemptsTable, 'response_headers'>,
+  { response_headers: json }: Pick<Row<'attempts'>, 'response_headers'>,
   isOwner: boolean,
 ) {
   if (json === null) return null
@@ -147,7 +147,7 @@ export function responseHeaders(
 const bodyShownToOwners = 4 * 1024
 
 export function responseBody(
-  { response_body: body }: Pick<AttemptsTable, 'response_body'>,
+  { response_body: body }: Pick<Row<'attempts'>, 'response_body'>,
   isOwner: boolean,
 ) {
   return body && Buffer.from(isOwner ? body.subarray(0, bodyShownToOwners) : body)
@@ -156,7 +156,7 @@ export function responseBody(
 const noPhases = { dns: null, connect: null, tls: null, firstByte: null }
 
 function viewAttempt(
-  row: AttemptsTable,
+  row: Row<'attempts'>,
   { signature, detail, isOwner }: { signature: string | null; detail: DeliveryDetail; isOwner: boolean },
 ): Static<typeof AttemptView> {
   const {

@@ -16,7 +16,7 @@ import {
   nullable,
   optionalText,
 } from '../../http/schemas/schemas.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { type Condition, ConditionBody } from '../subscribers/conditions.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
@@ -95,7 +95,7 @@ const NewKeysView = {
 }
 
 function viewSubscriber(
-  row: SubscribersTable,
+  row: Row<'subscribers'>,
   { configuration, keyring, destinations }: EmittingRouteParts,
   { reachesAll }: Area,
   { lastDay, ownerName }: { lastDay: Summary; ownerName: string | null },
@@ -166,14 +166,14 @@ const WithPublicKeys = closedObject({
   keys: Type.Array(KeyView, { description: 'The keys that sign now, newest first' }),
 })
 
-async function view(row: SubscribersTable, parts: EmittingRouteParts, area: Area): Promise<Shown> {
+async function view(row: Row<'subscribers'>, parts: EmittingRouteParts, area: Area): Promise<Shown> {
   return (await views([row], parts, area))[0]!
 }
 
 type Shown = ReturnType<typeof viewSubscriber>
 
 async function views(
-  rows: readonly SubscribersTable[],
+  rows: readonly Row<'subscribers'>[],
   parts: EmittingRouteParts,
   area: Area,
 ): Promise<Shown[]> {

@@ -5,7 +5,7 @@ import { type Keyring, type SealContext, sealedColumns } from '../../crypto/keyr
 import { invalidBody, type Problem } from '../../errors.ts'
 import { closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import type { Secrets } from './destinations.ts'
 
@@ -204,7 +204,7 @@ function sealJson(keyring: Keyring, value: object, context: SealContext): Buffer
 
 export function openCredentials(
   keyring: Keyring,
-  row: Pick<SubscribersTable, 'id' | 'credentials'>,
+  row: Pick<Row<'subscribers'>, 'id' | 'credentials'>,
 ): Credentials {
   return openJson(keyring, row.credentials, sealedColumns.subscriberCredentials.context(row))
 }
@@ -216,7 +216,7 @@ export function sealCredentials(keyring: Keyring, id: string, credentials: Crede
 type Headers = Readonly<Record<string, string>>
 
 /** Custom headers are encrypted, because they may contain credentials. */
-export function openHeaders(keyring: Keyring, row: Pick<SubscribersTable, 'id' | 'headers'>): Headers {
+export function openHeaders(keyring: Keyring, row: Pick<Row<'subscribers'>, 'id' | 'headers'>): Headers {
   return openJson(keyring, row.headers, sealedColumns.subscriberHeaders.context(row))
 }
 

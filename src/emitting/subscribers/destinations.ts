@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { ConfigurationError } from '../../config/environment.ts'
 import { invalidBody } from '../../errors.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { DestinationDeclaration, EmittingConfig } from '../config.ts'
 import type { Reach } from '../events/event.ts'
 import { readRequestOptions, requestOptions } from './request-options.ts'
@@ -51,7 +51,10 @@ export function destinationIn(url: string): string | null {
 }
 
 /** Whether a subscriber's owner may see and change where its events go. */
-export function isOpenToOwners(destinations: Destinations, { url }: Pick<SubscribersTable, 'url'>): boolean {
+export function isOpenToOwners(
+  destinations: Destinations,
+  { url }: Pick<Row<'subscribers'>, 'url'>,
+): boolean {
   const name = destinationIn(url)
   return name === null || destinations.get(name)?.owners === true
 }

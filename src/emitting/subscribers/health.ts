@@ -5,7 +5,7 @@ import type { ModuleParts } from '../../http/service-module.ts'
 import { DelayedWrites, Sums } from '../../runtime/delayed-writes.ts'
 import type { Tx } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { SubscriberHoursTable, SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 
 export const hour = 3_600_000
 /** Milliseconds between two writes of the counts. A crash loses the counts since the last one. */
@@ -25,7 +25,7 @@ interface HealthParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
  */
 export class Health {
   readonly #parts: HealthParts
-  readonly #counts = new Sums<SubscriberHoursTable>(
+  readonly #counts = new Sums<Row<'subscriber_hours'>>(
     ({ subscriber_id, hour: from, duration_class }) => `${subscriber_id} ${from} ${duration_class}`,
     (known, { delivered, failed }) => {
       known.delivered += delivered
@@ -63,7 +63,7 @@ export class Health {
   }
 
   /** The rows of subscribers, including counts that are not in the table yet. Each attempt is counted once. */
-  read(subscriberIds: readonly string[], since: number, until: number): Promise<SubscriberHoursTable[]> {
+  read(subscriberIds: readonly string[], since: number, until: number): Promise<Row<'subscriber_hours'>[]> {
     return this.#read(subscriberIds, since, until, () =>
       this.#parts.database.readerAside
         .selectFrom('subscriber_hours')
@@ -76,13 +76,13 @@ export class Health {
   }
 
   /** Their sums since an hour. The rows have no hour and no class, and a subscriber can have several. */
-  totals(subscriberIds: readonly string[], since: number): Promise<SubscriberHoursTable[]> {
+  totals(subscriberIds: readonly string[], since: number): Promise<Row<'subscriber_hours'>[]> {
     const until = Number.MAX_SAFE_INTEGER
     const { readerAside: reader, engine } = this.#parts.database
     if (engine === 'postgres')
       return this.#read(subscriberIds, since, until, async () => {
         // For each of them by its index: of many at once, the planner would read the hours of all.
-        const { rows } = await sql<SubscriberHoursTable>`
+        const { rows } = await sql<Row<'subscriber_hours'>>`
           select s.id as subscriber_id, 0 as hour, 0 as duration_class, t.delivered, t.failed
           from unnest(${[...subscriberIds]}::text[]) s (id) cross join lateral (
             select sum(h.delivered)::float8 as delivered, sum(h.failed)::float8 as failed from subscriber_hours h
@@ -110,8 +110,8 @@ export class Health {
     subscriberIds: readonly string[],
     since: number,
     until: number,
-    readWritten: () => Promise<SubscriberHoursTable[]>,
-  ): Promise<SubscriberHoursTable[]> {
+    readWritten: () => Promise<Row<'subscriber_hours'>[]>,
+  ): Promise<Row<'subscriber_hours'>[]> {
     if (subscriberIds.length === 0) return []
     const asked = new Set(subscriberIds)
     for (;;) {
@@ -145,7 +145,7 @@ export class Health {
     }
   }
 
-  async #add(tx: Tx, rows: readonly SubscriberHoursTable[]): Promise<void> {
+  async #add(tx: Tx, rows: readonly Row<'subscriber_hours'>[]): Promise<void> {
     const ids = [...new Set(rows.map((row) => row.subscriber_id))]
     const present = await tx
       .selectFrom('subscribers')
@@ -212,8 +212,8 @@ export const summaryFields = {
 }
 export type Summary = Static<TObject<typeof summaryFields>>
 
-export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
-  const sum = (count: (row: SubscriberHoursTable) => number): number =>
+export function summarize(rows: readonly Row<'subscriber_hours'>[]): Summary {
+  const sum = (count: (row: Row<'subscriber_hours'>) => number): number =>
     rows.reduce((total, row) => total + count(row), 0)
   const delivered = sum((row) => row.delivered)
   const failed = sum((row) => row.failed)
@@ -228,13 +228,13 @@ export function summarize(rows: readonly SubscriberHoursTable[]): Summary {
 }
 
 /** One summary for each hour with attempts, oldest first. */
-export function byHour(rows: readonly SubscriberHoursTable[]): (Summary & { hour: number })[] {
+export function byHour(rows: readonly Row<'subscriber_hours'>[]): (Summary & { hour: number })[] {
   return [...Map.groupBy(rows, (row) => row.hour)]
     .toSorted(([a], [b]) => a - b)
     .map(([hour, some]) => Object.assign({ hour }, summarize(some)))
 }
 
-function quantile(rows: readonly SubscriberHoursTable[], all: number, share: number): number | null {
+function quantile(rows: readonly Row<'subscriber_hours'>[], all: number, share: number): number | null {
   if (all === 0) return null
   let seen = 0
   for (const row of rows.toSorted((a, b) => a.duration_class - b.duration_class)) {
@@ -250,7 +250,7 @@ export type SubscriberState = (typeof subscriberStates)[number]
 
 /** The one state of a subscriber. `idle`: no attempt ended in the last day. */
 export function stateOf(
-  { status, failing_since }: Pick<SubscribersTable, 'status' | 'failing_since'>,
+  { status, failing_since }: Pick<Row<'subscribers'>, 'status' | 'failing_since'>,
   { delivered, failed }: Pick<Summary, 'delivered' | 'failed'>,
 ): SubscriberState {
   if (status !== 'active') return status

@@ -3,7 +3,7 @@ import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { invalidBody } from '../../errors.ts'
 import { lockSpaces } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { OwnersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { ownerPattern } from '../events/event.ts'
 import { applicationId, isOwnId, newOwner, readApplicationId } from '../svix/ids.ts'
 import type { Given } from './request-options.ts'
@@ -31,8 +31,7 @@ export type EventOwner = Pick<OwnerRecord, 'owner' | 'eventsAfter' | 'createdAt'
 /** Absent fields stay as they are; null removes a value. */
 export type OwnerChange = Given<Pick<OwnerRecord, 'name' | 'uid' | 'rateLimit'> & { metadata: Texts | null }>
 
-type Row = OwnersTable
-type Columns = Pick<Row, 'name' | 'uid' | 'metadata' | 'rate_limit'>
+type Columns = Pick<Row<'owners'>, 'name' | 'uid' | 'metadata' | 'rate_limit'>
 
 const storable = new RegExp(ownerPattern)
 
@@ -194,7 +193,7 @@ export class OwnerDirectory extends AuditedStore {
   }
 }
 
-function recordOf(row: Row): OwnerRecord {
+function recordOf(row: Row<'owners'>): OwnerRecord {
   const { owner, name, uid, metadata, rate_limit, events_after, created_at, updated_at } = row
   const own = isOwnId(owner) ? null : owner
   return {

@@ -11,7 +11,7 @@ import type { Cursors, CursorScope } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable } from '../../storage/database.ts'
 import { isOneOf } from '../../storage/sql-text.ts'
-import type { SubscribersTable, Tables } from '../../storage/tables.ts'
+import type { Tables, Row } from '../../storage/tables.ts'
 import { type Health, lastDayBegins, stateOf, type SubscriberState, summarize } from './health.ts'
 import { lockOwner, type OwnerDirectory, targetOf } from './owner-directory.ts'
 import type { Subscribers } from './subscribers.ts'
@@ -65,7 +65,7 @@ interface OwnersParts {
 /** The most subscribers of an owner that its counts include: the newest ones. */
 const mostSubscribers = 1_000
 
-type OwnSubscriber = Pick<SubscribersTable, 'id' | 'owner' | 'status' | 'failing_since'>
+type OwnSubscriber = Pick<Row<'subscribers'>, 'id' | 'owner' | 'status' | 'failing_since'>
 
 /** The customers of the product, with what their subscribers do. */
 export class Owners {

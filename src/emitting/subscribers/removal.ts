@@ -1,7 +1,7 @@
 import { startJob, JobWorker, type JobStep, type JobWorkerParts } from '../../events/jobs.ts'
 import type { Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
-import type { JobsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { idsIn } from '../../storage/id-order.ts'
 import { deliveryStream } from '../deliveries/id-streams.ts'
 
@@ -40,7 +40,7 @@ export function removalWorker(parts: Pick<JobWorkerParts, 'database' | 'clock' |
   })
 }
 
-async function removalStep(engine: Engine, tx: Tx, job: JobsTable, limit: number): Promise<JobStep> {
+async function removalStep(engine: Engine, tx: Tx, job: Row<'jobs'>, limit: number): Promise<JobStep> {
   const { upTo } = JSON.parse(job.filter) as RemovalFilter
   const stream = deliveryStream({ subscriberId: job.subscriber_id! })
   const rest = { after: job.position, before: upTo + 1 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { destinationIn } from './destinations.ts'
 
 /** The columns that are no settings, or have entries of their own. */
@@ -24,7 +24,7 @@ export function subscriberTarget(id: string): string {
 }
 
 /** The address and owner of a subscriber. Only the origin of the URL: path and query often contain credentials. */
-export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry['detail'] {
+export function describeSubscriber({ url, owner }: Row<'subscribers'>): AuditEntry['detail'] {
   return { origin: destinationIn(url) === null ? new URL(url).origin : url, owner }
 }
 
@@ -32,7 +32,7 @@ export function describeSubscriber({ url, owner }: SubscribersTable): AuditEntry
 export async function recordChange(
   record: RecordAudit,
   tx: Tx,
-  { before, after }: { before: SubscribersTable; after: SubscribersTable },
+  { before, after }: { before: Row<'subscribers'>; after: Row<'subscribers'> },
   origin: AuditOrigin,
 ): Promise<void> {
   const target = subscriberTarget(after.id)

@@ -1,5 +1,5 @@
 import type { Database, Tx } from '../../storage/database.ts'
-import type { SubscribersTable, SubscriberStatus } from '../../storage/tables.ts'
+import type { SubscriberStatus, Row } from '../../storage/tables.ts'
 import { invalidBody, Problem } from '../../errors.ts'
 import { type Egress, faultOfDestination } from '../../network/egress.ts'
 import type { Reach } from '../events/event.ts'
@@ -23,7 +23,7 @@ export function checkedUrl(url: string, egress: Egress): string {
 export function checkAssignment({
   owner,
   operational,
-}: Partial<Pick<SubscribersTable, 'owner' | 'operational'>>): void {
+}: Partial<Pick<Row<'subscribers'>, 'owner' | 'operational'>>): void {
   if (owner !== null && operational === 1)
     throw invalidBody('/operational', 'A subscriber with an owner cannot be operational.')
 }
@@ -33,7 +33,7 @@ export function checkAssignment({
  * again is accepted.
  * @throws Problem `conflict`
  */
-export function refuseOtherOwner({ owner }: SubscribersTable, given: string | null | undefined): void {
+export function refuseOtherOwner({ owner }: Row<'subscribers'>, given: string | null | undefined): void {
   if (given === undefined || given === owner) return
   throw new Problem('conflict', {
     detail: 'The owner of a subscriber is fixed: register a new subscriber for the other owner.',
@@ -47,7 +47,7 @@ export function refuseOtherOwner({ owner }: SubscribersTable, given: string | nu
  * @param request the column, if settings of a destination are given
  */
 export function isSameServer(
-  before: SubscribersTable,
+  before: Row<'subscribers'>,
   url: string | undefined,
   request: string | undefined,
 ): boolean {
@@ -57,10 +57,10 @@ export function isSameServer(
 
 /** @throws Problem `forbidden` */
 export function statusColumns(
-  before: Pick<SubscribersTable, 'status' | 'disabled_reason'>,
+  before: Pick<Row<'subscribers'>, 'status' | 'disabled_reason'>,
   status: SubscriberStatus | undefined,
   reach: Reach,
-): Partial<SubscribersTable> {
+): Partial<Row<'subscribers'>> {
   if (status === undefined) return {}
   const byOwner = reach !== 'all'
   if (byOwner && before.status === 'disabled' && before.disabled_reason === disabledByAdmin)

@@ -4,7 +4,7 @@ import type { Keyring } from '../../crypto/keyring.ts'
 import type { SubscriberEgress } from '../attempt/attempt.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { SigningScheme, SubscribersTable } from '../../storage/tables.ts'
+import type { SigningScheme, Row } from '../../storage/tables.ts'
 import { type Reach, reaches } from '../events/event.ts'
 import { describeSubscriber, recordChange, subscriberTarget } from './subscriber-audit.ts'
 import { isUid, unlessTaken, writeMetadata } from './metadata.ts'
@@ -65,7 +65,7 @@ interface SubscribersParts {
   egress: Pick<SubscriberEgress, 'of'>
   sandbox: Sandbox
   /** Called in the transaction that disables a subscriber. */
-  operationalEvents: { publishDisabled(tx: Tx, row: SubscribersTable): Promise<void> }
+  operationalEvents: { publishDisabled(tx: Tx, row: Row<'subscribers'>): Promise<void> }
   /** Called after the commit of a change, so that this process applies it at once. */
   changed: (id: string) => void
 }
@@ -87,7 +87,7 @@ export class Subscribers {
     reach: Reach,
     origin: AuditOrigin,
     before?: (tx: Tx) => Promise<void>,
-  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+  ): Promise<{ row: Row<'subscribers'>; keys: ShownKeys }> {
     const { database, secrets, clock, directory } = this.#parts
     const now = clock.now()
     const id = newId(now)
@@ -123,7 +123,7 @@ export class Subscribers {
   }
 
   /** Finds a subscriber of an owner, by its id in Svix's form or by its uid. */
-  async find(owner: string, text: string): Promise<SubscribersTable | undefined> {
+  async find(owner: string, text: string): Promise<Row<'subscribers'> | undefined> {
     const id = readEndpointId(text)
     if (id === undefined && !isUid(text)) return undefined
     return this.#parts.database.reader
@@ -139,7 +139,7 @@ export class Subscribers {
     id: string,
     reach: Reach,
     db: Queryable = this.#parts.database.reader,
-  ): Promise<SubscribersTable> {
+  ): Promise<Row<'subscribers'>> {
     const row = await db.selectFrom('subscribers').selectAll().where('id', '=', id).executeTakeFirst()
     if (!row || !reaches(reach, row.owner))
       throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
@@ -147,7 +147,10 @@ export class Subscribers {
   }
 
   /** Newest first. @throws Problem `invalid-cursor` */
-  list({ owner, state, url }: SubscriberFilter, request: PageRequest): Promise<PageOfRows<SubscribersTable>> {
+  list(
+    { owner, state, url }: SubscriberFilter,
+    request: PageRequest,
+  ): Promise<PageOfRows<Row<'subscribers'>>> {
     const { database, cursors, clock, health } = this.#parts
     const scope = idScope('subscribers', { owner, state, url })
     let query = database.readerAside
@@ -176,7 +179,7 @@ export class Subscribers {
     given: SubscriberChange,
     reach: Reach,
     origin: AuditOrigin,
-  ): Promise<{ row: SubscribersTable; keys: ShownKeys }> {
+  ): Promise<{ row: Row<'subscribers'>; keys: ShownKeys }> {
     const { database, secrets, clock, keyring, egress } = this.#parts
     // Not within the transaction, because the declaration of a destination may take its time.
     const request = await this.#checkDestination(id, given, reach)
@@ -248,7 +251,7 @@ export class Subscribers {
     }
   }
 
-  async #removeWithin(tx: Tx, row: SubscribersTable, origin: AuditOrigin): Promise<void> {
+  async #removeWithin(tx: Tx, row: Row<'subscribers'>, origin: AuditOrigin): Promise<void> {
     const { database, clock } = this.#parts
     await removeSubscriber(database.engine, tx, row.id, clock.now())
     await this.#record(tx, 'subscriber.deleted', row, origin)
@@ -303,7 +306,7 @@ export class Subscribers {
   #record(
     tx: Tx,
     action: 'subscriber.created' | 'subscriber.deleted',
-    row: SubscribersTable,
+    row: Row<'subscribers'>,
     origin: AuditOrigin,
   ): Promise<void> {
     const target = subscriberTarget(row.id)
@@ -311,7 +314,7 @@ export class Subscribers {
   }
 
   /** Reads it and locks its row against other changes. SQLite has one writer at a time. */
-  async #lock(tx: Tx, id: string, reach: Reach): Promise<SubscribersTable> {
+  async #lock(tx: Tx, id: string, reach: Reach): Promise<Row<'subscribers'>> {
     if (this.#parts.database.engine === 'postgres')
       await tx.selectFrom('subscribers').select('id').where('id', '=', id).forNoKeyUpdate().execute()
     return this.get(id, reach, tx)
@@ -319,10 +322,10 @@ export class Subscribers {
 
   /** Sealed again only if they change, because each seal differs. */
   #credentialColumns(
-    { id, url, owner }: Pick<SubscribersTable, 'id' | 'url' | 'owner'>,
+    { id, url, owner }: Pick<Row<'subscribers'>, 'id' | 'url' | 'owner'>,
     { auth, tls, secrets }: SubscriberChange,
     before: Credentials,
-  ): Partial<SubscribersTable> {
+  ): Partial<Row<'subscribers'>> {
     if (auth === undefined && tls === undefined && secrets === undefined) return {}
     const read = readCredentials({ auth, tls, secrets }, before, this.#parts.egress.of(owner))
     if (read.secrets) requireSecrets(this.#parts.destinations, destinationIn(url)!, read.secrets)
@@ -334,7 +337,7 @@ export class Subscribers {
     given: NewSubscriber,
     owner: string | null,
     reach: Reach,
-  ): Promise<Pick<SubscribersTable, 'url'> & Partial<SubscribersTable>> {
+  ): Promise<Pick<Row<'subscribers'>, 'url'> & Partial<Row<'subscribers'>>> {
     const { destination, url, settings = {} } = given
     if ((destination === undefined) === (url === undefined))
       throw invalidBody('/url', 'Either a URL or a destination is required.')
@@ -377,9 +380,9 @@ export function laterThanBefore(now: number) {
 function updateSubscriber(
   tx: Tx,
   id: string,
-  columns: Partial<SubscribersTable>,
+  columns: Partial<Row<'subscribers'>>,
   now: number,
-): Promise<SubscribersTable> {
+): Promise<Row<'subscribers'>> {
   return tx
     .updateTable('subscribers')
     .set({ ...columns, updated_at: laterThanBefore(now) })
@@ -403,8 +406,8 @@ function settingsColumns(
   id: string,
   given: SubscriberChange,
   before: typeof nothingStored,
-): Partial<SubscribersTable> {
-  const columns: Partial<SubscribersTable> = {}
+): Partial<Row<'subscribers'>> {
+  const columns: Partial<Row<'subscribers'>> = {}
   if (given.url !== undefined) columns.url = given.url
   if (given.description !== undefined) columns.description = given.description
   if (given.eventTypes !== undefined) columns.event_types = JSON.stringify([...new Set(given.eventTypes)])

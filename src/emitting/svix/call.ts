@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { type AuditOrigin, auditOrigin } from '../../accounts/audit/audit.ts'
 import type { Problem, ProblemCode } from '../../errors.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { Reach } from '../events/event.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import type { MessageRow } from './rows.ts'
@@ -21,7 +21,7 @@ export class SvixCall {
   /** The parameters of the path. */
   readonly params!: Readonly<Record<string, string>>
   /** The endpoint of `{endpoint_id}`, except for its upsert. */
-  endpoint!: SubscribersTable
+  endpoint!: Row<'subscribers'>
   /** The message of `{msg_id}`. */
   message!: MessageRow
   /** Declared parameters only: numbers, booleans, arrays, and times in milliseconds since 1970. */

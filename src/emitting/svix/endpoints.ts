@@ -1,5 +1,5 @@
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { SubscribersTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { openHeaders } from '../subscribers/credentials.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
@@ -64,17 +64,17 @@ export const endpointOperations: SvixOperations = {
 }
 
 /** An endpoint by its id or uid. @throws SvixError 404, also for an endpoint of another application */
-export async function endpointOf({ owner, parts }: SvixCall, text: string): Promise<SubscribersTable> {
+export async function endpointOf({ owner, parts }: SvixCall, text: string): Promise<Row<'subscribers'>> {
   const row = await parts.subscribers.find(owner, text)
   if (!row) throw notFound()
   return row
 }
 
 /** The uid of an endpoint that was imported without one is its former id, so requests with that id still find it. */
-const hasFormerId = ({ uid }: SubscribersTable): boolean => uid?.startsWith('ep_') ?? false
+const hasFormerId = ({ uid }: Row<'subscribers'>): boolean => uid?.startsWith('ep_') ?? false
 
 /** An endpoint with the field names of all library versions: 1.x reads `filterTypes` and `rateLimit`. */
-export function viewEndpoint(row: SubscribersTable): object {
+export function viewEndpoint(row: Row<'subscribers'>): object {
   const types = JSON.parse(row.event_types) as string[]
   const eventTypes = types.includes('*') ? null : types
   // Clients read an unsigned 16-bit integer. Postern's own API also allows fractions and larger rates.
@@ -99,7 +99,7 @@ export function viewEndpoint(row: SubscribersTable): object {
 
 function list({ owner, query, parts }: SvixCall) {
   const asked = readPage(query)
-  const read = async (behind: Pick<SubscribersTable, 'id'> | undefined, count: number) => {
+  const read = async (behind: Pick<Row<'subscribers'>, 'id'> | undefined, count: number) => {
     const rows = await parts.database.readerAside
       .selectFrom('subscribers')
       .selectAll()
@@ -152,7 +152,7 @@ async function change(call: SvixCall, which: Which): Promise<object> {
 async function set(
   { endpoint, reach, origin, parts }: SvixCall,
   settings: SubscriberChange,
-): Promise<SubscribersTable> {
+): Promise<Row<'subscribers'>> {
   return (await parts.subscribers.change(endpoint.id, settings, reach, origin)).row
 }
 

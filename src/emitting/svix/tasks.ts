@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { startJob } from '../../events/jobs.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
-import type { JobsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { EmittingRouteParts } from '../routes/area.ts'
 import { hour } from '../subscribers/health.ts'
 import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField } from './call.ts'
@@ -49,7 +49,7 @@ function list({ query, parts }: SvixCall) {
       .orderBy('id', asked.ascending ? 'asc' : 'desc')
       .limit(status || task ? mostExamined : count)
       .execute()
-    const matches = (row: JobsTable): boolean => {
+    const matches = (row: Row<'jobs'>): boolean => {
       const shown = viewTask(row)
       return (!status || shown.status === status) && (!task || shown.task === task)
     }
@@ -67,7 +67,7 @@ async function finish({ database, clock }: EmittingRouteParts, task: string, dat
   return view
 }
 
-function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: JobsTable) {
+function viewTask({ id, kind, status, filter, total, done, subscriber_id, updated_at }: Row<'jobs'>) {
   const stored = JSON.parse(filter) as Record<string, unknown>
   const shared = { id: taskId(id), status: statuses[status], updatedAt: isoTime(updated_at) }
   if (kind === 'statistics') return { ...shared, ...(stored as { task: string; data: object }) }

@@ -1,5 +1,5 @@
 import type { PoolClient, QueryResultRow } from 'pg'
-import { retentionLock } from '../../storage/advisory-locks.ts'
+import { locks } from '../../storage/advisory-locks.ts'
 import type { PostgresDatabase } from '../../storage/database.ts'
 import { translateError } from '../../storage/unavailable.ts'
 import {
@@ -43,11 +43,11 @@ export function postgresRetention({ sessions, maintenance }: PostgresDatabase): 
     try {
       client = await sessions.connect()
       const { rows } = await client.query<{ held: boolean }>('select pg_try_advisory_lock($1) as held', [
-        retentionLock,
+        locks.retention,
       ])
       if (rows[0]?.held) {
         await work(stepsOver(client))
-        await client.query('select pg_advisory_unlock($1)', [retentionLock])
+        await client.query('select pg_advisory_unlock($1)', [locks.retention])
       }
       client.release()
       return rows[0]?.held === true

@@ -7,7 +7,7 @@ import type { App } from '../../http/app.ts'
 import { IdParams, closedObject, storablePattern } from '../../http/schemas/schemas.ts'
 import { InvalidTime, timeOf, canonicalTime } from '../../paging/time.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { ProductsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { isUniqueViolation } from '../../storage/unavailable.ts'
 import { columnsToRow, presenter, type Item } from '../items.ts'
@@ -45,7 +45,7 @@ function createRoute(app: App, { database, clock }: Parts, writable: WritableLis
   app.post(list.path, { config, schema }, async (request, reply) => {
     const now = clock.now()
     const given = readColumns(list, request.body)
-    const row = { id: newId(now), created_at: timeOf(now), ...given } as ProductsTable
+    const row = { id: newId(now), created_at: timeOf(now), ...given } as Row<'products'>
     try {
       await database.transaction(async (tx) => {
         await tx.insertInto(tableOf(list)).values(row).execute()

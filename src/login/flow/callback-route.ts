@@ -15,7 +15,7 @@ import { failurePath, providerFailure, recordFailure, type FailureCode, SignInFa
 import { appRedirect, type Browser, type SignedIn } from '../sign-in.ts'
 import { findProvider, limitPerIp, ProviderParams } from './start-route.ts'
 import type { BoundBrowser } from '../../http/responses/host-cookie.ts'
-import type { FlowsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { appOf, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
@@ -128,7 +128,7 @@ type CallbackOutcome =
   | {
       failure: SignInFailure
       /** The flow, also one that is over; `undefined` when it is unknown. */
-      flow: FlowsTable | undefined
+      flow: Row<'flows'> | undefined
       /** Whether this callback used the flow, so that its outcome is to be stored. */
       isFirst: boolean
       /** The app's redirect URI with the error; `undefined` for a browser's sign-in. */
@@ -151,7 +151,7 @@ type CallbackParameters = ReturnType<typeof readOAuthParameters<ParameterName>>
 async function finishSignIn(parts: LoginServices, callback: Callback): Promise<CallbackOutcome> {
   const { flows, signIn, baseUrl } = parts
   const { providerClient, bound, browser } = callback
-  let flow: FlowsTable | undefined
+  let flow: Row<'flows'> | undefined
   let isFirst = false
   try {
     const response = readOAuthParameters(callback.query, [...parameterNames, ...explanationNames])
@@ -197,7 +197,7 @@ async function finishSignIn(parts: LoginServices, callback: Callback): Promise<C
 /** Checks the response, and sends its code to the token endpoint after all other checks. */
 async function identify(
   providerClient: ProviderClient,
-  { row, verifier }: { row: FlowsTable; verifier: string | undefined },
+  { row, verifier }: { row: Row<'flows'>; verifier: string | undefined },
   state: string,
   response: CallbackParameters,
 ): Promise<VerifiedIdentity> {

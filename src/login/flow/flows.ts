@@ -6,7 +6,7 @@ import { sleep } from '../../runtime/clock.ts'
 import { type SealContext, sealedColumns, UnknownMasterKey } from '../../crypto/keyring.ts'
 import { codeChallenge, hashToken, newToken } from '../../crypto/secrets.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { FlowsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { deleteExpired } from '../../storage/sql-text.ts'
 import type { AuthenticationDemands } from '../providers/preset.ts'
@@ -49,12 +49,12 @@ export interface Entry {
   invitation: Uint8Array | null
 }
 
-export function entryOf({ new_user: newUser, invitation }: FlowsTable): Entry {
+export function entryOf({ new_user: newUser, invitation }: Row<'flows'>): Entry {
   return { newUser: newUser === 1, invitation }
 }
 
 /** The app that a flow is for; `undefined` for a browser's sign-in. */
-export function appOf(flow: FlowsTable): AppRequest | undefined {
+export function appOf(flow: Row<'flows'>): AppRequest | undefined {
   const { client_id: clientId, client_redirect_uri: redirectUri, client_challenge: challenge } = flow
   if (clientId === null || redirectUri === null || challenge === null) return undefined
   return { clientId, redirectUri, challenge, state: flow.client_state }
@@ -63,13 +63,13 @@ export function appOf(flow: FlowsTable): AppRequest | undefined {
 /** `again`: the state was used moments ago. `over`: it was used before, or has expired. */
 type FoundFlow =
   /** This callback used it. The verifier is `undefined` without PKCE, and null if its master key was removed after the start. */
-  | { state: 'first'; row: FlowsTable; verifier: string | undefined | null }
-  | { state: 'again' | 'over'; row: FlowsTable }
+  | { state: 'first'; row: Row<'flows'>; verifier: string | undefined | null }
+  | { state: 'again' | 'over'; row: Row<'flows'> }
   | { state: 'unknown' }
 
 /** A flow whose person has to choose between linking the verified identity and a new user. */
 export interface Offer {
-  row: FlowsTable
+  row: Row<'flows'>
   verified: VerifiedIdentity
 }
 
@@ -119,7 +119,7 @@ export class Flows {
     const redirectUri = `${baseUrl()}/auth/${name}/callback`
     const challenge = verifier === undefined ? undefined : codeChallenge(verifier)
     const url = await providerClient.authorizationUrl({ redirectUri, state, challenge, nonce, demands })
-    const flow: FlowsTable = {
+    const flow: Row<'flows'> = {
       state_hash: stateHash,
       browser_hash: browserHash,
       provider: name,
@@ -177,7 +177,7 @@ export class Flows {
   }
 
   /** The outcome of a state that was used moments ago. Waits while its callback runs, here or in another process. */
-  async outcomeOf({ state_hash: hash }: FlowsTable): Promise<FlowOutcome | undefined> {
+  async outcomeOf({ state_hash: hash }: Row<'flows'>): Promise<FlowOutcome | undefined> {
     const { database, clock } = this.#parts
     for (let poll = 0; poll < mostPolls; poll += 1) {
       if (poll > 0) await sleep(clock, pollInterval)
@@ -193,7 +193,7 @@ export class Flows {
   }
 
   /** Stores how a flow ended. */
-  async settle(tx: Tx, { state_hash: hash }: FlowsTable, outcome: FlowOutcome): Promise<void> {
+  async settle(tx: Tx, { state_hash: hash }: Row<'flows'>, outcome: FlowOutcome): Promise<void> {
     await tx
       .updateTable('flows')
       .set({ outcome: JSON.stringify(outcome), verifier: null })
@@ -205,7 +205,7 @@ export class Flows {
    * The session token, or the app's code, that this flow ends in. The same callback again gets the same one, and it is not stored:
    * it follows from the master key, the state and the cookie of the browser.
    */
-  tokenOf({ browser_hash: hash }: FlowsTable, browser: BoundBrowser, state: string): string {
+  tokenOf({ browser_hash: hash }: Row<'flows'>, browser: BoundBrowser, state: string): string {
     const value = browser.valueOf(hash) ?? ''
     return this.#parts.keyring.sign(`${state}\n${value}`, outcomePurpose).toString('base64url')
   }
@@ -215,7 +215,11 @@ export class Flows {
    * @param location of the page with the choice
    * @throws SignInFailure `account-exists` if the provider's profile is too large to store
    */
-  async offer({ state_hash: hash }: FlowsTable, verified: VerifiedIdentity, location: string): Promise<void> {
+  async offer(
+    { state_hash: hash }: Row<'flows'>,
+    verified: VerifiedIdentity,
+    location: string,
+  ): Promise<void> {
     const { database, keyring, clock } = this.#parts
     const json = JSON.stringify(verified)
     if (json.length > longestPending)
@@ -249,13 +253,13 @@ export class Flows {
   }
 
   /** The offer for which a sign-in at the earlier provider was started, if it is still open. */
-  async offerOf({ offer_hash: hash }: FlowsTable, browser: BoundBrowser): Promise<Offer | undefined> {
+  async offerOf({ offer_hash: hash }: Row<'flows'>, browser: BoundBrowser): Promise<Offer | undefined> {
     const { row, verified } = hash === null ? {} : await this.findOffer(hash, browser)
     return row && verified && { row, verified }
   }
 
   /** Uses up a flow's pending identity. @throws SignInFailure `sign-in-expired` if it was used before, or has expired */
-  async useOffer(tx: Tx, { state_hash: hash }: FlowsTable): Promise<void> {
+  async useOffer(tx: Tx, { state_hash: hash }: Row<'flows'>): Promise<void> {
     const now = this.#parts.clock.now()
     const { numUpdatedRows } = await tx
       .updateTable('flows')
@@ -269,12 +273,12 @@ export class Flows {
   }
 
   /** Whether a flow was used moments ago: a repeated request then gets its outcome. */
-  isRecent({ used_at: usedAt }: FlowsTable): boolean {
+  isRecent({ used_at: usedAt }: Row<'flows'>): boolean {
     return usedAt !== null && usedAt > this.#parts.clock.now() - reuseGrace
   }
 
   /** This browser's flow, in any state. */
-  async #find(stateHash: Uint8Array, { hashes }: BoundBrowser): Promise<FlowsTable | undefined> {
+  async #find(stateHash: Uint8Array, { hashes }: BoundBrowser): Promise<Row<'flows'> | undefined> {
     if (hashes.length === 0) return undefined
     return this.#parts.database.reader
       .selectFrom('flows')

@@ -11,7 +11,7 @@ import { loginPath } from '../../http/requests/base-path.ts'
 import { withForms } from '../../http/requests/parameters.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { closedObject } from '../../http/schemas/schemas.ts'
-import type { FlowsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { LoginServices } from '../services.ts'
 import type { SignedIn } from '../sign-in.ts'
 import { originOf, rememberSignIn, sendFinished } from './callback-route.ts'
@@ -94,7 +94,7 @@ export async function offerRoute(app: App, parts: LoginServices): Promise<void> 
   })
 }
 
-function expiredPath(basePath: string, row: FlowsTable | undefined): string {
+function expiredPath(basePath: string, row: Row<'flows'> | undefined): string {
   const invitation = row?.invitation ? 'true' : undefined
   return loginPath(basePath, { error: 'sign-in-expired', invitation, return_to: row?.return_to })
 }
@@ -163,7 +163,7 @@ async function continueAsNewUser(
 async function sendOnward(
   parts: LoginServices,
   reply: FastifyReply,
-  row: FlowsTable,
+  row: Row<'flows'>,
   signedIn: SignedIn,
 ): Promise<FastifyReply> {
   if (signedIn.kind === 'finished') return sendFinished(reply, signedIn.app)

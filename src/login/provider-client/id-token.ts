@@ -2,7 +2,7 @@ import type { IDToken } from 'openid-client'
 import { equalBytes, hashToken } from '../../crypto/secrets.ts'
 import type { NativeSignIn } from '../../accounts/index.ts'
 import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
-import type { UsedAssertionsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { OpenIdProvider } from '../providers/resolved-provider.ts'
 import { clockTolerance, type ProfileDocument } from './profile.ts'
 import type { ProviderServer, ProviderServerCache } from './provider-server.ts'
@@ -25,7 +25,7 @@ export interface VerifiedIdToken {
   claims: IDToken
   server: ProviderServer
   /** To be used up with the sign-in. */
-  used: UsedAssertionsTable
+  used: Row<'used_assertions'>
 }
 
 /**

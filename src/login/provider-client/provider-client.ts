@@ -27,7 +27,7 @@ import {
   ProviderUnavailable,
 } from './provider-errors.ts'
 import { type NativeIdToken, verifyIdToken } from './id-token.ts'
-import type { UsedAssertionsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import type { OAuthProvider, OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { refusalOf, mapGroups, readGroups } from './groups.ts'
@@ -106,7 +106,7 @@ export class ProviderClient {
   async nativeIdentity(
     provider: OpenIdProvider,
     token: NativeIdToken,
-  ): Promise<{ verified: VerifiedIdentity; used: UsedAssertionsTable }> {
+  ): Promise<{ verified: VerifiedIdentity; used: Row<'used_assertions'> }> {
     const now = this.#clock.now()
     const { claims, server, used } = await verifyIdToken(this.#servers, provider, token, now)
     requireAdmitted(provider, claims, server)

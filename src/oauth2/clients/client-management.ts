@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { invalidBody, Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { ClientsTable, Row } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { type Client, isPrivileged, originsOf } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './clients.ts'
@@ -17,7 +17,7 @@ interface NewClient {
   /** Whether it must authenticate. */
   confidential: boolean
   settings: GivenSettings
-  origin: ClientsTable['origin']
+  origin: Row<'clients'>['origin']
   /** The address that registers it, if the apps of this address are limited. */
   network?: string | undefined
 }
@@ -71,7 +71,7 @@ export class ClientManagement {
     const now = clock.now()
     const settings = settingsToStore(name, given, confidential)
     const id = newClientId(now)
-    const row: ClientsTable = {
+    const row: Row<'clients'> = {
       id,
       name,
       confidential: confidential ? 1 : 0,

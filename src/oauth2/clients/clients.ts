@@ -8,7 +8,7 @@ import { newId } from '../../crypto/ids.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
-import type { ClientsTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { poolRows } from '../../storage/postgres/pool/connection-shares.ts'
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
@@ -85,7 +85,7 @@ export interface StoredClient extends Client {
 }
 
 /** A row of the client, with one of its secrets. */
-type ClientRow = ClientsTable & { secretHash: Uint8Array | null; secretExpiresAt: number | null }
+type ClientRow = Row<'clients'> & { secretHash: Uint8Array | null; secretExpiresAt: number | null }
 
 export function newClientId(now: number): string {
   return `app_${newId(now)}`
@@ -101,7 +101,7 @@ export function announceClients({ revocations }: Database, tx: Tx): Promise<void
 }
 
 /** The client of a row. Its secrets are not read. */
-export function storedClient(row: ClientsTable): StoredClient {
+export function storedClient(row: Row<'clients'>): StoredClient {
   const settings = JSON.parse(row.settings) as ClientSettings
   const selfRegistered = row.origin === 'registration'
   return {
@@ -186,10 +186,10 @@ export class StoredClients {
     return found
   }
 
-  async #rows<Row>(name: string, sql: string, parameter: string): Promise<Row[]> {
+  async #rows<Found>(name: string, sql: string, parameter: string): Promise<Found[]> {
     const database = this.#database
-    if (database.engine === 'sqlite') return database.readConnection.all<Row>(sql, [parameter])
-    return poolRows<Row>(database.pool, { name, text: sql, values: [parameter] })
+    if (database.engine === 'sqlite') return database.readConnection.all<Found>(sql, [parameter])
+    return poolRows<Found>(database.pool, { name, text: sql, values: [parameter] })
   }
 }
 

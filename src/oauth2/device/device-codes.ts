@@ -3,7 +3,7 @@ import type { Family } from '../../accounts/tokens/token-families.ts'
 import type { Session } from '../../accounts/sessions/session-lookup.ts'
 import { hashToken, newToken } from '../../crypto/secrets.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { DeviceCodesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { type Client, refreshLifetime } from '../clients/client.ts'
 import { randomInt } from 'node:crypto'
 import type { OAuth2Basis } from '../services.ts'
@@ -17,7 +17,7 @@ const tolerance = 500
 const purpose = 'device-user-code'
 
 /** What a device asks for, and from where. */
-interface DeviceRequest extends Pick<DeviceCodesTable, 'client_id' | 'scope' | 'resource'> {
+interface DeviceRequest extends Pick<Row<'device_codes'>, 'client_id' | 'scope' | 'resource'> {
   origin: AuditOrigin
 }
 
@@ -69,7 +69,7 @@ export class DeviceCodes {
   }
 
   /** The request of a code that a person typed; `undefined` when it is unknown or expired. */
-  async find(userCode: string): Promise<DeviceCodesTable | undefined> {
+  async find(userCode: string): Promise<Row<'device_codes'> | undefined> {
     const { database, clock, keyring } = this.#parts
     return database.reader
       .selectFrom('device_codes')
@@ -82,7 +82,7 @@ export class DeviceCodes {
   /** Approves or denies a request for the user of a session. False when it was decided before or has expired. */
   async decide(
     tx: Tx,
-    { device_code_hash: hash }: DeviceCodesTable,
+    { device_code_hash: hash }: Row<'device_codes'>,
     session: Session,
     status: 'approved' | 'denied',
   ): Promise<boolean> {
@@ -128,7 +128,7 @@ export class DeviceCodes {
     })
   }
 
-  async #notePoll(tx: Tx, row: DeviceCodesTable): Promise<'pending' | 'too-fast'> {
+  async #notePoll(tx: Tx, row: Row<'device_codes'>): Promise<'pending' | 'too-fast'> {
     const now = this.#parts.clock.now()
     const isTooFast = row.polled_at !== null && now - row.polled_at < row.poll_interval - tolerance
     await tx
@@ -139,7 +139,7 @@ export class DeviceCodes {
     return isTooFast ? 'too-fast' : 'pending'
   }
 
-  async #grant(tx: Tx, row: DeviceCodesTable, client: Client): Promise<Poll> {
+  async #grant(tx: Tx, row: Row<'device_codes'>, client: Client): Promise<Poll> {
     const { refreshTokens, users } = this.#parts
     const { user_id: userId, provider, authenticated_at: at } = row
     const proof = row.authentication_proof ?? 'asserted'
@@ -169,7 +169,7 @@ export class DeviceCodes {
 
 /** How a user decided about a request, for the same form again. */
 export function decisionOf(
-  device: DeviceCodesTable | undefined,
+  device: Row<'device_codes'> | undefined,
   userId: string,
 ): 'approved' | 'denied' | undefined {
   if (device?.user_id !== userId) return undefined

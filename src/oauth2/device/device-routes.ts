@@ -17,7 +17,7 @@ import { clientIp } from '../../http/limits/client-address.ts'
 import { closedObject, optionalText } from '../../http/schemas/schemas.ts'
 import type { Client } from '../clients/client.ts'
 import { codeLifetime, decisionOf, displayUserCode, pollInterval, readUserCode } from './device-codes.ts'
-import type { DeviceCodesTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { describeDevice } from '../../accounts/sessions/devices.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import type { Words } from '../../http/pages/language/en.ts'
@@ -39,7 +39,7 @@ const Form = closedObject({
 /** A request that waits, and its app. */
 interface Found {
   userCode: string
-  device: DeviceCodesTable
+  device: Row<'device_codes'>
   client: Client
 }
 

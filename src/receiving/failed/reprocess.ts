@@ -5,7 +5,7 @@ import { idsIn, type IdStream } from '../../storage/id-order.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import type { EventStatus } from '../../events/store.ts'
 import { failedEvents, type FailedFilter, findReceived } from './store.ts'
-import type { EventQueueStatus, JobsTable } from '../../storage/tables.ts'
+import type { EventQueueStatus, Row } from '../../storage/tables.ts'
 import { advance, orderKeysOf } from '../queue/store.ts'
 import { sql } from 'kysely'
 
@@ -118,7 +118,7 @@ async function measure(
 export async function reprocessStep(
   engine: Engine,
   tx: Tx,
-  job: Pick<JobsTable, 'filter' | 'position'>,
+  job: Pick<Row<'jobs'>, 'filter' | 'position'>,
   { limit, now }: { limit: number; now: number },
 ): Promise<JobStep> {
   const { upTo, begunAt, ...filter } = JSON.parse(job.filter) as ReprocessFilter

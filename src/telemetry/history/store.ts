@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
-import { historyLock } from '../../storage/advisory-locks.ts'
+import { locks } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
-import type { MetricHistoryTable } from '../../storage/tables.ts'
+import type { Row } from '../../storage/tables.ts'
 import { addBuckets, addEncoded, bucketCount, type Buckets, encodeBuckets } from './durations.ts'
 import { countOf, mostOfAKind, type Attention } from '../../http/attention.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
@@ -45,7 +45,7 @@ export class Tally implements Counts {
     addBuckets((this.buckets ??= new Float64Array(bucketCount)), buckets)
   }
 
-  toRow(step: number, series: string, at: number): MetricHistoryTable {
+  toRow(step: number, series: string, at: number): Row<'metric_history'> {
     const { ok, failed, duplicates, buckets } = this
     return { step, series, at, ok, failed, duplicates, durations: buckets ? encodeBuckets(buckets) : null }
   }
@@ -110,7 +110,7 @@ export class HistoryStore {
     await this.#write(async (tx) => {
       // Buckets are added here, not by the database, so two processes must not read the same row before either writes it.
       if (this.#database.engine === 'postgres')
-        await sql`select pg_advisory_xact_lock(${historyLock[0]}::int, ${historyLock[1]}::int)`.execute(tx)
+        await sql`select pg_advisory_xact_lock(${locks.history[0]}, ${locks.history[1]})`.execute(tx)
       for (const row of await rowsOf(tx, steps.minute, period).execute())
         if (sum.has(row.series, row.at)) sum.of(row.series, row.at).add(row)
       await put(tx, steps.minute, sum)
@@ -119,14 +119,14 @@ export class HistoryStore {
   }
 
   /** The rows of some series in a period. */
-  rows(step: number, series: readonly string[], period: Period): Promise<MetricHistoryTable[]> {
+  rows(step: number, series: readonly string[], period: Period): Promise<Row<'metric_history'>[]> {
     return rowsOf(this.#database.readerAside, step, period)
       .where('series', 'in', [...series])
       .execute()
   }
 
   /** The rows of all parts of a series, such as the sources of `webhooks`, in a period. */
-  partRows(step: number, series: string, period: Period): Promise<MetricHistoryTable[]> {
+  partRows(step: number, series: string, period: Period): Promise<Row<'metric_history'>[]> {
     // The semicolon is the character after the colon.
     return rowsOf(this.#database.readerAside, step, period)
       .where('series', '>=', `${series}:`)

@@ -1,5 +1,5 @@
 import { subscribersPerScan, type DeliveryStore, type EventPayload } from '../../../src/emitting/store.ts'
-import type { SubscribersTable } from '../../../src/storage/tables.ts'
+import type { Row } from '../../../src/storage/tables.ts'
 import type { Claimer, LeaveClaimer } from '../../../src/storage/postgres/session/claimer.ts'
 import { ConnectionLost, latency, StatementFailed } from '../receiving/faults.ts'
 import type { VirtualProcess } from '../receiving/virtual-time.ts'
@@ -56,7 +56,7 @@ export function simulatedStore(world: World, process: VirtualProcess, claimer: C
         ids
           .map((id) => tables.subscribers.get(id)!)
           .filter(({ status }) => status === 'active')
-          .map((row) => ({ id: row.id, updated_at: row.updatedAt }) as SubscribersTable),
+          .map((row) => ({ id: row.id, updated_at: row.updatedAt }) as Row<'subscribers'>),
       ),
     readDue: (wanted, now) => call('read', () => tables.read(wanted, now)),
     readPayloads: (events) =>

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Client, Pool } from 'pg'
-import { listenerLock } from '../../advisory-locks.ts'
+import { locks } from '../../advisory-locks.ts'
 import type { Revocations, Tx } from '../../database.ts'
 import { afterCommit } from '../../lazy-transaction.ts'
 import { millisecondsSince, type Moment, thisMoment } from '../../../runtime/clock.ts'
@@ -101,7 +101,7 @@ export class PostgresRevocations implements Revocations {
   }
 
   async #confirmed(): Promise<void> {
-    const { rows } = await this.#pool.query<Listener>(findListeners, [...listenerLock])
+    const { rows } = await this.#pool.query<Listener>(findListeners, [...locks.listener])
     const others = rows.filter(({ pid }) => !this.#session || pid !== this.#pid)
     const leases = this.#leases.of(others, performance.now())
     if (leases.size === 0) return
@@ -139,7 +139,7 @@ export class PostgresRevocations implements Revocations {
   async #open(session: Client): Promise<void> {
     const { rows } = await session.query<{ pid: number }>(
       'select pg_backend_pid() as pid, pg_advisory_lock_shared($1, $2)',
-      [...listenerLock],
+      [...locks.listener],
     )
     this.#pid = rows[0]!.pid
     // Announcements may have been missed.
