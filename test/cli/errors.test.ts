@@ -9,7 +9,6 @@ import { describe, test } from 'node:test'
 import { freePort, startReceiver, temporaryFolder } from '#test/harness/index.ts'
 import { postern } from './command.ts'
 
-/** A port of this machine where nobody listens. */
 /** A mistake is told in a sentence: without a stack, and without the heading of another matter. */
 describe('error messages of commands', () => {
   const home = temporaryFolder()

@@ -1,16 +1,11 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { describe, test } from 'node:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { Browser, each, engines, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
-import { childEnvironment } from '#test/harness/child-environment.ts'
 import { appTokens, signIn, spa, whoAmI } from '../login/harness.ts'
-import { mainFile } from '../harness/main-file.ts'
 import { type Ended, postern as runPostern } from './command.ts'
 
 describe('postern users, postern keys rotate-signing', () => {
@@ -147,9 +142,9 @@ describe('postern users, postern keys rotate-signing', () => {
   })
 })
 
+const folder = temporaryFolder()
+
 test('an admin by a group of the configuration module stays one, and the command says so', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'postern-groups-'))
-  t.after(() => rmSync(folder, { recursive: true }))
   const provider = await startOAuthProvider()
   t.after(() => provider.close())
   const login = { providers: { acme: { groupsClaim: 'groups', roles: { admin: ['ops'] } } } }
@@ -160,22 +155,15 @@ test('an admin by a group of the configuration module stays one, and the command
   const browser = new Browser()
   await signIn(service, browser)
   assert.equal((await whoAmI(service, browser))!.role, 'admin')
-  const role = (more: Record<string, string> = {}) => {
-    const env = {
-      ...childEnvironment(),
+  const role = async (): Promise<string> => {
+    const { stdout, stderr } = await runPostern(folder, ['users', 'role', 'acme:olga', 'user'], {
       ...provider.env('ACME'),
       DATABASE_URL: service.databaseUrl,
       POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
       WEBHOOK_SECRET: 'x',
       POSTERN_CONFIG: module,
-      ...more,
-    }
-    return promisify(execFile)(process.execPath, [mainFile, 'users', 'role', 'acme:olga', 'user'], {
-      env,
-    }).then(
-      ({ stdout }) => stdout,
-      ({ stderr }: { stderr: string }) => stderr,
-    )
+    })
+    return stdout || stderr
   }
   writeFileSync(module, `export default ${JSON.stringify({ login })}\n`)
   assert.match(await role(), /in a group whose members are admins/)
