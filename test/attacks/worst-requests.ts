@@ -1,7 +1,7 @@
 // The worst requests that anybody may send: for every route that needs no credential, and every source. What a route reads is taken from
 // the service's own table of routes and its OpenAPI document, so that a new route is covered without a change here.
 import type { Dispatcher } from 'undici'
-import { paypal, sns } from '../../src/index.ts'
+import { paypal, sns, type Scheme } from '../../src/index.ts'
 import { sources } from '../fuzz/sources.ts'
 
 export interface WorstRequest {
@@ -146,28 +146,22 @@ const headers =
   user-agent x-forwarded-for x-forwarded-host x-forwarded-proto x-forwarded-uri x-forwarded-method x-original-url idempotency-key range
   access-control-request-headers access-control-request-method sec-fetch-site last-event-id`.split(/\s+/)
 
-/** Headers of signatures, of all senders. */
-const signatures =
-  `x-signature x-hub-signature x-hub-signature-256 calendly-webhook-signature x-signature-ed25519 x-signature-timestamp
-  x-dropbox-signature x-gitlab-token x-gitlab-signature webhook-id webhook-timestamp webhook-signature x-hubspot-signature-v3
-  x-hubspot-request-timestamp linear-signature paddle-signature x-twilio-email-event-webhook-signature
-  x-twilio-email-event-webhook-timestamp x-shopify-hmac-sha256 x-slack-signature x-slack-request-timestamp x-square-hmacsha256-signature
-  stripe-signature x-twilio-signature typeform-signature x-wc-webhook-signature x-twitter-webhooks-signature x-zendesk-webhook-signature
-  x-zendesk-webhook-signature-timestamp x-zm-signature x-zm-request-timestamp hmacsignature paypal-transmission-id paypal-transmission-time paypal-transmission-sig
-  paypal-cert-url paypal-auth-algo`.split(/\s+/)
-
-/** Values that let a check go on to the body: of the right form, and wrong. */
+/** Values of signatures that let a check go on: of a right form, and wrong. */
+const digest = `sha256=${'0'.repeat(64)}`
+const base64 = Buffer.alloc(32).toString('base64')
 const plausible: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(signatures.map((name) => [name, `sha256=${'0'.repeat(64)}`])),
   'x-twilio-signature': Buffer.alloc(20).toString('base64'),
   'x-signature-ed25519': '0'.repeat(128),
   'x-slack-signature': `v0=${'0'.repeat(64)}`,
   'x-zm-signature': `v0=${'0'.repeat(64)}`,
   'x-dropbox-signature': '0'.repeat(64),
+  'x-hubspot-signature-v3': base64,
+  'x-twilio-email-event-webhook-signature': base64,
+  'x-zendesk-webhook-signature': base64,
   'stripe-signature': `t=1700000000,v1=${'0'.repeat(64)}`,
   'webhook-id': 'a',
-  'webhook-signature': `v1,${Buffer.alloc(32).toString('base64')}`,
-  'x-shopify-hmac-sha256': Buffer.alloc(32).toString('base64'),
+  'webhook-signature': `v1,${base64}`,
+  'x-shopify-hmac-sha256': base64,
   'paypal-transmission-id': 'a',
   'paypal-transmission-time': '2026-03-01T12:00:00Z',
   'paypal-transmission-sig': Buffer.alloc(256).toString('base64'),
@@ -175,9 +169,28 @@ const plausible: Readonly<Record<string, string>> = {
   'paypal-auth-algo': 'SHA256withRSA',
 }
 
+/** The headers that a source reads: its scheme is asked with none of them, and with signatures of each form. */
+function readBy(scheme: Scheme): string[] {
+  const read = new Set<string>()
+  for (const given of [undefined, digest, base64]) {
+    const valueOf = (name: string | symbol): string | undefined => {
+      read.add(String(name))
+      return given && (plausible[String(name)] ?? given)
+    }
+    const headers = new Proxy(
+      {},
+      { get: (_none, name) => valueOf(name), has: (_none, name) => valueOf(name) !== undefined },
+    )
+    scheme.verify({ rawBody: emptyObject, headers, now: Date.now(), url: 'https://gate.example.com/' })
+  }
+  return [...read]
+}
+
 const json = 'application/json'
 const form = 'application/x-www-form-urlencoded'
 const emptyObject = Buffer.from('{}')
+/** Svix's API, which is not in the document: only its state and what does not exist there is answered without a token. */
+const needsToken = /^\/api\/v1\/(app|auth|background-task|environment|event-type|stats)\b/
 const withBody = new Set(['POST', 'PUT', 'PATCH'])
 
 /** All requests, with the route that they are for in their names. */
@@ -189,12 +202,17 @@ export function worstRequests({ routes, paths }: RouteTable): WorstRequest[] {
     if (method === 'HEAD') continue
     const operation = paths[url.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
     const path = url.replace(/:(\w+)/g, 'github').replace('*', 'x')
-    const isPublic = (operation?.security ?? []).length === 0
-    const isSource = method === 'POST' && url.startsWith('/webhooks/')
+    const isPublic = (operation?.security ?? []).length === 0 && !needsToken.test(url)
+    const scheme = method === 'POST' ? schemes[url.replace('/webhooks/', '')] : undefined
     all.push(...withQuery(route, method, path, isPublic ? (operation?.parameters ?? []) : []))
-    all.push(...withHeader(route, method, path, isPublic ? headers : ['authorization', 'cookie']))
-    if (isSource) all.push(...withHeader(route, method, path, signatures), ...webhooks(route, path))
-    else if (withBody.has(method)) all.push(...bodies(route, method, path))
+    if (!scheme)
+      all.push(...withHeader(route, method, path, isPublic ? headers : ['authorization', 'cookie']))
+    // The code that reads the others is the same for all sources.
+    else if (path.endsWith('/provider')) all.push(...withHeader(route, method, path, headers))
+    if (scheme) {
+      const signatures = readBy(scheme)
+      all.push(...withHeader(route, method, path, signatures), ...webhooks(route, path, signatures))
+    } else if (withBody.has(method)) all.push(...bodies(route, method, path))
   }
   return all
 }
@@ -253,7 +271,8 @@ function bodies(route: string, method: string, path: string): WorstRequest[] {
   return [...of(form, 'form', formBodies), ...of(json, 'JSON', documentBodies)]
 }
 
-function webhooks(route: string, path: string): WorstRequest[] {
+function webhooks(route: string, path: string, signatures: readonly string[]): WorstRequest[] {
+  const signed = Object.fromEntries(signatures.map((name) => [name, plausible[name] ?? digest]))
   const of = (type: string, kind: string, shapes: Shapes<Buffer>): WorstRequest[] =>
     Object.entries(shapes).map(([name, text]) => ({
       name: `${route}, ${kind}: ${name}`,
@@ -262,7 +281,7 @@ function webhooks(route: string, path: string): WorstRequest[] {
       of: (bytes) => ({
         method: 'POST',
         path,
-        headers: { ...plausible, 'content-type': type },
+        headers: { ...signed, 'content-type': type },
         body: text(bytes),
       }),
     }))
@@ -292,6 +311,12 @@ export function send(to: Dispatcher, sent: Sent): Promise<Answered> {
   })
 }
 
+const schemes: Readonly<Record<string, Scheme>> = {
+  ...Object.fromEntries(sources.map(({ name, scheme }) => [name, scheme])),
+  paypal: paypal({ webhookId: 'w' }),
+  sns: sns({ topicArn: 'arn:aws:sns:eu-central-1:123456789012:T' }),
+}
+
 /** What the service of the test and of the bench has: every source, apps, a provider of each kind, guarded hosts. */
 export const exposed = {
   env: {
@@ -303,13 +328,7 @@ export const exposed = {
     CORS_ORIGINS: 'https://pages.example.com',
   },
   config: {
-    receiving: {
-      sources: {
-        ...Object.fromEntries(sources.map(({ name, scheme }) => [name, scheme])),
-        paypal: paypal({ webhookId: 'w' }),
-        sns: sns({ topicArn: 'arn:aws:sns:eu-central-1:123456789012:T' }),
-      },
-    },
+    receiving: { sources: schemes },
     login: {
       clients: [
         { id: 'shop', secret: 'shop-secret-0123456789', redirectUris: ['https://app.example.com/callback'] },
