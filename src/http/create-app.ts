@@ -21,7 +21,6 @@ import { type DashboardParts, serveAssets, serveDashboard, serveBuiltFiles } fro
 import { showImpersonations } from './pages/impersonation-banner.ts'
 import { serveBrand } from './pages/brand.ts'
 import { rememberLanguages } from './pages/page-view.ts'
-import { removeBasePath } from './requests/base-path.ts'
 import { bodyLimits, type BodyLimits } from './body/budget.ts'
 import { BodyReader, defaultBodyLimit, IncomingRequest } from './body/reader.ts'
 import { TrustedProxies, clientIp } from './limits/client-address.ts'
@@ -94,7 +93,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   const headers = securityHeaders({ https: (configuration.baseUrl ?? '').startsWith('https:') })
   const app = createServer(parts, headers)
   const proxies = new TrustedProxies(configuration.trustedProxies)
-  removeBasePath(app, configuration.basePath)
+  app.decorate('basePath', configuration.basePath)
   closeAfterUpgradeRequests(app)
   app.decorate('closing', new Closing(app))
   continueLate(app)
@@ -151,7 +150,7 @@ function createServer(
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    routerOptions: { querystringParser: parseQueryString, maxParamLength: 512 },
+    routerOptions: { querystringParser: readQuery, maxParamLength: 512 },
     clientErrorHandler: clientErrorAnswerer(headers.common, configuration.basePath),
     frameworkErrors: (error, _request, reply) => {
       // No hook has run for these.
@@ -160,6 +159,10 @@ function createServer(
     },
   }).withTypeProvider<TypeBoxTypeProvider>()
 }
+
+/** Most requests have no query. */
+const readQuery = (text: string): Record<string, string> =>
+  text === '' ? (Object.create(null) as Record<string, string>) : parseQueryString(text)
 
 /** Bodies are JSON, unless a scope declares other types. */
 function readBodies(app: App, { configuration, clock, bodies }: AppParts, proxies: TrustedProxies): void {

@@ -1,4 +1,5 @@
-import { type Scope, holdsScope } from './access/principal.ts'
+import { holdsScope } from './access/access.ts'
+import type { Scope } from './access/principal.ts'
 import { Type } from 'typebox'
 import { Problem } from '../errors.ts'
 import { readText } from '../paging/parameters.ts'

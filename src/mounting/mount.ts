@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, request as httpRequest } from 'node:http'
 import { readConfiguration, weakSecrets } from '../diagnostics/configuration.ts'
 import { type Configuration, ConfigurationError, redacted } from '../config/environment.ts'
-import { isBelow } from '../http/requests/base-path.ts'
+import { isBelow } from '../http/raw/routes.ts'
 import { isLoopbackHost } from '../network/egress.ts'
 import { startService } from '../service.ts'
 import { createLog } from '../telemetry/log.ts'

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts'
 import { newId } from '../../crypto/ids.ts'
 import { equalBytes, hashToken, newToken } from '../../crypto/secrets.ts'
 import { Problem } from '../../errors.ts'
-import { type Principal, isScope } from '../../http/access/principal.ts'
+import type { Principal } from '../../http/access/principal.ts'
 import { idScope, type Cursors } from '../../paging/cursor.ts'
 import type { PageOfRows, PageRequest } from '../../paging/parameters.ts'
 import type { Database } from '../../storage/database.ts'
@@ -77,8 +77,7 @@ export class ApiKeys extends AuditedStore {
   /** The principal of a key. @throws Problem `not-signed-in` when it is unknown, expired or revoked. */
   async authenticate(key: string): Promise<Principal> {
     const { id: keyId, scopes: held } = await this.find(key)
-    // Not the scopes of applications and of newer versions.
-    const scopes = held.split(' ').filter(isScope)
+    const scopes = held.split(' ')
     return { kind: 'key', role: scopes.includes('admin') ? 'admin' : 'user', scopes, keyId }
   }
 

@@ -5,10 +5,9 @@ import {
   type Authenticate,
   type Principal,
   type StepUp,
-  holdsScope,
   isScope,
+  type Scope,
   type ScopeChoice,
-  scopesOf,
 } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
 import { hostnameOf, isLoopbackHost } from '../../network/egress.ts'
@@ -98,6 +97,16 @@ function isAccess(access: Access | undefined): access is Access {
   if (typeof access !== 'object' || access === null) return false
   const choice = scopesOf(access.scope)
   return Array.isArray(choice) && choice.length > 0 && choice.every(isScope)
+}
+
+/** The scopes of a choice as an array. */
+export function scopesOf(choice: ScopeChoice): readonly Scope[] {
+  return typeof choice === 'string' ? [choice] : choice
+}
+
+/** Whether credentials with the scopes `held` may do what asks for any of the scopes of `choice`. */
+export function holdsScope(held: readonly string[], choice: ScopeChoice): boolean {
+  return held.includes('admin') || scopesOf(choice).some((scope) => held.includes(scope))
 }
 
 /**

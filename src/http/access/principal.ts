@@ -35,16 +35,6 @@ export function isScope(text: string): text is Scope {
   return Object.hasOwn(scopes, text)
 }
 
-/** The scopes of a choice as an array. */
-export function scopesOf(choice: ScopeChoice): readonly Scope[] {
-  return typeof choice === 'string' ? [choice] : choice
-}
-
-/** Whether credentials with the scopes `held` may do what asks for any of the scopes of `choice`. */
-export function holdsScope(held: readonly Scope[], choice: ScopeChoice): boolean {
-  return held.includes('admin') || scopesOf(choice).some((scope) => held.includes(scope))
-}
-
 /** How an admin signs in with a second factor. */
 export interface StepUp {
   path: string
@@ -57,8 +47,8 @@ export interface Principal {
   /** How they showed it: the session cookie, an API key, an access token, or the cookie of the portal. */
   kind: 'session' | 'key' | 'token' | 'portal'
   role: Role
-  /** What an API key or an access token may do besides what the role allows. */
-  scopes?: readonly Scope[]
+  /** What an API key or an access token may do besides what the role allows. A key may also have scopes of applications. */
+  scopes?: readonly string[]
   /** The user behind a session or an access token; an API key has none. */
   userId?: string
   sessionId?: string

@@ -3,12 +3,18 @@ import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Problem } from '../../errors.ts'
 import type { App } from '../app.ts'
 import { framingFault } from '../connections/client-errors.ts'
-import { isBelow } from '../requests/base-path.ts'
 import { type RawAnswer, RawCall, type RawParts } from './call.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {
     raw: RawRoutes
+  }
+}
+
+declare module 'http' {
+  interface IncomingMessage {
+    /** The request target as it came, if the base path was removed from it. Express sets the same property. */
+    originalUrl?: string
   }
 }
 
@@ -33,7 +39,7 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
 /**
  * Routes that are called so often that the framework's cost for each request matters. Such a route answers all requests for
  * its method and path on Node's request and response, errors included. The framework has only its description. All other
- * requests go to the framework, also those for the path with another method.
+ * requests go to the framework, also those for the path with another method. Targets are read without the base path.
  *
  * Keep in step with the hooks of the framework: connections/closing.ts, connections/client-errors.ts, limits/rate-limits.ts (`takeRaw`),
  * response-headers.ts (`common`), problem-details.ts (error handler) and create-app.ts (`logRequests`).
@@ -57,6 +63,7 @@ export class RawRoutes {
     const framework = server.listeners('request').at(-1) as RequestListener
     server.removeListener('request', framework)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      if (parts.basePath !== '') removeBasePath(request, parts.basePath)
       const answer = this.#find(request)
       if (answer) return answer(request, response)
       for (const slash of this.#slashes) request.url = request.url!.replace(slash, '$1')
@@ -140,6 +147,20 @@ async function finish(call: RawCall, answered: Promise<RawAnswer>): Promise<void
   } catch (error) {
     call.fail(error)
   }
+}
+
+/** Whether a request target is the base path or below it. */
+export function isBelow(basePath: string, target: string): boolean {
+  return target.startsWith(basePath) && /^[/?]?$/.test(target.charAt(basePath.length))
+}
+
+/** Removes the base path from a request target. A target without it is served too, so that probes can call the service directly. */
+function removeBasePath(request: IncomingMessage, basePath: string): void {
+  const target = request.url ?? ''
+  if (!isBelow(basePath, target)) return
+  const rest = target.slice(basePath.length)
+  request.originalUrl = target
+  request.url = rest.startsWith('/') ? rest : `/${rest}`
 }
 
 /** The path of a request target (RFC 9112, section 3.2), decoded as the framework's router decodes it. */

@@ -2,7 +2,8 @@ import swagger from '@fastify/swagger'
 import type { Configuration } from '../../config/environment.ts'
 import type { App } from '../app.ts'
 import { version } from '../../runtime/version.ts'
-import { type Access, scopes, scopesOf } from '../access/principal.ts'
+import { scopesOf } from '../access/access.ts'
+import { type Access, scopes } from '../access/principal.ts'
 import {
   headerComponents,
   headersOfDeclared,
