@@ -17,8 +17,7 @@ import {
   subscribersPerScan,
 } from './store.ts'
 import { poolRows } from '../storage/postgres/pool/connection-shares.ts'
-import { type Column, encodeArrays } from '../storage/postgres/driver/array-encoder.ts'
-import { queryArrays } from '../storage/postgres/driver/queries.ts'
+import { type Column, encodeArrays, queryArrays } from '../storage/postgres/driver/queries.ts'
 import { anyForeignMigration } from '../storage/schema-watch.ts'
 
 /**

@@ -12,7 +12,7 @@ import type { CommittedDelivery } from '../store.ts'
 import { GroupCommit } from '../../storage/group-commit.ts'
 import { CompiledQuery } from 'kysely'
 import { equalBytes } from '../../crypto/secrets.ts'
-import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
+import { type Column, encodeArrays } from '../../storage/postgres/driver/queries.ts'
 import { prepare } from '../../storage/postgres/driver/statement.ts'
 
 interface Recorded {

@@ -5,7 +5,7 @@ import type { Engine } from '../../storage/query-runner.ts'
 import { everybody, isFor, matchesType, type PreparedEvent } from './event.ts'
 import { type Condition, holds } from '../subscribers/conditions.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'
-import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
+import { type Column, encodeArrays } from '../../storage/postgres/driver/queries.ts'
 import type { Row } from '../../storage/tables.ts'
 
 interface FanOutParts {

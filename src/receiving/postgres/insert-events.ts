@@ -13,8 +13,7 @@ import {
   lockKeys,
   orderKeysOf,
 } from '../queue/store.ts'
-import type { Column } from '../../storage/postgres/driver/array-encoder.ts'
-import { type PreparedStatement, queryArrays } from '../../storage/postgres/driver/queries.ts'
+import { type Column, type PreparedStatement, queryArrays } from '../../storage/postgres/driver/queries.ts'
 import { anyForeignMigration } from '../../storage/schema-watch.ts'
 
 /** Milliseconds that a batch may take by default. After that, the database counts as unavailable. */

@@ -24,7 +24,7 @@ import {
 import { eventInserter } from './insert-events.ts'
 import { CompiledQuery } from 'kysely'
 import { ClosingStatement } from '../../storage/lazy-transaction.ts'
-import { type Column, encodeArrays } from '../../storage/postgres/driver/array-encoder.ts'
+import { type Column, encodeArrays } from '../../storage/postgres/driver/queries.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
 import type { Pool } from 'pg'
 
