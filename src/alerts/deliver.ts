@@ -1,5 +1,4 @@
-import { errorOf } from '../network/exchange.ts'
-import type { OutboundAgent } from '../network/outbound-agent.ts'
+import { errorOf, type OutboundAgent } from '../network/exchange.ts'
 import { isoTime } from '../runtime/iso-time.ts'
 import type { Configuration } from '../config/environment.ts'
 import { type Keyring, sealedColumns } from '../crypto/keyring.ts'

@@ -2,7 +2,7 @@ import { createRecordAudit } from '../accounts/audit/audit.ts'
 import { type Attention, mostOfAKind } from '../http/attention.ts'
 import type { ModuleParts, ServiceModule } from '../http/service-module.ts'
 import { Egress } from '../network/egress.ts'
-import { createOutboundAgent } from '../network/outbound-agent.ts'
+import { createOutboundAgent } from '../network/exchange.ts'
 import { Cursors } from '../paging/cursor.ts'
 import { periodicWorker } from '../runtime/worker.ts'
 import {

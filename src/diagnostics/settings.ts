@@ -2,7 +2,7 @@ import { weakSecrets, type InspectedConfiguration } from './configuration.ts'
 import { fault, ok, warning, type Finding } from './finding.ts'
 import { checkLimit as timeout, checkProvider } from '../login/check-provider.ts'
 import type { ResolvedProvider } from '../login/providers/resolved-provider.ts'
-import { openGuardedFetch } from '../network/outbound-agent.ts'
+import { openGuardedFetch } from '../network/guarded-fetch.ts'
 import { systemClock } from '../runtime/clock.ts'
 
 /** What is wrong with the settings, and what of them is dangerous in production. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { causeInWords } from '../runtime/cause-in-words.ts'
-import type { GuardedFetch } from '../network/outbound-agent.ts'
+import type { GuardedFetch } from '../network/guarded-fetch.ts'
 import type { ServerMetadata } from 'openid-client'
 import { clockTolerance } from './provider-client/profile.ts'
 import { DiscoveryFailed } from './provider-client/provider-errors.ts'

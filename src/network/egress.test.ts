@@ -9,8 +9,7 @@ import { startConnectProxy } from '#test/harness/connect-proxy.ts'
 import { listening } from '#test/harness/listening.ts'
 import { Egress, faultOfDestination } from './egress.ts'
 import type { Resolve } from './guarded-connector.ts'
-import { type AgentOptions, createOutboundAgent } from './outbound-agent.ts'
-import type { Outcome } from './exchange.ts'
+import { type AgentOptions, createOutboundAgent, type Outcome } from './exchange.ts'
 
 const rules = { allowPrivateNetwork: false }
 const local: LookupAddress = { address: '127.0.0.1', family: 4 }

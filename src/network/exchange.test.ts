@@ -6,9 +6,8 @@ import { after, test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { selfSigned, trusted } from '#test/harness/certificate.ts'
 import { listening } from '#test/harness/listening.ts'
-import { NotSent, type Exchange } from './exchange.ts'
+import { NotSent, type Exchange, createOutboundAgent } from './exchange.ts'
 import type { Resolve } from './guarded-connector.ts'
-import { createOutboundAgent } from './outbound-agent.ts'
 
 const localhost: Resolve = (_host, callback) => callback(null, [{ address: '127.0.0.1', family: 4 }])
 

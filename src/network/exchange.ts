@@ -2,7 +2,13 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
-import type { ConnectionPhases, ConnectionStep, ConnectionTrace } from './guarded-connector.ts'
+import type {
+  ConnectionPhases,
+  ConnectionStep,
+  ConnectionTrace,
+  ConnectorOptions,
+  PooledAgent,
+} from './guarded-connector.ts'
 
 /** The duration of each part, in milliseconds. Parts that did not occur or did not finish are missing. */
 export interface Phases extends ConnectionPhases {
@@ -47,7 +53,7 @@ export interface ExchangeRequest {
 }
 
 /** The connections of an agent. */
-export interface Connections {
+interface Connections {
   /** Keeps connections and uses them again. */
   readonly kept: Dispatcher
   /** Makes a new connection for each request. */
@@ -361,5 +367,60 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#status !== null) return 'body'
     if (this.#sentAt !== undefined) return 'answer'
     return this.connection?.step ?? 'connect'
+  }
+}
+
+export interface AgentOptions extends ConnectorOptions {
+  /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
+  proxy?: string | undefined
+}
+
+/** Makes requests over its own pool of connections. */
+export interface OutboundAgent {
+  /**
+   * Sends one request. Its response is read into memory, limited in size, and each part is timed. After `close` or `destroy` it fails
+   * with NotSent.
+   */
+  exchange(request: ExchangeRequest): Exchange
+  /** Waits for the requests in flight, then closes the connections. */
+  close(): Promise<void>
+  /** Aborts the requests in flight, and closes the connections. */
+  destroy(): Promise<void>
+}
+
+/**
+ * Creates the agent for all requests to addresses that others supply. It uses HTTP/1.1, keeps connections alive briefly, and
+ * follows no redirects. It has no time limits: callers limit each exchange by a signal, and the response by bytes. The caller
+ * destroys it. undici is loaded at the first request, since it takes a tenth of the memory of a service that makes none.
+ */
+export function createOutboundAgent({ proxy, ...options }: AgentOptions): OutboundAgent {
+  let agent: PooledAgent | undefined
+  let opening: Promise<PooledAgent> | undefined
+  let closed = false
+  const open = async (): Promise<PooledAgent> => {
+    const { openPooledAgent } = await import('./guarded-connector.ts')
+    if (closed) throw new NotSent()
+    return (agent = openPooledAgent(options, proxy))
+  }
+  return {
+    exchange(request) {
+      const exchange = new Exchange(request)
+      if (closed) exchange.fail(new NotSent())
+      else if (agent) exchange.start(agent, request)
+      else
+        (opening ??= open()).then(
+          (opened) => exchange.start(opened, request),
+          (error: unknown) => exchange.fail(error),
+        )
+      return exchange
+    },
+    async close() {
+      closed = true
+      await agent?.close()
+    },
+    async destroy() {
+      closed = true
+      await agent?.destroy()
+    },
   }
 }

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { createGuardedFetch, createOutboundAgent, type OutboundAgent } from './outbound-agent.ts'
-import type { Outcome } from './exchange.ts'
+import { createOutboundAgent, type OutboundAgent, type Outcome } from './exchange.ts'
+import { createGuardedFetch } from './guarded-fetch.ts'
 
 let server: Server
 let port: number

@@ -1,7 +1,6 @@
 import type { Clock } from '../runtime/clock.ts'
 import { HmacKey } from '../crypto/secrets.ts'
-import { errorOf, type ExchangeRequest } from '../network/exchange.ts'
-import type { OutboundAgent } from '../network/outbound-agent.ts'
+import { errorOf, type ExchangeRequest, type OutboundAgent } from '../network/exchange.ts'
 import { readRetryAfter } from '../runtime/retry-schedule.ts'
 import type { Handler, ReceivedEvent } from './config.ts'
 import type { Keyring } from '../crypto/keyring.ts'

@@ -1,4 +1,5 @@
-import { createOutboundAgent, openGuardedFetch } from '../network/outbound-agent.ts'
+import { createOutboundAgent } from '../network/exchange.ts'
+import { openGuardedFetch } from '../network/guarded-fetch.ts'
 import {
   type ProviderTokenSource,
   readHandlers,

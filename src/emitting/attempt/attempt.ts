@@ -1,6 +1,12 @@
 import type { Clock, Random } from '../../runtime/clock.ts'
 import { version } from '../../runtime/version.ts'
-import { NotSent, type Outcome, type Phases } from '../../network/exchange.ts'
+import {
+  NotSent,
+  type Outcome,
+  type Phases,
+  createOutboundAgent,
+  type OutboundAgent,
+} from '../../network/exchange.ts'
 import { redactedValue } from '../../telemetry/printable.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import {
@@ -15,7 +21,6 @@ import { longestRetryAfter, nextDelay, readRetryAfter } from '../../runtime/retr
 import type { AttemptRecord, EventPayload } from '../store.ts'
 import type { Configuration } from '../../config/environment.ts'
 import { Egress, type EgressRules } from '../../network/egress.ts'
-import { createOutboundAgent, type OutboundAgent } from '../../network/outbound-agent.ts'
 import type { TlsOptions } from '../../network/guarded-connector.ts'
 import type { ResponseClass } from '../dispatch/subscriber-pace.ts'
 import { compress, deliverTo, OutOfTime, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'

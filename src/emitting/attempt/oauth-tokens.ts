@@ -1,8 +1,7 @@
 import { Buffer } from 'node:buffer'
-import type { OutboundAgent } from '../../network/outbound-agent.ts'
+import type { OutboundAgent, Outcome } from '../../network/exchange.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Failure, failureOfError, withoutResolution } from './failures.ts'
-import type { Outcome } from '../../network/exchange.ts'
 import type { Auth } from '../subscribers/credentials.ts'
 
 type OAuthClient = Pick<Auth, 'scope' | 'audience' | 'clientAuthentication'> &

@@ -1,7 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { ExchangeRequest, Outcome } from '../../network/exchange.ts'
-import type { OutboundAgent } from '../../network/outbound-agent.ts'
+import type { ExchangeRequest, Outcome, OutboundAgent } from '../../network/exchange.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { RequestOptions } from '../subscribers/request-options.ts'

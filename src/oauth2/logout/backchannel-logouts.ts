@@ -1,5 +1,5 @@
 import { byService, type RecordAudit } from '../../accounts/audit/audit.ts'
-import { openGuardedFetch } from '../../network/outbound-agent.ts'
+import { openGuardedFetch } from '../../network/guarded-fetch.ts'
 import { periodicWorker, type PeriodicWorker, type Worker } from '../../runtime/worker.ts'
 import { whenAborted } from '../../runtime/abort-broadcast.ts'
 import type { Database, Tx } from '../../storage/database.ts'

@@ -17,7 +17,7 @@ import type {
   VerificationResult,
   Wanted,
 } from '../schemes/scheme.ts'
-import type { GuardedFetch } from '../../network/outbound-agent.ts'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createHash } from 'node:crypto'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Received, receivedEvent } from '../worker/received-event.ts'

@@ -1,5 +1,5 @@
 import { BoundedCache, shareRun } from '../../runtime/bounded-cache.ts'
-import type { GuardedFetch } from '../../network/outbound-agent.ts'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { isKeyOf, rsaSha256 } from './digest.ts'
 import { refuse, type Rejected, type Wanted } from './scheme.ts'
 import { type KeyObject, X509Certificate } from 'node:crypto'

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { GuardedFetch } from '../../network/outbound-agent.ts'
+import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import type { Weakness } from '../../config/secret-strength.ts'
 import type { ReceivedEvent } from '../config.ts'
 import type { ForwardTo } from '../forward.ts'
