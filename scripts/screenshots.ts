@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser, signIn } from '../test/browser/browser.ts'
+import { signIn, startChromium } from '../test/browser/browser.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { withFewColours } from './screenshots/few-colours.ts'
 
@@ -191,7 +191,7 @@ const data = mkdtempSync(join(tmpdir(), 'postern-screenshots-'))
 const target = folder ?? join(root, 'docs/screenshots')
 mkdirSync(target, { recursive: true })
 const service = await startDemo(data)
-const browser = await launchBrowser()
+const browser = await startChromium()
 try {
   for (const view of views) await takePictures(browser, view, target)
 } finally {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
+import { assertFits } from './accessibility.ts'
 import { answerDialog } from './browser.ts'
 import { PeopleSite } from './people.ts'
 
@@ -30,7 +31,7 @@ describe('the account on the dashboard', () => {
     const texts = await rows('Identities').allInnerTexts()
     assert.match(texts[0]!, /Ada Lovelace/)
     assert.match(texts[1]!, /Katherine Johnson/)
-    await site.look('account-identities')
+    await assertFits(site.page)
   })
 
   test('an identity that belongs to another account: the page says what to do', async () => {
@@ -39,7 +40,7 @@ describe('the account on the dashboard', () => {
     await site.page.getByText('belongs to another account').waitFor()
     await site.open('/account?tab=activity')
     await table('Activity').getByText('identity-taken').first().waitFor()
-    await site.look('account-activity')
+    await assertFits(site.page)
   })
 
   test('long after the sign-in, linking asks to sign in again first', async () => {
@@ -75,7 +76,7 @@ describe('the account on the dashboard', () => {
     await table('Devices').getByText('this device').waitFor()
     await rows('Devices').nth(2).waitFor()
     assert.match(await table('Devices').innerText(), /Chrome on \w+/)
-    await site.look('account-devices')
+    await assertFits(site.page)
     const before = await rows('Devices').count()
     await table('Devices')
       .getByRole('button', { name: /^Sign out/ })

@@ -4,7 +4,7 @@ import { engines, started, startReceiver, startTestService } from '../harness/in
 import { newPkce } from '../login/harness.ts'
 import { startDevice } from '../oauth2/device-harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
-import { answerDialog, launchBrowser, openPage, picture, signIn } from './browser.ts'
+import { answerDialog, launchBrowser, openPage, pictures, signIn } from './browser.ts'
 
 /** What people see of the product's applications: the consent, the code of a device, the sign-out, the list of apps. */
 describe('apps in a browser', () => {
@@ -30,30 +30,18 @@ describe('apps in a browser', () => {
     })
   })
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1100, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
   before(async () => {
     await signIn(page, service, 'Ada Lovelace')
   })
 
-  /** Wide and narrow, light and dark. */
-  async function pictures(name: string): Promise<void> {
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      await picture(page, `${name}-${colorScheme}`)
-      await page.setViewportSize({ width: 360, height: 740 })
-      const overflow = await page.evaluate('document.documentElement.scrollWidth > innerWidth')
-      assert.equal(overflow, false, `${name} is wider than the screen`)
-      await picture(page, `${name}-${colorScheme}-narrow`)
-      await page.setViewportSize({ width: 1100, height: 900 })
-    }
-  }
   const start = (clientId: string, scope: string): string =>
     authorizeUrl(service, { client_id: clientId, redirect_uri: app.url, scope }, newPkce()).href
 
   test('a person allows an app of others, and the browser goes on to it', async () => {
     await page.goto(start('forum', 'openid profile email offline_access'))
     await page.getByRole('heading', { name: 'Allow access for The forum of gardeners?' }).waitFor()
-    await pictures('consent')
+    await pictures(page, 'consent')
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     await page.getByText('The app').waitFor()
     assert.ok(new URL(page.url()).searchParams.get('code'))
@@ -62,17 +50,17 @@ describe('apps in a browser', () => {
   test('a person compares the code of a device and allows it', async () => {
     const device = await startDevice(service, { client_id: 'cli', scope: 'openid email' })
     await page.goto(`${service.baseUrl}/device`)
-    await pictures('device-code')
+    await pictures(page, 'device-code')
     await page.getByLabel('Code').fill(device.user_code.toLowerCase())
     await page.getByRole('button', { name: 'Continue' }).click()
     await page.getByText('Did someone send you').waitFor()
-    await pictures('device')
+    await pictures(page, 'device')
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     await page.getByText('Compare the codes first').waitFor()
     await page.getByLabel(/my device shows/).check()
     await page.getByRole('button', { name: 'Allow', exact: true }).click()
     await page.getByText('Your device is signed in').waitFor()
-    await pictures('device-done')
+    await pictures(page, 'device-done')
     // A browser tells of every answer 400; this one is meant.
     assert.match(complaints.splice(0).join(), /400/)
   })
@@ -84,7 +72,7 @@ describe('apps in a browser', () => {
     const apps = page.getByRole('main')
     await apps.getByText('The forum of gardeners').waitFor()
     await apps.getByText('Acme command line').waitFor()
-    await pictures('dashboard-apps')
+    await pictures(page, 'dashboard-apps')
     const forum = apps.getByRole('row').filter({ hasText: 'The forum of gardeners' })
     await forum.getByRole('button', { name: /^Remove/ }).click()
     await answerDialog(page, 'Remove')
@@ -96,15 +84,15 @@ describe('apps in a browser', () => {
     const query = new URLSearchParams({ client_id: 'shop', post_logout_redirect_uri: app.url, state: 'x' })
     await page.goto(`${service.baseUrl}/oauth2/end-session?${query.toString()}`)
     await page.getByRole('heading', { name: 'Sign out?' }).waitFor()
-    await pictures('sign-out')
+    await pictures(page, 'sign-out')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.waitForURL(`${app.url}?state=x`)
     await page.goto(`${service.baseUrl}/oauth2/end-session`)
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
-    await pictures('signed-out')
+    await pictures(page, 'signed-out')
     await page.goto(`${service.baseUrl}/oauth2/end-session?post_logout_redirect_uri=https://evil.example`)
     await page.getByRole('heading', { name: 'You are still signed in' }).waitFor()
-    await pictures('sign-out-refused')
+    await pictures(page, 'sign-out-refused')
     assert.match(complaints.splice(0).join(), /400/)
   })
 

@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { Browser } from '../harness/browser.ts'
 import { spa } from '../login/harness.ts'
 import { token } from '../oauth2/harness.ts'
+import { assertFits } from './accessibility.ts'
 import { answerDialog } from './browser.ts'
 import { PeopleSite } from './people.ts'
 
@@ -39,7 +40,7 @@ describe('apps on the dashboard', () => {
     await form.getByRole('button', { name: 'Add' }).click()
     await form.getByRole('alert').waitFor()
     await form.getByLabel('Redirect URIs').fill('https://notes.example/callback')
-    await site.look('new-app')
+    await assertFits(site.page)
     await form.getByRole('button', { name: 'Add' }).click()
     await form.getByText('be shown again').waitFor()
     const [clientId = '', first = ''] = await codes()
@@ -79,14 +80,14 @@ describe('apps on the dashboard', () => {
       new Set(data[0]!.detail.fields.split(' ')),
       new Set(['redirectUris', 'accessTokenLifetime', 'audiences', 'firstParty']),
     )
-    await site.look('app-settings')
+    await assertFits(site.page)
   })
 
   test('its sign-in is tried in a new tab, and the code works with the verifier that is shown', async () => {
     await page().getByRole('button', { name: 'Test sign-in' }).click()
     const dialog = page().getByRole('dialog', { name: 'Test sign-in to Notes' })
     const command = await dialog.getByLabel('Request that exchanges the code', { exact: true }).innerText()
-    await site.look('app-try')
+    await assertFits(site.page)
     const callback = page()
       .context()
       .waitForEvent('request', (request) => request.url().startsWith('https://notes.example/callback?'))
@@ -119,7 +120,7 @@ describe('apps on the dashboard', () => {
     assert.deepEqual([await works(id, secrets[0]!), await works(id, secrets[1]!)], [true, true])
     const rows = page().getByRole('table', { name: 'Secrets' }).locator('tbody tr')
     await rows.nth(1).waitFor()
-    await site.look('app-secrets')
+    await assertFits(site.page)
     await rows
       .nth(1)
       .getByRole('button', { name: /^Remove/ })
@@ -133,7 +134,7 @@ describe('apps on the dashboard', () => {
     await page().getByRole('tab', { name: 'Sign-ins' }).click()
     const table = page().getByRole('table', { name: 'Sign-ins' })
     await table.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
-    await site.look('app-sign-ins')
+    await assertFits(site.page)
     await table.getByRole('button', { name: 'Sign out Ada Lovelace' }).click()
     await answerDialog(page(), 'Sign out')
     await page().getByText('No sign-ins').waitFor()
@@ -147,7 +148,7 @@ describe('apps on the dashboard', () => {
     await page().getByRole('link', { name: spa.id }).waitFor()
     assert.equal(await page().getByRole('link', { name: 'Notes' }).count(), 0)
     assert.equal(await works(id, secrets[1]!), false)
-    await site.look('apps')
+    await assertFits(site.page)
     const stranger = await new Browser().go(new URL('/clients', site.service.baseUrl))
     assert.equal(stranger.status, 401)
   })

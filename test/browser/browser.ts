@@ -1,7 +1,14 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { chromium, type Browser, type Page } from 'playwright-core'
+import { after } from 'node:test'
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Page,
+} from 'playwright-core'
 
 const candidates = [
   process.env['CHROMIUM_PATH'],
@@ -10,8 +17,13 @@ const candidates = [
   '/usr/bin/google-chrome',
 ]
 
+/** The Chromium of this process: to start one takes as long as a short test. */
+let chromiumOfProcess: Promise<Browser> | undefined
+// scripts/screenshots.ts uses this file without a test.
+if (process.env['TEST_TALLY_FILE'] !== undefined) after(async () => (await chromiumOfProcess)?.close())
+
 /** The machine's own Chromium, without the calls home that it makes at start. */
-export async function launchBrowser(): Promise<Browser> {
+export function startChromium(): Promise<Browser> {
   const executablePath = candidates.find((path) => path !== undefined && existsSync(path))
   if (!executablePath)
     throw new Error('no Chromium found: install it (apt-get install chromium), or name it in CHROMIUM_PATH')
@@ -29,13 +41,38 @@ export async function launchBrowser(): Promise<Browser> {
   })
 }
 
+/** A suite's browser: contexts of its own in the Chromium of the process, which `close` closes. */
+export type SuiteBrowser = Pick<Browser, 'newContext' | 'newPage' | 'close'>
+
+/** Its windows are those of a desk, and pages move nothing, unless a test asks for it. */
+export async function launchBrowser(): Promise<SuiteBrowser> {
+  const browser = await (chromiumOfProcess ??= startChromium())
+  const contexts: BrowserContext[] = []
+  const usual = { viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' } as const
+  return {
+    async newContext(options) {
+      const context = await browser.newContext({ ...usual, ...options })
+      contexts.push(context)
+      return context
+    },
+    async newPage(options) {
+      const page = await browser.newPage({ ...usual, ...options })
+      contexts.push(page.context())
+      return page
+    },
+    async close() {
+      await Promise.all(contexts.map((context) => context.close()))
+    },
+  }
+}
+
 /** Opens a page. `complaints` gets the errors of its console and of its scripts. */
 export async function openPage(
-  browser: Browser,
-  viewport: { width: number; height: number },
+  browser: SuiteBrowser,
   complaints: string[],
+  options: BrowserContextOptions = {},
 ): Promise<Page> {
-  const page = await browser.newPage({ viewport })
+  const page = await browser.newPage(options)
   collectErrors(page, complaints)
   return page
 }
@@ -81,15 +118,16 @@ export async function picture(page: Page, name: string, fullPage = true): Promis
   await page.screenshot({ path: join(folder, `${name}.png`), fullPage })
 }
 
-/** Keeps pictures of what is in view, in both themes and at the widths of a desk and a telephone. */
+/** Keeps pictures of what is in view, in both themes and at the widths of a desk and a telephone; then it is as before. */
 export async function pictures(page: Page, name: string): Promise<void> {
   if (!process.env['SCREENSHOTS']) return
-  for (const colorScheme of ['light', 'dark'] as const) {
+  const size = page.viewportSize()!
+  for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme })
     for (const width of [1440, 390]) {
       await page.setViewportSize({ width, height: 900 })
       await picture(page, `${name}-${width}-${colorScheme}`, false)
     }
   }
-  await page.setViewportSize({ width: 1440, height: 900 })
+  await page.setViewportSize(size)
 }

@@ -5,7 +5,7 @@ import { list } from '../../src/index.ts'
 import { engines, started, startedService } from '../harness/index.ts'
 import { insertProducts, product } from '../listing/seed.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, collectErrors, launchBrowser, pictures, signIn } from './browser.ts'
+import { answerDialog, collectErrors, launchBrowser, signIn } from './browser.ts'
 
 const fields = {
   id: { type: 'text' },
@@ -50,9 +50,7 @@ describe('data in a browser', () => {
 
   const service = startedService(engines[0]!, () => ({ config: { listing: { lists: [shelf, numbered] } } }))
   const browser = started(launchBrowser)
-  const page = started(() =>
-    browser.newPage({ viewport: { width: 1440, height: 900 }, acceptDownloads: true }),
-  )
+  const page = started(() => browser.newPage())
   before(async () => {
     for (let at = 0; at < rows.length; at += 500)
       await insertProducts(service.database, rows.slice(at, at + 500))
@@ -70,7 +68,6 @@ describe('data in a browser', () => {
     for (const name of ['/users', '/products', '/api/posts', '/numbered'])
       await page.getByRole('link', { name, exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'data-lists')
     await page.getByRole('link', { name: '/shelf' }).click()
     await page.getByRole('heading', { level: 1, name: '/shelf' }).waitFor()
     await table('/shelf').getByText('p00000').waitFor()
@@ -86,7 +83,6 @@ describe('data in a browser', () => {
     await isTold()
     assert.ok(!page.url().includes('minPrice'))
     await assertAccessible(page)
-    await pictures(page, 'data-filter-fault')
     await page.goto(`${service.baseUrl}/dashboard/data/shelf?f.minPrice=abc`)
     await isTold()
     await page.getByRole('button', { name: 'Clear' }).click()
@@ -115,7 +111,6 @@ describe('data in a browser', () => {
     assert.equal(await firstRow('/shelf'), before)
     assert.equal(await page.getByLabel('category is one of').inputValue(), 'toys')
     await assertAccessible(page)
-    await pictures(page, 'data-list')
     await page.goBack()
     await page.waitForURL(/sort=price/)
   })
@@ -206,7 +201,6 @@ describe('data in a browser', () => {
     const total = rows.reduce((sum, { category, price }) => (category === 'toys' ? sum + price : sum), 0)
     await summary.getByText(String(total)).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'data-summary')
     await page.getByLabel('Group by').selectOption('name')
     await page.getByText('50 of the first 1,000 groups; there are more').waitFor()
     await page.goto(`${service.baseUrl}/dashboard/data/numbered?f.category=tools`)
@@ -228,7 +222,6 @@ describe('data in a browser', () => {
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await dialog.getByText('Enter a number.').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'data-form')
     await dialog.getByRole('textbox', { name: 'price' }).fill('12.5')
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     // Only the service knows which texts can be stored.
@@ -244,7 +237,6 @@ describe('data in a browser', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('13', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'data-row')
     await dialog.getByRole('button', { name: 'Delete' }).click()
     await answerDialog(page, 'Delete')
     await page.getByText('No row matches these filters').waitFor()

@@ -7,7 +7,7 @@ import { makeLink } from '../emitting/portal-harness.ts'
 import { engines, started } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, openPage, pictures, signIn } from './browser.ts'
+import { launchBrowser, openPage, signIn } from './browser.ts'
 
 type Shown = AnswerTo<'GET /subscribers/{id}'>
 
@@ -38,7 +38,7 @@ describe('destinations in a browser', () => {
     }),
   )
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
   before(() => signIn(page, service, 'Ada Lovelace'))
 
   const newest = async () =>
@@ -56,7 +56,6 @@ describe('destinations in a browser', () => {
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('group', { name: 'Settings' }).getByText('There is no such queue.').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'destination-new')
     await page.getByLabel('Queue name').fill('orders')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('It is shown only once').waitFor()
@@ -70,7 +69,6 @@ describe('destinations in a browser', () => {
     await page.getByRole('region', { name: 'Response', exact: true }).getByText('"m-1"').waitFor()
     await page.getByText('destination://queue', { exact: true }).last().waitFor()
     await assertAccessible(page)
-    await pictures(page, 'destination-attempt')
   })
 
   test('a changed setting needs the secrets again', async () => {
@@ -88,7 +86,6 @@ describe('destinations in a browser', () => {
     await page.getByRole('button', { name: 'Save' }).click()
     await token.and(page.locator(':focus')).fill('another')
     await assertAccessible(page)
-    await pictures(page, 'destination-settings')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Save' }).and(page.locator(':disabled')).waitFor()
     assert.deepEqual((await newest()).settings, { name: 'invoices' })
@@ -120,7 +117,6 @@ describe('destinations in a browser', () => {
     await portal.getByLabel('Queue name').fill('acme')
     await portal.getByLabel('Access token').fill('t0ken')
     await assertAccessible(portal)
-    await pictures(portal, 'destination-portal')
     await portal.getByRole('button', { name: texts.add, exact: true }).click()
     await portal.getByText(texts.newSecret).waitFor()
     assert.equal((await newest()).destination, 'queue')

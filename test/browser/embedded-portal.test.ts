@@ -10,7 +10,7 @@ import { makeLink } from '../emitting/portal-harness.ts'
 import { engines, listening, started, type TestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, picture } from './browser.ts'
+import { launchBrowser } from './browser.ts'
 
 const library = stripTypeScriptTypes(
   readFileSync(new URL('../../packages/client/src/browser/embed-portal.ts', import.meta.url), 'utf8'),
@@ -70,7 +70,6 @@ describe('the portal in a frame', () => {
     await frame.getByRole('button', { name: /of-acme/ }).waitFor()
     assert.deepEqual(await page.context().cookies(), [])
     assert.equal(await frame.getByRole('button', { name: 'Log out' }).count(), 0)
-    await picture(page, 'portal-embedded')
     await assertAccessible(page)
     await page.close()
   })

@@ -4,8 +4,8 @@ import { before, describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { engines, started, startedService, startTestService, type TestService } from '../harness/index.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
-import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { assertAccessible, assertFits } from './accessibility.ts'
+import { answerDialog, launchBrowser, signIn } from './browser.ts'
 
 describe('the pages of events', () => {
   let works = false
@@ -28,7 +28,7 @@ describe('the pages of events', () => {
     },
   }))
   const browser = started(launchBrowser)
-  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  const page = started(() => browser.newPage())
   before(async () => {
     // Nothing listens there.
     const json = { url: 'http://127.0.0.1:9/hook', eventTypes: ['shop.*'], description: 'The warehouse' }
@@ -48,24 +48,10 @@ describe('the pages of events', () => {
       const answer = await service.admin(`/events?eventId=${id}&status=${status}`)
       return ((await answer.json()) as { data: { id: number }[] }).data[0]?.id
     })
-  const onPhone = async (what: () => Promise<void>): Promise<void> => {
-    await page.setViewportSize({ width: 390, height: 844 })
-    await what()
-    await page.setViewportSize({ width: 1440, height: 900 })
-  }
-  const pictures = async (name: string): Promise<void> => {
-    for (const colorScheme of ['dark', 'light'] as const) {
-      await page.emulateMedia({ colorScheme })
-      await picture(page, `${name}-1440-${colorScheme}`)
-      await onPhone(() => picture(page, `${name}-390-${colorScheme}`))
-    }
-  }
-
   test('an empty list says how events come', async () => {
     await open('/events')
     await page.getByText('No events in this time range').waitFor()
     await assertAccessible(page)
-    await pictures('events-empty')
   })
 
   test('new events appear by themselves, and change in place', async () => {
@@ -88,7 +74,6 @@ describe('the pages of events', () => {
     assert.ok(await row.getByRole('checkbox').isChecked())
     assert.equal(await row.getAttribute('data-seen'), '', 'the row is the same element')
     await row.getByRole('checkbox').uncheck()
-    await pictures('events')
     await assertAccessible(page)
   })
 
@@ -107,7 +92,6 @@ describe('the pages of events', () => {
     await page.waitForURL(`**/dashboard/events/${id}*`)
     await page.getByText('the warehouse does not know live-1').first().waitFor()
     await assertAccessible(page)
-    await pictures('event-failed')
     works = true
     await page.getByRole('button', { name: 'Run now' }).click()
     // The page changes by itself.
@@ -134,9 +118,7 @@ describe('the pages of events', () => {
     await eventually(async () =>
       (await page.evaluate<string>('navigator.clipboard.readText()')).includes('/webhooks/provider'),
     )
-    await pictures('event')
-    await assertAccessible(page)
-    await onPhone(() => assertAccessible(page))
+    await assertFits(page)
   })
 
   test('of an event that no handler takes, the page says so', async () => {
@@ -176,7 +158,6 @@ describe('the pages of events', () => {
     await page.getByRole('button', { name: 'Preview evt_untaken' }).click()
     await page.waitForURL('**peek=*')
     await page.getByRole('dialog').getByText('evt_untaken').first().waitFor()
-    await picture(page, 'event-peek', false)
     await assertAccessible(page)
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -190,7 +171,6 @@ describe('the pages of events', () => {
     await page.keyboard.press('Enter')
     await page.getByRole('row').filter({ hasText: 'data.customer: cus_77' }).waitFor()
     await page.getByText(/1 found in [\d,]+ events/).waitFor()
-    await pictures('events-search')
     await assertAccessible(page)
   })
 
@@ -259,7 +239,6 @@ describe('the pages of events', () => {
       await page.getByRole('option', { name: found }).first().waitFor()
     }
     await find('live-1', /live-1/)
-    await picture(page, 'palette', false)
     await assertAccessible(page)
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/dashboard\/events\/\d+/)
@@ -286,7 +265,7 @@ describe('the pages of events', () => {
     }
     await eventually(isRead, 'all rows are read', 90_000)
     // How many a machine shows depends on what else it does, so the number is printed beside that of an empty page.
-    const blank = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    const blank = await browser.newPage()
     await blank.bringToFront()
     const possible = await framesPerSecond(blank)
     await blank.close()

@@ -22,7 +22,7 @@ describe('a read in the background that fails', () => {
     },
   }))
   const browser = started(launchBrowser)
-  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  const page = started(() => browser.newPage())
   before(() => signIn(page, service, 'Ada Lovelace'))
 
   const firstId = (path: string): Promise<string> =>

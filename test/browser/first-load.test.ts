@@ -14,7 +14,8 @@ describe('the first view of the dashboard', () => {
   const browser = started(launchBrowser)
 
   test('it needs few requests and little script, and is soon usable over a slow line', async () => {
-    const context = await browser.newContext()
+    // The charts are below it: they load as they come into view.
+    const context = await browser.newContext({ viewport: { width: 1280, height: 720 } })
     const first = await context.newPage()
     await signIn(first, service, 'Ada Lovelace')
     await first.close()

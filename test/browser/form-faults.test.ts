@@ -6,7 +6,7 @@ import { startEmitting, subscribe } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
 import { engines, started, startReceiver } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, openPage, picture, signIn } from './browser.ts'
+import { answerDialog, launchBrowser, openPage, signIn } from './browser.ts'
 
 const eventTypes = {
   'order.paid': {
@@ -27,7 +27,7 @@ describe('errors of forms in a browser', () => {
     }),
   )
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
   before(async () => {
     ;({ id } = await subscribe(service, { url: receiver.url }))
     await signIn(page, service, 'Ada Lovelace')
@@ -38,7 +38,6 @@ describe('errors of forms in a browser', () => {
   /** The field is marked as wrong, has the focus, and its error is beside it and nowhere else. */
   async function assertWrong(field: Locator, error: RegExp, on: Page = page): Promise<void> {
     await on.getByRole('alert').filter({ hasText: error }).first().waitFor()
-    await picture(on, `form-${String(error).replaceAll(/\W+/g, '-')}-${on.viewportSize()!.width}`)
     assert.equal(await on.getByText(error).count(), 1)
     assert.equal(await field.getAttribute('aria-invalid'), 'true')
     const described = (await field.getAttribute('aria-describedby')) ?? ''
@@ -140,7 +139,7 @@ describe('errors of forms in a browser', () => {
   })
 
   test('a customer in the portal: a closed part of the form is opened', async () => {
-    const portal = await openPage(browser, { width: 390, height: 844 }, complaints)
+    const portal = await openPage(browser, complaints, { viewport: { width: 390, height: 844 } })
     await portal.goto(await makeLink(service, 'acme'))
     await portal.getByRole('button', { name: 'Add endpoint' }).click()
     await portal.getByLabel('URL').fill('https://example.com/hooks')

@@ -1,14 +1,14 @@
 // The answer of an authorization request as a form (`response_mode=form_post`), which the page's script sends.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { test } from 'node:test'
-import { listening, onEachEngine, started } from '../harness/index.ts'
+import { describe, test } from 'node:test'
+import { engines, listening, started } from '../harness/index.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { useStockService } from '../oauth2/stock-clients/harness.ts'
 import { launchBrowser } from './browser.ts'
 
-onEachEngine('an answer as a form', (engine) => {
-  const stock = useStockService(engine)
+describe('an answer as a form', () => {
+  const stock = useStockService(engines[0]!)
   const received: { method: string; body: URLSearchParams }[] = []
   const browser = started(launchBrowser)
   const server = createServer((request, response) => {

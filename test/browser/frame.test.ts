@@ -11,7 +11,7 @@ describe('the frame of the dashboard', () => {
 
   const service = startedService(engines[0]!)
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
 
   test('a link to a page survives the sign-in', async () => {
     await page.goto(`${service.baseUrl}/dashboard/system/audit?range=7d`)
@@ -61,7 +61,7 @@ describe('the frame of the dashboard', () => {
   })
 
   test('the search waits for a pause in typing', async () => {
-    const other = await openPage(browser, { width: 1440, height: 900 }, complaints)
+    const other = await openPage(browser, complaints)
     await other.clock.install()
     await signIn(other, service, 'Ada Lovelace')
     await other.goto(`${service.baseUrl}/dashboard/account`)
@@ -80,7 +80,7 @@ describe('the frame of the dashboard', () => {
   })
 
   test('where the browser forbids storage, the search opens pages and the theme changes', async () => {
-    const other = await openPage(browser, { width: 1440, height: 900 }, complaints)
+    const other = await openPage(browser, complaints)
     await signIn(other, service, 'Ada Lovelace')
     await other.addInitScript(() =>
       Object.defineProperty(globalThis, 'localStorage', {
@@ -112,7 +112,6 @@ describe('the frame of the dashboard', () => {
     await page.goto(`${service.baseUrl}/dashboard/nothing/here`)
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
     await assertAccessible(page)
-    await picture(page, 'not-found')
     await page.getByRole('link', { name: 'To Home' }).click()
     await page.waitForURL(/\/dashboard\/?$/)
   })
@@ -142,7 +141,6 @@ describe('the frame of the dashboard', () => {
     assert.equal(documents, 1)
     await page.getByRole('link', { name: 'Audit log' }).first().waitFor()
     await assertAccessible(page)
-    await picture(page, 'missing-script')
     await page.unroute(script)
     await reload.click()
     await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor()

@@ -5,8 +5,8 @@ import { Durations } from '../../src/telemetry/history/durations.ts'
 import { HistoryStore, hour, minute, Tallies } from '../../src/telemetry/history/store.ts'
 import { engines, started, startedService, type TestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
-import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, openPage, picture, signIn } from './browser.ts'
+import { assertAccessible, assertFits } from './accessibility.ts'
+import { launchBrowser, openPage, signIn } from './browser.ts'
 
 /** Thirty hours in which more and less happened. */
 async function fillHistory({ database }: TestService): Promise<void> {
@@ -51,7 +51,7 @@ describe('the home page', () => {
     },
   }))
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
   before(async () => {
     await signIn(page, service, 'Ada Lovelace')
   })
@@ -66,7 +66,6 @@ describe('the home page', () => {
     assert.equal(await command.innerText(), `npm run postern -- send ${service.baseUrl}/webhooks/provider`)
     await page.getByRole('button', { name: 'Copy command: receive a webhook' }).waitFor()
     await assertAccessible(page)
-    await picture(page, 'home-fresh-1440')
     await postWebhook(service, { id: 'first', type: 'order.paid' })
     await step('Receive a webhook').getByText('(done)').waitFor()
     await step('Run a handler').getByText('(done)').waitFor()
@@ -118,20 +117,7 @@ describe('the home page', () => {
     await page.goto(`${service.baseUrl}/dashboard?range=24h`)
     await page.keyboard.press('End')
     await page.locator('canvas').first().waitFor({ state: 'attached' })
-    await assertAccessible(page)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      await page.setViewportSize({ width: 1440, height: 900 })
-      await picture(page, `home-${colorScheme}-1440`)
-      await page.setViewportSize({ width: 390, height: 844 })
-      const wide = await page
-        .locator('html')
-        .evaluate((html) => (html as unknown as { scrollWidth: number }).scrollWidth)
-      assert.ok(wide <= 390, `${wide} pixels wide`)
-      await picture(page, `home-${colorScheme}-390`)
-    }
-    await assertAccessible(page)
-    await page.setViewportSize({ width: 1440, height: 900 })
+    await assertFits(page)
     assert.deepEqual(complaints, [])
   })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { pictures } from './browser.ts'
+import { assertFits } from './accessibility.ts'
 import { PeopleSite } from './people.ts'
 
 describe('an administrator acts for a user', () => {
@@ -20,7 +21,7 @@ describe('an administrator acts for a user', () => {
     const banner = page.getByRole('form', { name: 'Acting for a user' })
     await banner.getByText('You are acting for Grace Hopper').waitFor()
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await site.look('impersonation-account')
+    await assertFits(site.page)
     await pictures(page, 'impersonation-account-view')
     for (const path of ['/login', '/docs/guide/', '/device']) {
       await page.goto(site.service.baseUrl + path)

@@ -1,12 +1,12 @@
 // Sources, failures, handlers and dry runs, as a person uses them.
 import assert from 'node:assert/strict'
-import { before, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { stripe } from '../../src/index.ts'
-import { each, onEachEngine, started, startedService, type TestService } from '../harness/index.ts'
+import { each, engines, started, startedService, type TestService } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
-import { assertAccessible } from './accessibility.ts'
-import { answerDialog, collectErrors, launchBrowser, picture, signIn } from './browser.ts'
+import { assertFits } from './accessibility.ts'
+import { answerDialog, launchBrowser, openPage, signIn } from './browser.ts'
 
 async function setUpStock({ database }: TestService): Promise<void> {
   const statements = `create table stock (id text primary key, state text not null);
@@ -16,11 +16,11 @@ async function setUpStock({ database }: TestService): Promise<void> {
   else await database.pool.query(statements)
 }
 
-onEachEngine('the inbound pages', (engine) => {
+describe('the inbound pages', () => {
   let isMended = false
   const complaints: string[] = []
 
-  const service = startedService(engine, () => ({
+  const service = startedService(engines[0]!, () => ({
     env: { HANDLER_RETRY_SCHEDULE: '0' },
     config: {
       receiving: {
@@ -39,52 +39,33 @@ onEachEngine('the inbound pages', (engine) => {
     },
   }))
   const browser = started(launchBrowser)
-  const page = started(() =>
-    browser.newPage({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' }),
-  )
+  const page = started(() => openPage(browser, complaints))
   before(async () => {
     await createEffects(service.database)
     await setUpStock(service)
-    collectErrors(page, complaints)
     await signIn(page, service, 'Ada Lovelace')
     for (const id of ['o-1', 'o-2', 'o-3']) await postWebhook(service, { id, type: 'order.paid' })
     await postWebhook(service, { id: 'o-4', type: 'order.paid' }, { 'x-signature': 'ab'.repeat(32) })
   })
 
   const open = (path: string): Promise<unknown> => page.goto(`${service.baseUrl}/dashboard${path}`)
-  /** Checks the page, and keeps pictures of it in both themes and both widths. */
-  async function look(name: string): Promise<void> {
-    await assertAccessible(page)
-    for (const width of [1440, 390])
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.setViewportSize({ width, height: 900 })
-        await page.emulateMedia({ colorScheme })
-        if (engine.name === 'sqlite') await picture(page, `${name}-${width}-${colorScheme}`)
-        const overflow = await page.evaluate<number>(
-          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-        )
-        assert.ok(overflow <= 0, `${name} is ${overflow} px too wide at ${width}`)
-      }
-    await page.setViewportSize({ width: 1440, height: 900 })
-    await page.emulateMedia({ colorScheme: 'light' })
-  }
 
   test('a source shows its URL and steps, and takes a signed sample that arrives', async () => {
     await open('/sources')
     await page.getByRole('link', { name: 'shop' }).waitFor()
-    await look('sources')
+    await assertFits(page)
     await page.getByRole('link', { name: 'shop' }).click()
     await page.getByText(`${service.baseUrl}/webhooks/shop`).waitFor()
     await page.getByText(/Reveal the signing secret/).waitFor()
-    await look('source')
+    await assertFits(page)
     await page.getByRole('tab', { name: 'Send sample' }).click()
     await page.getByRole('button', { name: 'Send sample' }).click()
     await page.getByText(/Stored as event/).waitFor()
-    await look('source-sample')
+    await assertFits(page)
     await page.getByRole('tab', { name: 'Events' }).click()
     await page.getByRole('cell', { name: 'invoice.paid' }).first().waitFor()
     await page.getByText('processed').first().waitFor()
-    await look('source-events')
+    await assertFits(page)
     await page.goBack()
     await page.getByRole('button', { name: 'Send sample' }).waitFor()
   })
@@ -100,7 +81,7 @@ onEachEngine('the inbound pages', (engine) => {
       .getByText(/The signature does not match the body/)
       .last()
       .click()
-    await look('source-refused')
+    await assertFits(page)
   })
 
   test('a failing handler is one group, with its error once', async () => {
@@ -110,7 +91,7 @@ onEachEngine('the inbound pages', (engine) => {
     })
     await open('/failures')
     await page.getByRole('link', { name: /RangeError: order … has no customer/ }).waitFor()
-    await look('failures')
+    await assertFits(page)
     await page.getByRole('link', { name: /RangeError/ }).click()
     await page.getByText('3 failed', { exact: true }).waitFor()
     await page
@@ -118,7 +99,7 @@ onEachEngine('the inbound pages', (engine) => {
       .getByText(/inbound\.test\.ts/)
       .first()
       .waitFor()
-    await look('failure')
+    await assertFits(page)
   })
 
   test('a dry run shows what the handler would write, and why it fails', async () => {
@@ -133,7 +114,7 @@ onEachEngine('the inbound pages', (engine) => {
       .getByText(/has no customer/)
       .first()
       .waitFor()
-    await look('failure-dry-run')
+    await assertFits(page)
     const { rows } = await sql<{ state: string }>`select state from stock`.execute(service.database.reader)
     assert.deepEqual(each(rows, 'state'), ['new'])
   })
@@ -148,13 +129,13 @@ onEachEngine('the inbound pages', (engine) => {
       const done = await readEffects(service.database)
       return ['o-1', 'o-2', 'o-3'].every((id) => done.includes(id))
     })
-    await look('failure-run-again')
+    await assertFits(page)
   })
 
   test('a handler is paused and resumed', async () => {
     await open('/handlers')
     await page.getByRole('button', { name: 'Pause order.*' }).waitFor()
-    await look('handlers')
+    await assertFits(page)
     await page.getByRole('button', { name: 'Pause order.*' }).click()
     await page.getByText('order.* is paused').waitFor()
     await page.getByRole('button', { name: 'Resume order.*' }).waitFor()
@@ -164,7 +145,7 @@ onEachEngine('the inbound pages', (engine) => {
       .getByRole('cell', { name: '1', exact: true })
       .first()
       .waitFor()
-    await look('handlers-paused')
+    await assertFits(page)
     await page.getByRole('button', { name: 'Resume order.*' }).click()
     await page.getByRole('button', { name: 'Pause order.*' }).waitFor()
     await eventually(async () => (await readEffects(service.database)).includes('o-5'))

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { launchBrowser, pictures } from './browser.ts'
+import { launchBrowser } from './browser.ts'
 
 describe('pages for people in a browser', () => {
   const provider = started(startOAuthProvider)
@@ -30,26 +30,25 @@ describe('pages for people in a browser', () => {
   })
 
   test('they are accessible in both themes', async () => {
-    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } })
+    const page = await browser.newPage()
     await page.goto(`${service.baseUrl}/login`)
     await page.getByRole('link', { name: /development provider/ }).click()
     await assertAccessible(page)
     await page.getByText('Ada Lovelace').first().click()
     await page.waitForURL('**/dashboard')
-    for (const [name, path] of [
-      ['login', '/login?select_account=true'],
-      ['login-failed', '/login?error=access-denied&id=1234&provider=acme'],
-      ['signed-in', '/login'],
-      ['not-found', '/nope'],
-      ['device', '/device'],
-      ['sign-out', '/oauth2/end-session'],
-    ] as const) {
+    for (const path of [
+      '/login?select_account=true',
+      '/login?error=access-denied&id=1234&provider=acme',
+      '/login',
+      '/nope',
+      '/device',
+      '/oauth2/end-session',
+    ]) {
       await page.goto(service.baseUrl + path)
       assert.equal(await page.locator('h1').count(), 1, path)
       assert.equal(await page.locator('main').count(), 1, path)
       assert.match(await page.title(), / · Acme Gate$/, path)
       await assertAccessible(page)
-      await pictures(page, `page-${name}`)
     }
     await page.close()
   })

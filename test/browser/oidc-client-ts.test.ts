@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import type { User } from 'oidc-client-ts'
-import { listening, onEachEngine, started } from '../harness/index.ts'
+import { engines, listening, started } from '../harness/index.ts'
 import { useStockService } from '../oauth2/stock-clients/harness.ts'
 import { launchBrowser } from './browser.ts'
 
@@ -13,7 +13,7 @@ const library = readFileSync(
   new URL('../browser/oidc-client-ts.min.js', import.meta.resolve('oidc-client-ts')),
 )
 
-onEachEngine('oidc-client-ts', (engine) => {
+describe('oidc-client-ts', () => {
   let app: Awaited<ReturnType<typeof listening>>
   let origin: string
   const browser = started(launchBrowser)
@@ -41,7 +41,7 @@ onEachEngine('oidc-client-ts', (engine) => {
     app = await listening(server)
     origin = app.url
   })
-  const stock = useStockService(engine, () => [
+  const stock = useStockService(engines[0]!, () => [
     { id: 'spa', redirectUris: [`${origin}/callback`], postLogoutRedirectUris: [`${origin}/`] },
   ])
   after(() => app.close())

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { expectJson } from '../emitting/harness.ts'
 import { makeLink } from '../emitting/portal-harness.ts'
-import { assertAccessible } from './accessibility.ts'
+import { assertAccessible, assertFits } from './accessibility.ts'
 import { PeopleSite } from './people.ts'
 
 const logo =
@@ -28,7 +28,7 @@ describe('the brand of a customer', () => {
     await section().getByAltText('The logo on white').waitFor()
     await section().getByRole('button', { name: 'Save branding' }).click()
     await page().getByText('Branding saved').waitFor()
-    await site.look('customer-brand')
+    await assertFits(site.page)
     const stored = await expectJson(site.service, 200, '/owners/acme/brand')
     assert.deepEqual(stored, {
       name: 'Acme hooks',

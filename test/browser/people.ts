@@ -1,15 +1,13 @@
-import assert from 'node:assert/strict'
 import { after, before } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { engines, startTestService, type TestService, type TestServiceOptions } from '../harness/index.ts'
-import { assertAccessible } from './accessibility.ts'
-import { collectErrors, launchBrowser, picture, signIn } from './browser.ts'
+import { launchBrowser, openPage, signIn, type SuiteBrowser } from './browser.ts'
 
 /** A service in demo mode and a browser, for the suite that creates it. */
 export class PeopleSite {
   service!: TestService
-  browser!: Browser
+  browser!: SuiteBrowser
   page!: Page
   /** Milliseconds that the clock of the service is ahead. */
   shift = 0
@@ -23,8 +21,7 @@ export class PeopleSite {
       const clock = { ...systemClock, now: () => Date.now() + this.shift }
       this.service = await startTestService(engines[0]!, { ...options, parts: { clock } })
       this.browser = await launchBrowser()
-      this.page = await this.browser.newPage({ viewport: { width: 1440, height: 900 } })
-      collectErrors(this.page, this.complaints)
+      this.page = await openPage(this.browser, this.complaints)
       this.page.on('request', (request) => {
         if (request.method() !== 'GET')
           this.changes.push(`${request.method()} ${new URL(request.url()).pathname}`)
@@ -51,21 +48,5 @@ export class PeopleSite {
   async open(path: string): Promise<void> {
     await this.page.goto(`${this.service.baseUrl}/dashboard${path}`)
     await this.page.getByRole('heading', { level: 1 }).waitFor()
-  }
-
-  /** Checks the page with axe in both themes and at both widths, and keeps pictures where SCREENSHOTS names a folder. */
-  async look(name: string): Promise<void> {
-    for (const width of [1440, 390]) {
-      await this.page.setViewportSize({ width, height: 900 })
-      await assertAccessible(this.page)
-      const isWide = await this.page.evaluate('document.documentElement.scrollWidth > innerWidth')
-      assert.equal(isWide, false, `${name} fits into ${width} pixels`)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await this.page.emulateMedia({ colorScheme })
-        await picture(this.page, `${name}-${width}-${colorScheme}`)
-      }
-    }
-    await this.page.setViewportSize({ width: 1440, height: 900 })
-    await this.page.emulateMedia({ colorScheme: 'light' })
   }
 }

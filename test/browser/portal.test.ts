@@ -4,7 +4,7 @@ import { emit, expectJson, startEmitting, subscribe } from '../emitting/harness.
 import { makeLink } from '../emitting/portal-harness.ts'
 import { engines, started, startReceiver } from '../harness/index.ts'
 import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, openPage, pictures } from './browser.ts'
+import { answerDialog, launchBrowser, openPage } from './browser.ts'
 import { failReads } from './failed-reads.ts'
 
 /** What an owner does with the link that they were given. */
@@ -30,13 +30,12 @@ describe('the portal in a browser', () => {
     }),
   )
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
 
   test('without a link the page explains itself', async () => {
     await page.goto(`${service.baseUrl}/portal`)
     await page.getByText('You are not signed in').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-without-link')
   })
 
   test('the link opens the pages once, and is gone from the address', async () => {
@@ -49,7 +48,6 @@ describe('the portal in a browser', () => {
     await page.getByText('No endpoints yet').waitFor()
     assert.equal(await page.getByText('of-globex').count(), 0)
     await assertAccessible(page)
-    await pictures(page, 'portal-empty')
     const other = await browser.newContext()
     const elsewhere = await other.newPage()
     await elsewhere.goto(link)
@@ -64,12 +62,10 @@ describe('the portal in a browser', () => {
     await page.getByText('Choose at least one.').waitFor()
     await page.getByRole('checkbox', { name: /^order\.shipped/ }).check()
     await assertAccessible(page)
-    await pictures(page, 'portal-form')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('shown only once').waitFor()
     assert.match(await page.getByRole('dialog').locator('code').innerText(), /^whsec_/)
     await assertAccessible(page)
-    await pictures(page, 'portal-secret')
     await page.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('button', { name: 'Send test event' }).waitFor()
     await page.reload()
@@ -121,13 +117,11 @@ describe('the portal in a browser', () => {
     const row = page.getByRole('table', { name: 'Deliveries' }).locator('tbody tr', { hasText: 'failed' })
     await row.waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-endpoint')
     await row.getByRole('button', { name: 'order.shipped' }).click()
     const drawer = page.getByRole('dialog')
     await drawer.getByText('Attempt 2').waitFor()
     await drawer.getByRole('region', { name: 'Request body' }).getByText('42', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-delivery')
     await drawer.getByRole('button', { name: 'Resend' }).click()
     await drawer.getByText('delivered', { exact: true }).first().waitFor()
     await page.goBack()
@@ -141,7 +135,6 @@ describe('the portal in a browser', () => {
     await page.getByRole('button', { name: 'Replay 1' }).click()
     await page.getByText('1 of 1').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-replays')
   })
 
   test('replays are read as seldom as all else while none runs', async () => {
@@ -170,7 +163,6 @@ describe('the portal in a browser', () => {
       .first()
       .waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-verification')
   })
 
   test('a customer narrows the events, and chooses body and signature headers', async () => {
@@ -185,7 +177,6 @@ describe('the portal in a browser', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.getByText('The condition “/order” must have a path, an operator and a value.').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-filters')
     await dialog.getByLabel('Payload conditions').fill('/order gte 42')
     await dialog.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'detached' })
@@ -220,13 +211,11 @@ describe('the portal in a browser', () => {
     await page.getByText('Delivered', { exact: true }).waitFor()
     await page.getByText('/order gte 42').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal-overview')
     await page.getByRole('button', { name: 'All endpoints' }).click()
     await page.getByRole('button', { name: 'our shop' }).waitFor()
     await page.locator('summary', { hasText: 'order.shipped' }).click()
     await page.getByText('An order left the warehouse.').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'portal')
   })
 
   test('a form stays when a read in the background fails', async () => {

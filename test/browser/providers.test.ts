@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { engines, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { client, startShapedProvider, type ShapedProvider } from '../harness/shaped-provider.ts'
 import { providerCases } from '../login/provider-shapes.ts'
-import { collectErrors, launchBrowser, picture } from './browser.ts'
+import { collectErrors, launchBrowser, picture, type SuiteBrowser } from './browser.ts'
 
 /** What only a browser knows: which cookies it sends, and how /login looks. */
 describe('identity providers in a browser', () => {
   let apple: ShapedProvider
   let service: TestService
-  let browser: Browser
+  let browser: SuiteBrowser
   let page: Page
   const complaints: string[] = []
 

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { engines, freePort, listening, started, startTestService } from '../harness/index.ts'
 import type { TestService } from '../harness/service.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { authorizeUrl, secret, token } from '../oauth2/harness.ts'
 import { newPkce } from '../login/harness.ts'
-import { launchBrowser } from './browser.ts'
+import { launchBrowser, type SuiteBrowser } from './browser.ts'
 import { password, person, realProviderKinds, type RealProvider } from './real-providers.ts'
 
 type SignedIn = AnswerTo<'GET /auth/session'>
@@ -17,7 +17,7 @@ for (const kind of realProviderKinds)
   describe(`sign-in through ${kind.name}`, { skip: kind.missing }, () => {
     let provider: RealProvider
     let service: TestService
-    let browser: Browser
+    let browser: SuiteBrowser
     let callback: string
     const app = started(() => listening(createServer((_request, response) => response.end('the app'))))
     before(async () => {

@@ -1,19 +1,19 @@
 // The choice of `login.sameAddress: 'offer'` in a browser without scripts: its forms lead to other sites and back.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { test } from 'node:test'
-import { listening, onEachEngine, started, startOAuthProvider, startTestService } from '../harness/index.ts'
+import { describe, test } from 'node:test'
+import { engines, listening, started, startOAuthProvider, startTestService } from '../harness/index.ts'
 import { appStart, newPkce } from '../login/harness.ts'
 import { launchBrowser, picture } from './browser.ts'
 
-onEachEngine('the choice between linking and a new user', (engine) => {
+describe('the choice between linking and a new user', () => {
   const browser = started(launchBrowser)
   let callback: string
   const app = started(() => listening(createServer((_request, response) => void response.end('inside'))))
   const provider = started(startOAuthProvider)
   const service = started(async () => {
     callback = `${app.url}/callback`
-    return startTestService(engine, {
+    return startTestService(engines[0]!, {
       env: { ...provider.env('GOOGLY'), ...provider.env('HUB'), GOOGLY_NAME: 'Googly', HUB_NAME: 'Hub' },
       config: { login: { sameAddress: 'offer', clients: [{ id: 'spa', redirectUris: [callback] }] } },
     })

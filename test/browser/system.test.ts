@@ -5,8 +5,8 @@ import { startJob } from '../../src/events/jobs.ts'
 import { startSmtpServer } from '../alerts/smtp-server.ts'
 import { engines, started, startedService, startReceiver } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
-import { assertAccessible } from './accessibility.ts'
-import { answerDialog, launchBrowser, picture, signIn } from './browser.ts'
+import { assertAccessible, assertFits } from './accessibility.ts'
+import { answerDialog, launchBrowser, signIn } from './browser.ts'
 
 describe('the pages of the system', () => {
   const complaints: string[] = []
@@ -22,7 +22,7 @@ describe('the pages of the system', () => {
     },
   }))
   const browser = started(launchBrowser)
-  const page = started(() => browser.newPage({ viewport: { width: 1440, height: 900 } }))
+  const page = started(() => browser.newPage())
   before(async () => {
     page.on('pageerror', (error) => complaints.push(String(error)))
     await signIn(page, service, 'Ada Lovelace')
@@ -31,24 +31,6 @@ describe('the pages of the system', () => {
   const open = async (path: string, heading: string): Promise<void> => {
     await page.goto(`${service.baseUrl}/dashboard${path}`)
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor()
-  }
-  /** Axe in both themes, and pictures at both widths. */
-  const look = async (name: string): Promise<void> => {
-    for (const [width, size] of [
-      [1440, 'wide'],
-      [390, 'phone'],
-    ] as const) {
-      await page.setViewportSize({ width, height: 900 })
-      await assertAccessible(page)
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme })
-        await picture(page, `${name}-${size}-${colorScheme}`)
-      }
-      const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
-      assert.ok(wider <= 0, `${name} is ${wider} pixels wider than ${width}`)
-    }
-    await page.emulateMedia({ colorScheme: 'light' })
-    await page.setViewportSize({ width: 1440, height: 900 })
   }
 
   test('on a telephone the chosen place of a row of tabs is in view', async () => {
@@ -72,15 +54,15 @@ describe('the pages of the system', () => {
     }
     await click('link', 'API keys')
     await page.getByText('No API keys yet').waitFor()
-    await look('keys-empty')
+    await assertFits(page)
     await click('button', 'Create API key')
     await page.getByLabel('Name').fill('shop back end')
     await click('checkbox', 'subscribers:read')
     await page.getByRole('checkbox', { name: 'orders:read', description: 'Use orders.example.com' }).check()
-    await look('keys-create')
+    await assertFits(page)
     await click('button', 'Create')
     const key = await page.getByLabel('The key', { exact: true }).textContent()
-    await look('keys-created')
+    await assertFits(page)
     const call = (): Promise<Response> =>
       service.fetch('/subscribers', { headers: { authorization: `Bearer ${key}` } })
     assert.equal((await call()).status, 200)
@@ -89,7 +71,7 @@ describe('the pages of the system', () => {
     await row.getByText('Ada Lovelace').waitFor()
     await row.getByText('orders:read').waitFor()
     assert.ok(!(await page.content()).includes(key!))
-    await look('keys')
+    await assertFits(page)
     await row.getByRole('button', { name: 'Revoke shop back end' }).click()
     await answerDialog(page, 'Cancel')
     assert.equal((await call()).status, 200)
@@ -104,7 +86,7 @@ describe('the pages of the system', () => {
     await page.getByText('up to date').waitFor()
     await page.getByText(process.versions.node).waitFor()
     await page.getByRole('heading', { name: 'Queues and storage' }).waitFor()
-    await look('system')
+    await assertFits(page)
   })
 
   test('queues, retention and the size of the tables', async () => {
@@ -112,7 +94,7 @@ describe('the pages of the system', () => {
     if (service.database.engine === 'postgres') await service.database.pool.query('analyze')
     await open('/system/queues', 'Queues')
     await page.getByText('Waiting for their handlers.').waitFor()
-    await look('queues')
+    await assertFits(page)
     await page.goto(`${service.baseUrl}/dashboard`)
     await page.getByRole('link', { name: 'System', exact: true }).first().click()
     await page.getByRole('link', { name: 'Retention and retries' }).click()
@@ -123,7 +105,7 @@ describe('the pages of the system', () => {
       .waitFor()
     await page.getByText(/internal tables with rows/).click()
     await page.getByRole('table', { name: 'Tables' }).getByText('audit_log').waitFor()
-    await look('retention')
+    await assertFits(page)
   })
 
   test('a job shows its progress and is cancelled', async () => {
@@ -139,7 +121,7 @@ describe('the pages of the system', () => {
     await open('/system/jobs?status=running', 'Jobs')
     const row = page.getByRole('row', { name: /Run events again/ })
     await row.getByText('500 of 2,000').waitFor()
-    await look('jobs')
+    await assertFits(page)
     await row.getByRole('button', { name: 'Cancel…' }).click()
     await answerDialog(page, 'Cancel job')
     await page.getByText('No job matches these filters').waitFor()
@@ -174,7 +156,7 @@ describe('the pages of the system', () => {
       .or(page.getByText('365 days'))
       .first()
       .waitFor()
-    await look('settings')
+    await assertFits(page)
     await page.getByLabel('Search settings').fill('webhook_secret')
     const row = page.getByRole('listitem').filter({ has: page.getByText('WEBHOOK_SECRET', { exact: true }) })
     await row.getByText('secret', { exact: true }).waitFor()
@@ -191,11 +173,11 @@ describe('the pages of the system', () => {
     await open('/system/doctor', 'Doctor')
     await page.getByText('Not run yet').waitFor()
     await page.getByText('Identity providers', { exact: true }).waitFor()
-    await look('doctor-before')
+    await assertFits(page)
     await page.getByRole('button', { name: 'Run checks' }).click()
     await page.getByText(/0 errors, \d warnings?\. Run at/).waitFor()
     await page.getByText(`${service.database.engine} is available`).waitFor()
-    await look('doctor')
+    await assertFits(page)
     await page.getByRole('link', { name: 'Overview' }).click()
     await page.getByRole('link', { name: 'Doctor' }).click()
     await page.getByText(/Run at/).waitFor()
@@ -206,10 +188,10 @@ describe('the pages of the system', () => {
     const created = page.getByRole('row', { name: /key\.created/ })
     await created.getByText('Ada Lovelace').waitFor()
     await created.getByText('shop back end').waitFor()
-    await look('audit')
+    await assertFits(page)
     await created.getByRole('button', { name: 'key.created' }).click()
     await page.getByRole('dialog').getByText('shop back end', { exact: false }).first().waitFor()
-    await look('audit-entry')
+    await assertFits(page)
     const requestId = page.locator('dt', { hasText: 'Reference ID' }).locator('+ dd')
     const reference = (await requestId.textContent())!.slice(0, 8)
     await page.getByRole('button', { name: 'Filter by action' }).click()
@@ -225,7 +207,7 @@ describe('the pages of the system', () => {
     await page.getByLabel('Reference ID').fill(reference)
     await page.getByRole('row', { name: /key\.refused/ }).waitFor({ state: 'detached' })
     await page.getByRole('row', { name: /key\.created/ }).waitFor()
-    await look('audit-reference')
+    await assertFits(page)
     await page.getByRole('button', { name: 'Clear' }).click()
     const [saved] = await Promise.all([
       page.waitForEvent('download'),
@@ -252,7 +234,7 @@ describe('the pages of the system', () => {
     await add('Email')
     await page.getByLabel('Name').fill('People on call')
     await page.getByLabel('Email addresses').fill('ops@example.com, boss@example.com')
-    await look('alerts-add')
+    await assertFits(page)
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByRole('heading', { name: 'People on call' }).waitFor()
     await page.getByRole('button', { name: 'Send test to People on call' }).click()
@@ -267,7 +249,7 @@ describe('the pages of the system', () => {
     await page.getByRole('button', { name: 'Send test to #alerts' }).click()
     await page.getByText('Test alert failed: it returned HTTP 404').waitFor()
     assert.ok(!(await page.content()).includes('/secret'))
-    await look('alerts')
+    await assertFits(page)
     await page.getByRole('button', { name: 'More actions for #alerts' }).click()
     await page.getByRole('menuitem', { name: 'Edit…' }).click()
     await page.getByLabel('Errors only, no warnings').check()
@@ -277,7 +259,7 @@ describe('the pages of the system', () => {
     await page.getByRole('menuitem', { name: 'View messages' }).click()
     await page.getByRole('dialog').getByText('it returned HTTP 404').waitFor()
     await page.waitForURL(/destination=/)
-    await look('alerts-messages')
+    await assertFits(page)
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'More actions for #alerts' }).click()
     await page.getByRole('menuitem', { name: 'Turn off' }).click()

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import { after, before, describe, test } from 'node:test'
-import type { Browser, BrowserContext, Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { bundleClient } from '../client/bundle.ts'
 import { engines, freePort, startTestService, type TestService } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
-import { launchBrowser } from './browser.ts'
+import { launchBrowser, type SuiteBrowser } from './browser.ts'
 
 const signedIn = (page: Page): Promise<boolean> =>
   eventually(async () => (await page.title()).startsWith('Ada'), 'the tab is signed in')
@@ -14,7 +14,7 @@ const signedIn = (page: Page): Promise<boolean> =>
 describe('tabs that share the tokens of the client library', () => {
   let service: TestService
   let server: Server
-  let browser: Browser
+  let browser: SuiteBrowser
   let context: BrowserContext
   let first: Page
   let second: Page

@@ -29,7 +29,7 @@ describe('transformations in a browser', () => {
     }),
   )
   const browser = started(launchBrowser)
-  const page = started(() => openPage(browser, { width: 1440, height: 900 }, complaints))
+  const page = started(() => openPage(browser, complaints))
   before(async () => {
     ;({ id } = await subscribe(service, { url: receiver.url, owner: 'acme', eventTypes: ['order.*'] }))
     await deliver(42)
@@ -72,7 +72,6 @@ describe('transformations in a browser', () => {
     await side('After').getByText('"Parcel 42"').waitFor()
     await side('After').getByText(`POST ${receiver.url}`).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'transformation')
     await page.setViewportSize({ width: 390, height: 900 })
     await assertNoSidewaysScroll()
     const [before, after] = [await side('Before').boundingBox(), await side('After').boundingBox()]
@@ -96,7 +95,6 @@ describe('transformations in a browser', () => {
       .getByText(/^Line 2: .*missing/)
       .waitFor()
     await assertAccessible(page)
-    await pictures(page, 'transformation-error')
   })
 
   test('a template is saved, and removed after a question', async () => {
@@ -128,13 +126,11 @@ describe('transformations in a browser', () => {
     await page.getByText('Changed by the transformation.').waitFor()
     await page.getByRole('region', { name: 'Request body' }).getByText('"Parcel 43"').waitFor()
     await assertAccessible(page)
-    await pictures(page, 'transformation-attempt')
     await store(code('webhook.cancel = true'))
     const canceled = await deliver(44)
     await page.goto(`${service.baseUrl}/dashboard/deliveries/${canceled.id}`)
     await page.getByText('canceled', { exact: true }).waitFor()
     await assertAccessible(page)
-    await pictures(page, 'transformation-canceled-attempt')
     await store(null)
   })
 
@@ -152,7 +148,6 @@ describe('transformations in a browser', () => {
     await side(texts.after).getByText('done').waitFor()
     await assertNoSidewaysScroll()
     await assertAccessible(portal)
-    await pictures(portal, 'transformation-portal')
     await press(de.ui.save)
     await portal.getByText(de.ui.saved, { exact: true }).first().waitFor()
     await press(texts.remove)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { before, describe, test } from 'node:test'
 import { newId } from '../../src/crypto/ids.ts'
+import { assertFits } from './accessibility.ts'
 import { answerDialog } from './browser.ts'
 import { PeopleSite } from './people.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
@@ -55,7 +56,7 @@ describe('users on the dashboard', () => {
     await site.open('/users')
     await rows().nth(49).waitFor()
     await page().getByText('62 users').waitFor()
-    await site.look('users')
+    await assertFits(site.page)
     await page().getByLabel('Search users').fill('person1')
     await page().getByText('11 users').waitFor()
     assert.match(page().url(), /[?&]q=person1/)
@@ -116,7 +117,7 @@ describe('users on the dashboard', () => {
     await page().getByRole('tab', { name: 'Audit log' }).click()
     await page().getByRole('table', { name: 'Activity' }).getByText('user.blocked').waitFor()
     assert.match(page().url(), /tab=audit/)
-    await site.look('user')
+    await assertFits(site.page)
   })
 
   test('the block is lifted, the role changes, and sessions end one by one and all, each after a question', async () => {
@@ -184,7 +185,7 @@ describe('users on the dashboard', () => {
     await card.getByRole('button', { name: /^Check now/ }).click()
     await card.getByText('can be reached').waitFor()
     await card.getByRole('button', { name: /^Copy the callback URL/ }).waitFor()
-    await site.look('providers')
+    await assertFits(site.page)
   })
 
   test('the browser reports no errors', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { languageTags } from '../../src/http/pages/language/languages.ts'
+import { languageOf, languageTags } from '../../src/http/pages/language/languages.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Browser, each, engines, started, startedService, startOAuthProvider } from '../harness/index.ts'
 import { authorizeUrl, callback } from './harness.ts'
@@ -62,6 +62,16 @@ describe('the language of pages', () => {
       assert.match(await failed.response.text(), /<html lang="pl">/)
       assert.equal(await languageAt('/nowhere', {}, browser), 'pl')
     }
+  })
+
+  test('each failure of a sign-in is explained in each language', async () => {
+    for (const tag of languageTags)
+      for (const [code, words] of Object.entries(languageOf(tag.slice(0, 2)).words.failures)) {
+        const answer = await service.fetch(`/login?error=${code}`, { headers: { 'accept-language': tag } })
+        const text = await answer.text()
+        assert.ok(text.includes(words), `${tag} ${code}`)
+        assert.doesNotMatch(text, /undefined|\{\w/, `${tag} ${code}`)
+      }
   })
 
   test('a cookie of another form, or without a language, has no effect', async () => {
