@@ -1,7 +1,7 @@
 // The name of a provider is pointed at another server: what that one vouches for must not open the accounts of the first.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, before, beforeEach, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { childEnvironment } from '#test/harness/child-environment.ts'
 import { Browser, each, onEachEngine, rowIn, type TestDatabase } from '#test/harness/index.ts'
@@ -12,8 +12,9 @@ import { startHonestProvider, type HonestProvider } from './honest-provider.ts'
 import { mainFile } from '../harness/main-file.ts'
 
 onEachEngine('a provider whose issuer changes', (engine) => {
-  for (const openid of [true, false]) {
-    const kind = openid ? 'OpenID Connect' : 'OAuth 2.0'
+  for (const openid of [true, false]) describe(openid ? 'OpenID Connect' : 'OAuth 2.0', () => attack(openid))
+
+  function attack(openid: boolean): void {
     let [first, second]: HonestProvider[] = []
     let database: TestDatabase
     let service: TestService | undefined
@@ -51,7 +52,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
         },
       })
 
-    test(`${kind}: the same id at another issuer is refused, and nothing changes`, async () => {
+    test('the same id at another issuer is refused, and nothing changes', async () => {
       assert.equal(await signInAs(await at(first!), new Browser(), first!, 'boss'), '/dashboard')
       const swapped = await at(second!)
       const browser = new Browser()
@@ -69,7 +70,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
       assert.equal((await whoAmI(service!, back))!.role, 'admin')
     })
 
-    test(`${kind}: the identity at another issuer cannot be linked`, async () => {
+    test('the identity at another issuer cannot be linked', async () => {
       await signInAs(await at(first!), new Browser(), first!, 'victim')
       const swapped = await at(second!)
       const browser = new Browser()
@@ -81,7 +82,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
       assert.deepEqual(await accountsOf(swapped), before)
     })
 
-    test(`${kind}: an old identity is bound at its next sign-in, and move-issuer rebinds identities`, async () => {
+    test('an old identity is bound at its next sign-in, and move-issuer rebinds identities', async () => {
       const started = await at(first!)
       const browser = new Browser()
       await signInAs(started, browser, first!, 'old')
@@ -90,6 +91,8 @@ onEachEngine('a provider whose issuer changes', (engine) => {
       await signInAs(started, new Browser(), first!, 'old')
       const bound = await started.database.reader.selectFrom('identities').select('issuer').execute()
       assert.deepEqual(each(bound, 'issuer'), [first!.url])
+      // The command knows no kinds of providers.
+      if (!openid) return
       await started.close()
       service = undefined
       await assert.rejects(postern('users', 'move-issuer', 'acme', 'https://wrong.example', second!.url))

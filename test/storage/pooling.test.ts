@@ -9,6 +9,8 @@ import { onPostgres, postgres, scoped, started, startReceiver, startTestService 
 import { hasPgbouncer, startPgbouncer } from '../harness/pgbouncer.ts'
 import { startTransactionPooler, type Pooler } from '../harness/transaction-pooler.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from '../receiving/harness.ts'
+import { checkDatabase, checkStandby } from '../../src/diagnostics/database.ts'
+import { ok } from '../../src/diagnostics/finding.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { UnsuitablePooler } from '../../src/storage/postgres/pool/pooler-check.ts'
 
@@ -88,21 +90,18 @@ describe('poolers', onPostgres, () => {
     const migrate = await postern(tmpdir(), ['migrate'], env)
     assert.equal(migrate.code, 1)
     assert.match(migrate.stderr, refusal)
-    const past = await postern(tmpdir(), ['doctor'], { ...env, DATABASE_SESSION_URL: database.url })
-    assert.match(past.stdout, /^✔ sessions: no pooler changes the sessions of connections$/m)
+    const past = { databaseUrl: pooler.url, databaseSessionUrl: database.url }
+    const findings = await Array.fromAsync(checkDatabase(past, 20))
+    const sessions = findings.find(({ about }) => about === 'sessions')
+    assert.deepEqual(sessions, ok('sessions', 'no pooler changes the sessions of connections'))
   })
 
-  test('postern doctor changes no setting of the sessions of a pooler before the standby', async () => {
+  test('doctor changes no setting of the sessions of a pooler before the standby', async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using behind = scoped(await startTransactionPooler(home.url))
     await using client = scoped(new pg.Client({ connectionString: behind.url }))
-    const { stdout } = await postern(tmpdir(), ['doctor'], {
-      POSTERN_SECRET: 'a-master-secret-of-32-bytes-or-more',
-      DATABASE_URL: home.url,
-      DATABASE_SESSION_URL: home.url,
-      DATABASE_REPLICA_URL: behind.url,
-    })
-    assert.match(stdout, /^! standby: .*not a standby/m)
+    const [found] = await checkStandby({ databaseReplicaUrl: behind.url, databaseSessionUrl: home.url })
+    assert.match(found!.text, /not a standby/)
     await client.connect()
     const { rows } = await client.query<{ bound: string }>(
       "select current_setting('statement_timeout') as bound",

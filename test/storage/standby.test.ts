@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postern } from '../cli/command.ts'
 import { type Link, onPostgres, openLink, postgres, startTestService } from '../harness/index.ts'
+import { checkStandby } from '../../src/diagnostics/database.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { startOwnPostgres, type OwnPostgres } from '../harness/postgres.ts'
 import { startStandby, type Standby } from '../harness/standby.ts'
@@ -29,30 +30,33 @@ describe('on a standby', onPostgres, () => {
 
   test('the start fails with one line', async () => {
     const folder = temporaryFolder()
-    for (const args of [['serve'], ['serve', '--only', 'http', '--no-migrate'], ['migrate']]) {
+    for (const args of [['serve'], ['migrate']]) {
       const ended = await postern(folder, args, { DATABASE_URL: standby.url, PORT: '0' })
       assert.equal(ended.code, 1, args.join(' '))
       const lines = ended.stderr.trim().split('\n')
       assert.equal(lines.length, 1, ended.stderr)
       assert.match(lines[0]!, /cannot be used: .*(standby|read-only).*Name the primary/)
     }
+    const parts = { migrate: false, roles: { http: true, workers: false } }
+    const served = startTestService(postgres!, { databaseUrl: standby.url, parts })
+    await assert.rejects(served, /the server is a standby/)
   })
 
   test('doctor tells whether lists can be read at DATABASE_REPLICA_URL', async () => {
-    const folder = temporaryFolder()
-    const doctor = async (url: string): Promise<string> =>
-      (await postern(folder, ['doctor'], { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: url })).stdout
-    assert.match(await doctor(standby.url), /✔ standby: lists are read from it/)
+    const env = { DATABASE_URL: primary.url, DATABASE_REPLICA_URL: standby.url }
+    const { stdout } = await postern(temporaryFolder(), ['doctor'], env)
+    assert.match(stdout, /✔ standby: lists are read from it/)
+    const found = async (url: string): Promise<string> => {
+      const [finding] = await checkStandby({ databaseReplicaUrl: url })
+      return `${finding?.state}: ${finding?.text}`
+    }
     const { host } = new URL(standby.url)
-    assert.match(
-      await doctor(standby.url.replace(host, `${host},${host}`)),
-      /✔ standby: lists are read from it/,
-    )
-    assert.match(await doctor(primary.url), /! standby: .*not a standby/)
+    assert.equal(await found(standby.url.replace(host, `${host},${host}`)), 'ok: lists are read from it')
+    assert.match(await found(primary.url), /^warning: .*not a standby/)
     const other = new URL(standby.url)
     other.pathname = '/template1'
-    assert.match(await doctor(other.href), /✖ standby: it has no table continuity/)
-    assert.match(await doctor('postgres://127.0.0.1:1/none'), /✖ standby: .*cannot be used.*ECONNREFUSED/)
+    assert.match(await found(other.href), /^fault: it has no table continuity/)
+    assert.match(await found('postgres://127.0.0.1:1/none'), /^fault: .*cannot be used.*ECONNREFUSED/)
   })
 
   test('a service whose address begins to lead to a standby does not use its data', async () => {
