@@ -1,16 +1,20 @@
 import type { Plan } from '../handlers/plan.ts'
+import { advance, orderKeysOf } from '../queue/store.ts'
 import type { ClaimedEvent, Kind, PendingKind, ClaimRequest } from '../queue/store.ts'
 import { KindRotation, nameOf, perRound } from './due-kinds.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { HandlerSlots } from './handler-slots.ts'
-import { leaseMargin, pollInterval, gather, pauseAfterError } from './timing.ts'
-import { markUnhandled, unhandledWait, type Unhandled } from './unhandled.ts'
+import { leaseMargin, pollInterval, gather, ownWork, pauseAfterError, unhandledWait } from './timing.ts'
+import type { Database } from '../../storage/database.ts'
+import type { EventQueueStatus } from '../../storage/tables.ts'
 import type { Suspects } from './suspects.ts'
 import type { WorkerContext } from './worker-parts.ts'
 import type { Progress } from '../../runtime/worker.ts'
 
 /** Events that one claim takes at most. */
 const mostClaimed = 256
+/** Events that one short transaction marks. */
+const mostMarked = 1_000
 /** Rounds in a row that take nothing, before the worker waits for the next wake-up. */
 const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
@@ -236,6 +240,59 @@ export class ClaimRounds {
     this.#calledAt = now
     database.signalOthers('event_queue')
   }
+}
+
+/** The events of a kind that were marked, by their new status. */
+interface Unhandled extends Kind {
+  readonly unhandled: number
+  readonly failed: number
+}
+
+/**
+ * Marks events of a kind without a handler that have been due for `unhandledWait`, up to 1,000 of them: those that failed before as
+ * `failed`, so that they can be run again, the others as processed without an attempt, which is `unhandled`.
+ */
+async function markUnhandled(database: Database, { source, type }: Kind, now: number): Promise<Unhandled> {
+  return database.transaction(async (tx) => {
+    const marked = await tx
+      .updateTable('event_queue')
+      .set((eb) => {
+        // One that was given all attempts again has no `failed_at`.
+        const hasNotFailed = eb.and([eb('failed_at', 'is', null), eb('attempts_before', '=', 0)])
+        const ifUnhandled = eb.case().when(hasNotFailed)
+        return {
+          status: ifUnhandled.then<EventQueueStatus>('processed').else<EventQueueStatus>('failed').end(),
+          processed_at: ifUnhandled.then(now).else(null).end(),
+          failed_at: ifUnhandled
+            .then(null)
+            .else(eb.fn.coalesce('failed_at', eb.val(now)))
+            .end(),
+          // An attempt that a crash cut off left nothing behind.
+          attempts: ifUnhandled.then(0).else(eb.ref('attempts')).end(),
+          claim: null,
+          leased_until: null,
+        }
+      })
+      .where('event', 'in', (eb) =>
+        eb
+          .selectFrom('event_queue')
+          .select('event')
+          .where('status', '=', 'pending')
+          .where('source', '=', source)
+          .where('type', '=', type)
+          .where('due_at', '<=', now - unhandledWait)
+          .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
+          .orderBy('due_at')
+          .limit(mostMarked),
+      )
+      .where('status', '=', 'pending')
+      .where((of) => of.or([of('claim', 'is', null), of('leased_until', '<=', now)]))
+      .returning(['status', 'order_key as orderKey'])
+      .execute()
+    await advance(database.engine, tx, orderKeysOf(marked))
+    const failed = marked.filter(({ status }) => status === 'failed').length
+    return { source, type, unhandled: marked.length - failed, failed }
+  }, ownWork)
 }
 
 function sum(counts: Iterable<number>): number {

@@ -1,10 +1,11 @@
 import { Period } from '../../runtime/clock.ts'
 import type { InFlight } from '../../runtime/worker.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import type { PlanOf } from '../handlers/plan.ts'
-import { type ClaimedEvent, type EventQueue, keyOf } from '../queue/store.ts'
-import { releaseClaim, releaseEvents, type ClaimOfEvents, type ClaimOfKinds } from './held-events.ts'
-import { gather, leaseMargin } from './timing.ts'
+import { type ClaimedEvent, type EventQueue, type Kind, keyOf } from '../queue/store.ts'
+import { ClaimLost } from './interruptions.ts'
+import { gather, leaseMargin, ownWork } from './timing.ts'
 import type { WakeUps } from '../../runtime/repeated-pass.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
@@ -15,6 +16,22 @@ import type { ModuleParts } from '../../http/service-module.ts'
 const claimLandsWithin = 30_000
 /** Milliseconds until the next try: at first, and at most. They double, unless the database does not answer. */
 const [firstPause, longestPause] = [1_000, 30_000]
+
+/** An event, and the claim under which this process holds it. */
+type Held = Pick<ClaimedEvent, 'event' | 'claim'>
+
+/** A claim of a round without an answer: it may hold events of these kinds that were due at `dueBy`. */
+interface ClaimOfKinds {
+  readonly claim: string
+  readonly kinds: readonly Kind[]
+  readonly dueBy: number
+}
+
+/** A claim of an insert without an answer: it may hold these events. */
+interface ClaimOfEvents {
+  readonly claim: string
+  readonly events: readonly Pick<ClaimedEvent, 'source' | 'eventId'>[]
+}
 
 /** What is still to be done about events that this process has claimed. */
 interface Unsettled {
@@ -147,6 +164,89 @@ export class Claims {
     one.pause = Math.min(one.pause * 2, longestPause)
     return true
   }
+}
+
+/** An update of events of a claim, but of none that others have taken over or that is processed. */
+function updateHeld(tx: Tx, claim: string) {
+  return tx.updateTable('event_queue').where('claim', '=', claim).where('status', '=', 'pending')
+}
+
+/** The update that releases them. They stay due since the same time: they have not failed. */
+function release(tx: Tx, claim: string) {
+  return updateHeld(tx, claim).set({ claim: null, leased_until: null, alone_at: null })
+}
+
+/** The update that releases them at a later time: until then, a lease that is nobody's keeps them from all processes. */
+function releaseAt(tx: Tx, claim: string, at: number) {
+  return updateHeld(tx, claim).set({ claim: '', leased_until: at, alone_at: null })
+}
+
+/**
+ * Extends the lease of an event whose handlers start late under their claim: a long wait for a slot, or a first run of them, may have
+ * used most of it.
+ * @throws ClaimLost if another claim holds the event; StorageUnavailable
+ */
+export async function extendLease(database: Database, { event, claim }: Held, until: number): Promise<void> {
+  const { numUpdatedRows } = await database.transaction(
+    (tx) =>
+      updateHeld(tx, claim).set({ leased_until: until }).where('event', '=', event).executeTakeFirstOrThrow(),
+    ownWork,
+  )
+  if (numUpdatedRows === 0n) throw new ClaimLost()
+}
+
+/**
+ * Releases claimed events.
+ * @param from when they may be claimed again, in milliseconds since 1970, if not at once
+ */
+async function releaseEvents(database: Database, held: readonly Held[], from?: number): Promise<void> {
+  if (held.length === 0) return
+  await database.transaction(async (tx) => {
+    for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {
+      const released = from === undefined ? release(tx, claim) : releaseAt(tx, claim, from)
+      const numbers = events.map(({ event }) => event)
+      await released.where('event', 'in', numbers).execute()
+    }
+  }, ownWork)
+}
+
+/** Events of a kind that are searched for those of a claim, which took the first free ones. */
+const mostSearched = 10_000
+
+/** Releases the events of a claim, and returns their number. */
+function releaseClaim(database: Database, lost: ClaimOfKinds | ClaimOfEvents): Promise<number> {
+  return database.transaction(async (tx) => {
+    let events = 0
+    for (const update of 'kinds' in lost ? ofKinds(tx, lost) : ofEvents(tx, lost)) {
+      const { numUpdatedRows } = await update.executeTakeFirstOrThrow()
+      events += Number(numUpdatedRows)
+    }
+    return events
+  }, ownWork)
+}
+
+function ofKinds(tx: Tx, { claim, kinds, dueBy }: ClaimOfKinds) {
+  return kinds.map(({ source, type }) => {
+    const first = tx
+      .selectFrom('event_queue')
+      .select(['event', 'claim'])
+      .where('status', '=', 'pending')
+      .where('source', '=', source)
+      .where('type', '=', type)
+      .where('due_at', '<=', dueBy)
+      .orderBy('due_at')
+      .limit(mostSearched)
+      .as('first')
+    const held = tx.selectFrom(first).select('first.event').where('first.claim', '=', claim)
+    return release(tx, claim).where('event', 'in', held)
+  })
+}
+
+function ofEvents(tx: Tx, { claim, events }: ClaimOfEvents) {
+  return [...Map.groupBy(events, ({ source }) => source)].map(([source, ofSource]) => {
+    const ids = ofSource.map(({ eventId }) => eventId)
+    return release(tx, claim).where('source', '=', source).where('event_id', 'in', ids)
+  })
 }
 
 /**

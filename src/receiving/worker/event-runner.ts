@@ -4,7 +4,7 @@ import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { attempt, type AttemptTrace } from './attempt.ts'
 import type { Queued } from './concurrency-groups.ts'
-import { extendLease } from './held-events.ts'
+import { extendLease } from './claims.ts'
 import {
   ClaimLost,
   HeldUpOthers,

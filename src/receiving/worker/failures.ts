@@ -8,7 +8,7 @@ import { EventLoop } from '../../telemetry/propagation.ts'
 import { InvalidPayload } from '../handlers/declared-handlers.ts'
 import { askedToWait } from '../forward.ts'
 import type { FailureGroups, Fingerprint } from '../failure-groups/tally.ts'
-import { ownWork } from './held-events.ts'
+import { ownWork } from './timing.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
 
 /** Bytes of an error's text that are stored. */

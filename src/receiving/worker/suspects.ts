@@ -4,9 +4,7 @@ import { type ClaimedEvent, readClaimed } from '../queue/store.ts'
 import type { EventRunner } from './event-runner.ts'
 import { mostCrashes, ProcessEnded, recordFailure } from './failures.ts'
 import type { HandlerSlots } from './handler-slots.ts'
-import { ownWork } from './held-events.ts'
-import { leaseMargin } from './timing.ts'
-import { unhandledWait } from './unhandled.ts'
+import { leaseMargin, ownWork, unhandledWait } from './timing.ts'
 import type { WorkerContext } from './worker-parts.ts'
 
 /** Suspects that one query reads. */

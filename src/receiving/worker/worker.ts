@@ -12,11 +12,10 @@ import { HandlerSlots } from './handler-slots.ts'
 import { InsertClaims } from './insert-claims.ts'
 import type { WorkerParts } from './worker-parts.ts'
 import { Stopping } from './interruptions.ts'
-import { gather } from './timing.ts'
+import { gather, unhandledWait } from './timing.ts'
 import { Suspects } from './suspects.ts'
 import { WakeUps } from '../../runtime/repeated-pass.ts'
 import { pagesOfKinds } from './due-kinds.ts'
-import { unhandledWait } from './unhandled.ts'
 
 /**
  * Claims due events and runs their handlers, from the first pass to the end of the last handler. It is fair: each round continues with

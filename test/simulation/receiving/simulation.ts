@@ -1,5 +1,5 @@
 import type { IncomingEvent } from '../../../src/receiving/queue/store.ts'
-import { unhandledWait } from '../../../src/receiving/worker/unhandled.ts'
+import { unhandledWait } from '../../../src/receiving/worker/timing.ts'
 import { Chance } from '../../harness/chance.ts'
 import { BoundedRuns } from './bounded-runs.ts'
 import { Claimers } from './claimers.ts'
