@@ -8,7 +8,7 @@ import type { OpenIdHandler } from './openid-server.ts'
 export const demoProviderName = 'demo'
 const mountPath = '/demo-idp'
 
-export interface DemoIdentityProvider {
+interface DemoIdentityProvider {
   /** The provider for the login room. */
   provider: BuiltInProvider
   routes(app: App): Promise<void>

@@ -2,13 +2,16 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Dispatcher } from 'undici'
-import type {
-  ConnectionPhases,
-  ConnectionStep,
-  ConnectionTrace,
-  ConnectorOptions,
-  PooledAgent,
-} from './guarded-connector.ts'
+import type { ConnectorOptions, PooledAgent } from './guarded-connector.ts'
+
+/** The duration of each step of a connection, in milliseconds. Steps that were skipped or not finished are missing. */
+interface ConnectionPhases {
+  dns?: number
+  connect?: number
+  tls?: number
+}
+
+type ConnectionStep = keyof ConnectionPhases
 
 /** The duration of each part, in milliseconds. Parts that did not occur or did not finish are missing. */
 export interface Phases extends ConnectionPhases {
@@ -150,7 +153,7 @@ class AnswerReader {
 const readers = new WeakMap<object, AnswerReader>()
 
 /** Follows what a connection reads from now on. undici reads by calling `read`. */
-export function followAnswers(socket: Socket): void {
+function followAnswers(socket: Socket): void {
   const reader = new AnswerReader()
   const read = socket.read.bind(socket)
   readers.set(socket, reader)
@@ -171,10 +174,6 @@ function expectAnswer(socket: object): AnswerReader | undefined {
 /** By socket, and by the error that ended it. If several connections fail with one error, it has the trace of the last. */
 const traces = new WeakMap<object, ConnectionTrace>()
 
-export function attachTrace(of: Socket | Error, trace: ConnectionTrace): void {
-  traces.set(of, trace)
-}
-
 /** Returns and removes the trace of a connection: later requests over it reuse an existing connection. */
 function takeTrace(of: object): ConnectionTrace | undefined {
   const trace = traces.get(of)
@@ -192,9 +191,51 @@ subscribe('undici:client:sendHeaders', (message) => {
   current.writing = undefined
 })
 
-/** Called by the connector. undici connects synchronously for the exchange that needs a connection. */
-export function connecting(trace: ConnectionTrace): void {
-  if (current.beginning) current.beginning.connection = trace
+/**
+ * Times the steps of one connection. `step` is the current step: a literal address needs no look-up, and only https has a
+ * TLS handshake.
+ */
+export class ConnectionTrace {
+  readonly phases: ConnectionPhases = {}
+  step: ConnectionStep
+  /** Whether the name did not resolve here, and the proxy has not connected to it. */
+  unresolved = false
+  #since = performance.now()
+
+  /** Call it when a connection begins. undici connects synchronously for the exchange that needs a connection. */
+  constructor(named: boolean) {
+    this.step = named ? 'dns' : 'connect'
+    if (current.beginning) current.beginning.connection = this
+  }
+
+  /** Records a connection that a proxy made, as one step. */
+  connectedByProxy(): void {
+    this.unresolved = false
+    this.#end('tls')
+  }
+
+  lookedUp(): void {
+    this.#end('connect')
+  }
+
+  follow(socket: Pick<Socket, 'prependOnceListener'>, tls: boolean): void {
+    // Before undici's own listener, which starts the exchange.
+    socket.prependOnceListener('connect', () => this.#end('tls'))
+    if (tls) socket.prependOnceListener('secureConnect', () => this.#end('tls'))
+  }
+
+  /** Call it when the connection is there, or with the error that ended it. */
+  settled(to: Socket | Error): void {
+    traces.set(to, this)
+    if (!(to instanceof Error)) followAnswers(to)
+  }
+
+  #end(next: ConnectionStep): void {
+    const now = performance.now()
+    this.phases[this.step] = now - this.#since
+    this.#since = now
+    this.step = next
+  }
 }
 
 /**
@@ -370,7 +411,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-export interface AgentOptions extends ConnectorOptions {
+interface AgentOptions extends ConnectorOptions {
   /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
   proxy?: string | undefined
 }

@@ -2,7 +2,7 @@ import { lookup as systemLookup, type LookupAddress } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { Egress, type EgressRules, portOf, withoutBrackets } from './egress.ts'
-import { attachTrace, connecting, followAnswers } from './exchange.ts'
+import { ConnectionTrace } from './exchange.ts'
 
 /** Resolves a name to all of its addresses. */
 export type Resolve = (
@@ -49,57 +49,6 @@ class RefusedPort extends Error {
   }
 }
 
-/** The duration of each step of a connection, in milliseconds. Steps that were skipped or not finished are missing. */
-export interface ConnectionPhases {
-  dns?: number
-  connect?: number
-  tls?: number
-}
-
-export type ConnectionStep = keyof ConnectionPhases
-
-/** A socket that is about to connect. */
-type Connecting = Pick<Socket, 'prependOnceListener'>
-
-/**
- * Times the steps of one connection. `step` is the current step: a literal address needs no look-up, and only https has a
- * TLS handshake.
- */
-export class ConnectionTrace {
-  readonly phases: ConnectionPhases = {}
-  step: ConnectionStep
-  /** Whether the name did not resolve here, and the proxy has not connected to it. */
-  unresolved = false
-  #since = performance.now()
-
-  constructor(named: boolean) {
-    this.step = named ? 'dns' : 'connect'
-  }
-
-  /** Records a connection that a proxy made, as one step. */
-  connected(): void {
-    this.unresolved = false
-    this.#end('tls')
-  }
-
-  lookedUp(): void {
-    this.#end('connect')
-  }
-
-  follow(socket: Connecting, tls: boolean): void {
-    // Before undici's own listener, which starts the exchange.
-    socket.prependOnceListener('connect', () => this.#end('tls'))
-    if (tls) socket.prependOnceListener('secureConnect', () => this.#end('tls'))
-  }
-
-  #end(next: ConnectionStep): void {
-    const now = performance.now()
-    this.phases[this.step] = now - this.#since
-    this.#since = now
-    this.step = next
-  }
-}
-
 const resolveAll: Resolve = (host, callback) => systemLookup(host, { all: true }, callback)
 
 /**
@@ -135,11 +84,10 @@ function guardedConnector(options: ConnectorOptions): buildConnector.connector {
       return
     }
     const trace = new ConnectionTrace(!literal)
-    connecting(trace)
     making = trace
     // The type does not declare that it returns its socket.
     const socket = connect(named(destination), (...result) => {
-      connected(trace, result[0] ?? result[1])
+      trace.settled(result[0] ?? result[1])
       callback(...result)
     }) as unknown as Socket
     making = undefined
@@ -158,26 +106,20 @@ function vetted(options: ConnectorOptions, connect: buildConnector.connector): b
     const host = withoutBrackets(destination.hostname)
     const literal = isIP(host) !== 0
     const trace = new ConnectionTrace(!literal)
-    connecting(trace)
     const go = (addresses: readonly string[]): void => {
       const refusal = refusalOf(egress, destination, addresses)
       if (refusal) return callback(refusal, null)
       if (!literal) trace.lookedUp()
       trace.unresolved = addresses.length === 0
       connect(named(destination), (...result) => {
-        if (!result[0]) trace.connected()
-        connected(trace, result[0] ?? result[1])
+        if (!result[0]) trace.connectedByProxy()
+        trace.settled(result[0] ?? result[1])
         callback(...result)
       })
     }
     if (literal) go([host])
     else resolve(host, (_error, addresses) => go((addresses ?? []).map(({ address }) => address)))
   }
-}
-
-function connected(trace: ConnectionTrace, to: Socket | Error): void {
-  attachTrace(to, trace)
-  if (!(to instanceof Error)) followAnswers(to)
 }
 
 /** TLS names a host without the dot that may end it in an address (RFC 6066, section 3). */

@@ -101,8 +101,7 @@ async function resealBatch(tx: Tx, run: Run, group: SealedGroup): Promise<number
     if (fresh) replacements.push({ row, fresh })
     else if (damaged.size < mostDamaged) run.damaged.set(column, damaged.add(name))
   }
-  if (replacements.length > 0)
-    await (isPostgres ? replaceOnPostgres : replaceOnSqlite)(tx, column, replacements)
+  await replaceAll(tx, column, replacements)
   return replacements.length
 }
 
@@ -121,15 +120,14 @@ async function lockRows(
     const scans = sql`set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)`
     await sql`select ${scans}`.execute(tx)
   }
-  const place = sql.raw(isPostgres ? ', ctid::text as place' : '')
   const lock = sql.raw(isPostgres ? 'for no key update skip locked' : '')
   const { rows } = await sql<SealedRow>`
-    select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed ${place} from ${sql.table(table)}
+    select ${sql.join(key.map((name) => sql.ref(name)))}, ${sql.ref(column)} as sealed from ${sql.table(table)}
     where ${sql.raw(keyIdInSql(column))} = ${group.keyId} limit ${limit} ${lock}`.execute(tx)
   return rows
 }
 
-async function replaceOnSqlite(
+async function replaceAll(
   tx: Tx,
   { table, column, key }: SealedColumn,
   replacements: readonly Replacement[],
@@ -140,20 +138,6 @@ async function replaceOnSqlite(
       tx,
     )
   }
-}
-
-/** One statement for all rows, which it finds by their physical locations and their old values. */
-async function replaceOnPostgres(
-  tx: Tx,
-  { table, column }: SealedColumn,
-  replacements: readonly Replacement[],
-): Promise<void> {
-  const places = replacements.map(({ row }) => row['place'])
-  const before = replacements.map(({ row }) => Buffer.from(row.sealed))
-  const fresh = replacements.map((each) => each.fresh)
-  const at = sql`array_position(${places}::tid[], ctid)`
-  await sql`update ${sql.table(table)} set ${sql.ref(column)} = (${fresh}::bytea[])[${at}]
-    where ctid = any(${places}::tid[]) and ${sql.ref(column)} = (${before}::bytea[])[${at}]`.execute(tx)
 }
 
 /** Returns `undefined` if the value does not open with its key: it was changed, or moved from another row. */

@@ -1,9 +1,10 @@
 // What the database does with the slots of handlers that declare a concurrency.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { SlotStore } from '../../src/receiving/queue/store.ts'
-import { postgresSlots } from '../../src/receiving/postgres/store.ts'
+import type { EventQueue } from '../../src/receiving/queue/store.ts'
+import { postgresEventQueue } from '../../src/receiving/postgres/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 
@@ -20,8 +21,9 @@ after(async () => {
   await home.drop()
 })
 
-interface Process extends SlotStore {
+interface Process {
   id: number
+  share: NonNullable<EventQueue['shareSlots']>
   /** Asks for one handler's slots and answers with [held, share], or with nothing. */
   ask(key: string, needs: { keeps?: number; wants: number; limit?: number; now?: number }): Promise<number[]>
 }
@@ -31,12 +33,15 @@ async function newProcess(): Promise<Process> {
     'insert into claimers default values returning id',
   )
   const { id } = rows[0]!
-  const store = postgresSlots(database.pool, { id })
+  const claimer = { id } as PostgresDatabase['claimer']
+  const { pool } = database
+  const queue = postgresEventQueue({ database: { pool, claimer } as PostgresDatabase, clock: systemClock })
+  const share = queue.shareSlots!
   return {
     id,
-    ...store,
+    share,
     async ask(key, { keeps = 0, wants, limit = 3, now = 0 }) {
-      const [shared] = await store.share([{ key, limit, keeps, wants, until: now + 1_000 }], now)
+      const [shared] = await share([{ key, limit, keeps, wants, until: now + 1_000 }], now)
       return shared ? [shared.held, shared.share] : []
     },
   }

@@ -8,7 +8,7 @@ import { pagesOfKinds } from '../worker/due-kinds.ts'
 import type { EventQueue, Kind } from '../queue/store.ts'
 
 /** Why a verified event is rejected now. */
-export type NotAdmitted = 'limited' | 'backlogged'
+type NotAdmitted = 'limited' | 'backlogged'
 
 export interface Admitted {
   /** The rest of the source's rate, for the response. */
@@ -95,7 +95,7 @@ export class SourceRate {
 }
 
 /** The answer to a reservation. */
-export interface Reserved {
+interface Reserved {
   /** Events that this process may accept. */
   readonly granted: number
   /** Milliseconds that it takes to pay for everything that was reserved. */

@@ -38,7 +38,7 @@ const unreadReasons: Partial<Record<ProblemCode, Reason>> = {
   'too-many-requests': 'limited',
 }
 
-export class WebhookEndpoint {
+class WebhookEndpoint {
   readonly #parts: EndpointParts
 
   constructor(parts: EndpointParts) {

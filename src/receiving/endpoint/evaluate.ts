@@ -58,7 +58,7 @@ interface Refused {
 }
 
 /** Returns a promise only if keys are fetched, or other processes are asked about the source's rate; it does not reject. */
-export type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
+type Evaluate = (delivered: Delivered) => Evaluation | Promise<Evaluation>
 
 export interface EvaluatorParts extends Pick<ModuleParts, 'clock' | 'configuration' | 'log'> {
   backlog: Backlog

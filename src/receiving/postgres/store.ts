@@ -14,9 +14,7 @@ import {
   mostLookedAt,
   type PendingKind,
   type ProcessedMarker,
-  type SlotRequest,
   type SlotsShared,
-  type SlotStore,
   type OnDuplicate,
   advance,
   orderKeysOf,
@@ -26,7 +24,6 @@ import { CompiledQuery } from 'kysely'
 import { ClosingStatement } from '../../storage/lazy-transaction.ts'
 import { type Column, encodeArrays } from '../../storage/postgres/driver/queries.ts'
 import { ClaimLost } from '../worker/interruptions.ts'
-import type { Pool } from 'pg'
 
 /** Each step is one index seek, regardless of the number of rows between two kinds. */
 const pendingKindsStatement = `
@@ -111,7 +108,6 @@ export function postgresEventQueue(parts: {
 
   return {
     commits: 4,
-    slots: postgresSlots(pool, claimer),
     async insert(events, within) {
       await insertClaiming(events, undefined, within)
     },
@@ -136,6 +132,10 @@ export function postgresEventQueue(parts: {
         String(claimer.id),
         ...arraysOf(held, 'event', 'claim'),
       ])
+    },
+    shareSlots(asked, now) {
+      const values = [claimer.id, ...arraysOf(asked, 'key', 'limit', 'keeps', 'wants', 'until'), now]
+      return poolRows<SlotsShared>(pool, { name: 'event_queue_slots', text: shareStatement, values })
     },
     async acquireSession(listener) {
       leave = await claimer.join(listener)
@@ -186,13 +186,3 @@ const isDivisionByZero = (error: unknown): boolean => (error as { code?: string 
 const shareStatement = `
   select handler as key, held, share, freed
   from share_handler_slots($1, $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::bigint[], $7)`
-
-/** @param claimer has the number of this process. @throws StorageUnavailable from it while others could consider this process dead */
-export function postgresSlots(pool: Pool, claimer: { readonly id: number }): SlotStore {
-  return {
-    async share(asked: readonly SlotRequest[], now: number) {
-      const values = [claimer.id, ...arraysOf(asked, 'key', 'limit', 'keeps', 'wants', 'until'), now]
-      return poolRows<SlotsShared>(pool, { name: 'event_queue_slots', text: shareStatement, values })
-    },
-  }
-}

@@ -111,8 +111,6 @@ export type InsertClaiming = (
 export interface EventQueue {
   /** Calls of `insert` that should run at once. */
   readonly commits: number
-  /** The slots of handlers that declare a concurrency, where several processes share them. */
-  readonly slots: SlotStore | undefined
   /**
    * Stores events durably: a row in the log and one in the event queue for each (source, event id) that is not stored yet.
    * @param within on PostgreSQL, the time limit of each statement in milliseconds, after which its connection is closed. Default 10,000.
@@ -154,6 +152,12 @@ export interface EventQueue {
    * @throws ClaimLost if another claim holds one of the events; the returned statement may fail with it too
    */
   markProcessed(tx: Tx, marks: readonly ProcessedMarker[]): Promise<ClosingStatement | undefined>
+  /**
+   * Changes the slots of this process for some handlers that declare a concurrency, where several processes share them. Returns an empty
+   * list if others consider this process dead.
+   * @throws StorageUnavailable
+   */
+  readonly shareSlots?: (asked: readonly SlotRequest[], now: number) => Promise<readonly SlotsShared[]>
   /**
    * Releases all claims of this process except `held`: a database that was restored to an earlier state may hold claims that this
    * process has ended. Only on PostgreSQL; nothing can restore an SQLite file under a running process.
@@ -218,15 +222,6 @@ export interface SlotsShared {
   readonly share: number
   /** Whether slots were released that another process waits for. */
   readonly freed: boolean
-}
-
-/** The slots of all processes. */
-export interface SlotStore {
-  /**
-   * Changes the slots of this process for some handlers. Returns an empty list if others consider this process dead.
-   * @throws StorageUnavailable
-   */
-  share(asked: readonly SlotRequest[], now: number): Promise<readonly SlotsShared[]>
 }
 
 /** The columns of a spooled event, in the order of `toRow`. */

@@ -6,7 +6,6 @@ import type { Tx } from '../../storage/database.ts'
 import type { Tables } from '../../storage/tables.ts'
 import type { Reason } from './reasons.ts'
 import { type Activity, type Companion } from '../activity.ts'
-import { isUtf8 } from 'node:buffer'
 import { redactText } from '../../events/redact-payload.ts'
 import { isSensitiveHeader } from '../../telemetry/printable.ts'
 import { isAboutConnection } from '../endpoint/evaluate.ts'
@@ -19,7 +18,7 @@ const mostWaiting = 50
 /** Bytes of a body, and of the headers as JSON, that are stored. */
 const storedBodyLimit = 4 * 1024
 
-export type NoteRejected = (
+type NoteRejected = (
   reason: Reason,
   detail: string,
   call: Pick<RawCall, 'request' | 'address'>,
@@ -142,10 +141,4 @@ function redactHeaders(headers: IncomingHttpHeaders, signatureHeader?: string): 
       name === signatureHeader || isSensitiveHeader(name) ? `[removed: ${text.length} characters]` : text
   }
   return JSON.stringify(shown)
-}
-
-/** Returns the body as text if it is UTF-8, otherwise as base64. */
-export function presentBody(body: Uint8Array): { body: string } | { bodyBase64: string } {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  return isUtf8(bytes) ? { body: bytes.toString('utf8') } : { bodyBase64: bytes.toString('base64') }
 }

@@ -79,11 +79,6 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
-/** What a reason means; empty texts for one of another version of the service. */
-export function explain(reason: string): Explanation {
-  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
-}
-
 export function reasonOf({ rejected, fault }: Rejected): Reason {
   return rejected === 'malformed' ? 'malformed' : (fault ?? 'signature-wrong')
 }

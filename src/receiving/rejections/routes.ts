@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { Type } from 'typebox'
 import { Problem } from '../../errors.ts'
 import { readEventNumber } from '../../events/present.ts'
@@ -8,8 +9,8 @@ import type { Database } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import type { ReceivingRouteParts } from '../routes.ts'
-import { longestLog, presentBody } from './log.ts'
-import { explain, reasons } from './reasons.ts'
+import { longestLog } from './log.ts'
+import { type Reason, reasons } from './reasons.ts'
 import { DateTime, IdParams, nullable, optionalText } from '../../http/schemas/schemas.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -164,4 +165,15 @@ function present({ body, ...row }: Row<'rejected_webhooks'>) {
     headers: JSON.parse(row.headers) as Record<string, string>,
     ...(body && presentBody(body)),
   }
+}
+
+/** What a reason means; empty texts for one of another version of the service. */
+function explain(reason: string) {
+  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : { meaning: '', advice: '' }
+}
+
+/** Returns the body as text if it is UTF-8, otherwise as base64. */
+function presentBody(body: Uint8Array): { body: string } | { bodyBase64: string } {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  return isUtf8(bytes) ? { body: bytes.toString('utf8') } : { bodyBase64: bytes.toString('base64') }
 }

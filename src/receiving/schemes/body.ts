@@ -170,7 +170,7 @@ export function digestWithout(value: unknown, field: string): string {
  * Returns the value at a path of a parsed body. An integer is returned as its digits, all of them however it is written: `1e3` is
  * 1000. Other numbers are returned unchanged.
  */
-export function textAt(value: unknown, path: string, rawBody: Uint8Array): unknown {
+function textAt(value: unknown, path: string, rawBody: Uint8Array): unknown {
   const found = valueAt(value, path)
   if (typeof found !== 'number') return found
   // A double may have lost digits, so the text is read again.

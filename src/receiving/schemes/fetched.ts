@@ -132,10 +132,7 @@ const longestChain = 5
  * or one of `more` (PEM), and the signer's common name must match `name`
  * @throws Error if the key is not RSA with at least 2,048 bits, or no trusted authority issued the certificate
  */
-export function readCertificate(
-  text: string,
-  trusted?: { name: RegExp; more?: string | undefined },
-): Certificate {
+function readCertificate(text: string, trusted?: { name: RegExp; more?: string | undefined }): Certificate {
   const [signer, ...others] = certificatesIn(text).slice(0, longestChain)
   if (!signer) throw new Error('there is no certificate')
   const { publicKey: key } = signer

@@ -40,7 +40,7 @@ export interface Accepted {
 }
 
 /** Why a signature does not prove that the sender sent the delivery now. */
-export type SignatureFault =
+type SignatureFault =
   | 'signature-missing'
   | 'signature-wrong'
   | 'no-valid-secret'

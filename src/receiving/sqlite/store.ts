@@ -50,7 +50,6 @@ export function sqliteEventQueue(parts: EventInserterParts): EventQueue {
   return {
     // SQLite has one write lock.
     commits: 1,
-    slots: undefined,
     insert: (events) => inserter.insert(events),
     checkSpool: () => inserter.checkSpool(),
     pendingKinds: async (after, limit, now) => pendingKinds(readConnection, after, limit, now),

@@ -31,7 +31,6 @@ test('a handler that is paused during a pass gets no event in its next round', a
   let isPaused = false
   const passed = Promise.withResolvers<void>()
   const store: Partial<EventQueue> = {
-    slots: undefined,
     acquireSession: () => Promise.resolve(),
     releaseSession: () => Promise.resolve(),
     newClaim: () => 'claim',
@@ -91,7 +90,6 @@ async function startedWorker(
   const due = Object.keys(handle).map((type) => ({ source: 'shop', type, dueAt: 0 }))
   const state: { choose?: ClaimInserts; session?: ClaimListener; isClean?: boolean } = {}
   const store: Partial<EventQueue> = {
-    slots: undefined,
     acquireSession: async (listener) => void (state.session = listener),
     releaseSession: async (clean) => void (state.isClean = clean),
     newClaim: () => 'claim',

@@ -56,8 +56,8 @@ export class HandlerWorker implements Worker {
       mayContinue: () => this.#state === 'started',
     }
     this.#runner = new EventRunner(shared, (plan) => this.#rounds.slotFreed(plan))
-    const { slots } = parts.store
-    this.#slots = slots && new HandlerSlots(slots, { ...shared, runner: this.#runner })
+    const { shareSlots } = parts.store
+    this.#slots = shareSlots && new HandlerSlots(shareSlots, { ...shared, runner: this.#runner })
     const running = { ...shared, runner: this.#runner, slots: this.#slots }
     this.#suspects = new Suspects({ ...running, withdrawAll: () => this.#withdrawAll() })
     this.#rounds = new ClaimRounds({

@@ -20,7 +20,7 @@ interface Answer {
  * session first calls `postern_continue()` (storage/migrations/0001-initial/servers.ts), which raises the sequences in that case.
  * See docs/adr/0029.
  */
-export class Continuity {
+class Continuity {
   readonly #listeners = new Set<() => void>()
   #life: string | undefined
   /** The highest numbers seen in this life of the database. */

@@ -112,11 +112,9 @@ export function postgresEngine(world: World, process: VirtualProcess, connection
     signals,
     store: {
       commits: 2,
-      slots: {
-        share: (asked, now) => {
-          const me = claimer.id
-          return ask(() => world.slots.share(me, asked, now))
-        },
+      shareSlots: (asked, now) => {
+        const me = claimer.id
+        return ask(() => world.slots.share(me, asked, now))
       },
       insert: () => Promise.reject(new Error('not by the worker')),
       pendingKinds: (after, limit, now) => ask(() => queue.pendingKinds(after, limit, now)),

@@ -9,9 +9,8 @@ import {
   type SessionClientConfig,
   ServerMoved,
 } from '../driver/session-client.ts'
-import { parseAddress, type PostgresAddress } from '../servers/address.ts'
+import { parseAddress, type PostgresAddress, type SessionAttributes } from '../servers/address.ts'
 import { Locator, type Place, type ServerState } from '../servers/locator.ts'
-import type { SessionAttributes } from '../servers/url-parameters.ts'
 
 /** Default limits for connecting, in milliseconds: with one server, and for each of several. */
 const connectWithin = 3_000

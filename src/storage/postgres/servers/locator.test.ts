@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseAddress } from './address.ts'
+import { parseAddress, type SessionAttributes } from './address.ts'
 import { Locator, type ServerState } from './locator.ts'
-import type { SessionAttributes } from './url-parameters.ts'
 
 const primary: ServerState = { recovering: false, readOnly: false }
 const standby: ServerState = { recovering: true, readOnly: true }

@@ -4,8 +4,7 @@ import { isIP } from 'node:net'
 import { causeInWords } from '../../../runtime/cause-in-words.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { withinTime } from '../../unavailable.ts'
-import { describeHost, type Host, type PostgresAddress } from './address.ts'
-import type { SessionAttributes } from './url-parameters.ts'
+import { describeHost, type Host, type PostgresAddress, type SessionAttributes } from './address.ts'
 
 /** One server at one address. */
 export interface Place {
