@@ -47,11 +47,11 @@ class WebhookEndpoint {
 
   /** Verifies, stores and acknowledges a webhook. */
   async receive(call: RawCall): Promise<RawAnswer> {
-    const { evaluate, baseUrl, count, observe } = this.#parts
+    const { evaluate, baseUrl, count, observe, scheme } = this.#parts
     const read = await this.#readBody(call)
     const { rawBody } = read
     const { url } = call.request
-    const { address } = call
+    const address = scheme.addresses && call.address
     const delivered = { ...read, url: `${baseUrl ?? call.baseUrl}${url}`, address }
     const evaluation = await (spans.verify.start.hasSubscribers
       ? this.#evaluateTraced(delivered)
@@ -92,16 +92,19 @@ class WebhookEndpoint {
       this.#log(call, 'webhook dropped by the filter of its source', { type, eventId })
     }
     if (first) observe(call.elapsed, work?.context?.traceparent)
-    for (const event of events) {
-      const { type, eventId, status } = event
-      this.#countAccepted(event)
-      let message = 'webhook accepted'
-      if (this.#parts.isRepeated(event))
-        message += ': its event ID is stored already, so it is not processed again'
-      else if (status === 'processed') message += ': no handler matches its type'
-      this.#log(call, message, { type, eventId })
-    }
+    for (const event of events) this.#noteAccepted(event, call)
     return reply ? toAnswer(reply) : received
+  }
+
+  #noteAccepted(event: IncomingEvent, call: RawCall): void {
+    const { type, eventId, status } = event
+    this.#countAccepted(event)
+    if (!this.#isLogged(call)) return
+    let message = 'webhook accepted'
+    if (this.#parts.isRepeated(event))
+      message += ': its event ID is stored already, so it is not processed again'
+    else if (status === 'processed') message += ': no handler matches its type'
+    this.#log(call, message, { type, eventId })
   }
 
   /** The stored headers have the context of the span: all that follows is its child. */
@@ -209,9 +212,13 @@ class WebhookEndpoint {
     this.#log(call, 'webhook rejected', { reason, detail })
   }
 
+  #isLogged(call: RawCall): boolean {
+    return this.#parts.logLevel === 'info' || call.isDebugged
+  }
+
   #log(call: RawCall, message: string, fields: Readonly<Record<string, string>>): void {
     const { source, logLevel } = this.#parts
-    if (logLevel === 'info' || call.isDebugged) call.log[logLevel]({ source, ...fields }, message)
+    if (this.#isLogged(call)) call.log[logLevel]({ source, ...fields }, message)
   }
 }
 

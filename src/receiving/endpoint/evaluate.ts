@@ -31,8 +31,8 @@ import { isSensitiveHeader } from '../../telemetry/printable.ts'
 export interface Delivered extends Omit<Delivery, 'now' | 'url'> {
   /** The called address, with its query. */
   readonly url: string
-  /** The client's address, if the request came over the network. */
-  readonly address?: string
+  /** The client's address, if the request came over the network and the source has `addresses`. */
+  readonly address?: string | undefined
 }
 
 /** What to do with a request: store and answer it, only answer it, or refuse it. */
@@ -84,36 +84,48 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   const target: Target = { source, scheme, planOf, firstDelay, log }
 
   const allowed = scheme.addresses && new AddressRanges(scheme.addresses)
+  const mediaTypeOf = mediaTypeReader(scheme)
+
+  const evaluateAdmitted = (
+    { rate, refusal }: Admitted,
+    verified: Accepted,
+    arrival: Arrival,
+  ): Evaluation => {
+    if (refusal)
+      return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
+    const all = [eventOf(target, verified, verified, arrival)]
+    for (const other of verified.others ?? []) all.push(eventOf(target, other, verified, arrival))
+    const dropped = scheme.drop === undefined ? none : all.filter((event) => isDropped(target, event))
+    const events = dropped.length === 0 ? all : all.filter((event) => !dropped.includes(event))
+    return { events, dropped, reply: verified.reply, rate }
+  }
+
+  const evaluateVerified = (
+    verified: Exclude<VerificationResult, Wanted>,
+    { rawBody, headers, now: receivedAt }: Delivery,
+  ): Evaluation | Promise<Evaluation> => {
+    if ('answer' in verified) return verified
+    const contentType = mediaTypeOf(headers, rawBody)
+    const unsupported = unsupportedBody(scheme, headers, contentType)
+    if ('rejected' in verified) return refusalOf(verified, unsupported)
+    // The content of a GET is its query.
+    if (unsupported && !(rawBody.length === 0 && verified.content)) return unsupported
+    const arrival = { rawBody, headers, contentType, receivedAt }
+    const admitted = admit(receivedAt)
+    return admitted instanceof Promise
+      ? admitted.then((it) => evaluateAdmitted(it, verified, arrival))
+      : evaluateAdmitted(admitted, verified, arrival)
+  }
+
   return ({ rawBody, headers, url, sent, address }) => {
-    const receivedAt = clock.now()
-    const verify = (): VerificationResult =>
-      scheme.verify({ rawBody, headers, now: receivedAt, url, ...(sent && { sent }) })
-    const evaluateVerified = (
-      verified: Exclude<VerificationResult, Wanted>,
-    ): Evaluation | Promise<Evaluation> => {
-      if ('answer' in verified) return verified
-      const contentType = mediaTypeOf(scheme, headers, rawBody)
-      const unsupported = unsupportedBody(scheme, headers, contentType)
-      if ('rejected' in verified) return refusalOf(verified, unsupported)
-      // The content of a GET is its query.
-      if (unsupported && !(rawBody.length === 0 && verified.content)) return unsupported
-      const admitted = admit(receivedAt)
-      const evaluateAdmitted = ({ rate, refusal }: Admitted): Evaluation => {
-        if (refusal)
-          return { refused: refusal.reason, detail: refusal.problem.message, problem: refusal.problem, rate }
-        const arrival = { rawBody, headers, contentType, receivedAt }
-        const all = [eventOf(target, verified, verified, arrival)]
-        for (const other of verified.others ?? []) all.push(eventOf(target, other, verified, arrival))
-        const dropped = scheme.drop === undefined ? none : all.filter((event) => isDropped(target, event))
-        const events = dropped.length === 0 ? all : all.filter((event) => !dropped.includes(event))
-        return { events, dropped, reply: verified.reply, rate }
-      }
-      return admitted instanceof Promise ? admitted.then(evaluateAdmitted) : evaluateAdmitted(admitted)
-    }
     if (allowed && address !== undefined && !allowed.has(address)) return elsewhere
-    const verified = verify()
-    if (!('wanted' in verified)) return evaluateVerified(verified)
-    return fetchWanted(verified, verify, fetchKeys).then((found) => evaluateVerified(found), keysUnavailable)
+    const delivery: Delivery = { rawBody, headers, now: clock.now(), url, ...(sent && { sent }) }
+    const verified = scheme.verify(delivery)
+    if (!('wanted' in verified)) return evaluateVerified(verified, delivery)
+    return fetchWanted(verified, () => scheme.verify(delivery), fetchKeys).then(
+      (found) => evaluateVerified(found, delivery),
+      keysUnavailable,
+    )
   }
 }
 
@@ -175,7 +187,8 @@ function unsupportedBody(
   headers: IncomingHttpHeaders,
   contentType: string,
 ): Unsupported | undefined {
-  const unreadable = unreadableAs(scheme, headers)
+  const isTaken = takesMediaType(scheme, contentType)
+  const unreadable = unreadableAs(scheme, headers, isTaken)
   if (unreadable !== undefined)
     return {
       refused: 'media-type',
@@ -183,7 +196,7 @@ function unsupportedBody(
       problem: new Problem('unsupported-media-type', { detail: unreadable, advice: unreadableAdvice }),
       isUnreadable: true,
     }
-  if (takesMediaType(scheme, contentType)) return undefined
+  if (isTaken) return undefined
   const problem = new Problem('unsupported-media-type')
   return { refused: 'media-type', detail: contentType, problem, isUnreadable: false }
 }
@@ -323,33 +336,35 @@ function takesMediaType({ mediaTypes }: Pick<Scheme, 'mediaTypes'>, contentType:
 const unknownType = 'application/octet-stream'
 
 /**
- * The media type of a request for a source. `Content-Type` is not signed, so where a source takes both JSON and forms, the bytes
- * decide which of them a body is, and the header only names the kind that they have.
+ * Makes what returns the media type of a request for a source. `Content-Type` is not signed, so where a source takes both JSON and
+ * forms, the bytes decide which of them a body is, and the header only names the kind that they have.
  */
-function mediaTypeOf(
-  scheme: Pick<Scheme, 'mediaTypes'>,
-  headers: IncomingHttpHeaders,
-  rawBody: Uint8Array,
-): string {
-  const declared = headers['content-type'] ?? unknownType
-  if (!takesMediaType(scheme, declared)) return declared
-  if (!takesMediaType(scheme, form) || !takesMediaType(scheme, jsonType)) return declared
-  const kind = kindOf(rawBody)
-  if (isForm(declared) === (kind === 'form')) return declared
-  return kind === 'form' ? form : kind === 'json' ? jsonType : unknownType
+function mediaTypeReader(scheme: Pick<Scheme, 'mediaTypes'>) {
+  const takesBoth = takesMediaType(scheme, form) && takesMediaType(scheme, jsonType)
+  return (headers: IncomingHttpHeaders, rawBody: Uint8Array): string => {
+    const declared = headers['content-type'] ?? unknownType
+    if (!takesBoth || !takesMediaType(scheme, declared)) return declared
+    const kind = kindOf(rawBody)
+    if (isForm(declared) === (kind === 'form')) return declared
+    return kind === 'form' ? form : kind === 'json' ? jsonType : unknownType
+  }
 }
 
 /**
  * Why the body cannot be read as sent, whatever its media type: it is compressed, or split into parts. A source that accepts every
- * type stores such bodies as bytes.
+ * type stores such bodies as bytes. @param isTaken whether the source takes the media type
  */
-function unreadableAs(scheme: Pick<Scheme, 'mediaTypes'>, headers: IncomingHttpHeaders): string | undefined {
+function unreadableAs(
+  scheme: Pick<Scheme, 'mediaTypes'>,
+  headers: IncomingHttpHeaders,
+  isTaken: boolean,
+): string | undefined {
   if (scheme.mediaTypes?.length === 0) return undefined
   const coding = headers['content-encoding']
   if (coding !== undefined && !/^(identity)?$/i.test(coding))
     return `Content-Encoding: ${coding.slice(0, 50)}. Only valid gzip, deflate and br are decompressed.`
   const type = headers['content-type']
-  if (type !== undefined && /^multipart\//i.test(type) && !takesMediaType(scheme, type))
+  if (type !== undefined && !isTaken && /^multipart\//i.test(type))
     return `Content-Type: ${type.split(';', 1)[0]!}. Its parts, such as attachments, are not read.`
   return undefined
 }
