@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { Problem } from '../errors.ts'
 import { withForms } from '../http/requests/parameters.ts'
 import { wantsPage } from '../http/requests/accept.ts'
-import { isForeignWrite } from '../http/access/access.ts'
+import { whenSignedOut } from '../http/access/access.ts'
 import { type App, route } from '../http/app.ts'
 import type { Principal } from '../http/access/principal.ts'
 import type { Tx } from '../storage/database.ts'
@@ -33,7 +33,8 @@ function sessionRoute(scope: App, services: AccountServices): void {
 
 function logoutRoute(scope: App, services: AccountServices): void {
   const { sessions, tokenFamilies, sessionCookie, audit, baseUrl } = services
-  const answer = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
+  const answer = (reply: FastifyReply): FastifyReply => {
+    const { request } = reply
     // Without the cookie in the request there is none to clear, or another site made the request. With the token of an app, only the
     // sign-in of the app ends. The session of the cookie goes on, and its browser needs the cookie to end it.
     const isOfApp = request.principal?.kind === 'token'
@@ -51,11 +52,7 @@ function logoutRoute(scope: App, services: AccountServices): void {
       },
       // A form of our own pages is redirected as usual when the session has already ended. A form of another site comes
       // without the cookie (SameSite=Lax) and must not end a session.
-      errorHandler: (error, request, reply) => {
-        const notSignedIn = error instanceof Problem && error.code === 'not-signed-in'
-        if (!notSignedIn || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
-        void answer(request, reply)
-      },
+      errorHandler: whenSignedOut(baseUrl, answer),
     },
     async (request, reply) => {
       const { kind, impersonator, ...own } = signedIn(request)
@@ -66,7 +63,7 @@ function logoutRoute(scope: App, services: AccountServices): void {
       const record = (tx: Tx) => audit.record(tx, { ...auditOrigin(request), ...entry })
       if (kind === 'session') await sessions.revoke(userId, sessionId, record)
       else await tokenFamilies.revoke(userId, sessionId, record)
-      return answer(request, reply)
+      return answer(reply)
     },
   )
 }

@@ -1,5 +1,6 @@
 import { sign, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import { isObject } from '../json/exact.ts'
 
 const signAside = promisify(sign) as (
   algorithm: string | null,
@@ -34,7 +35,7 @@ function signature(algorithm: SigningAlgorithm, data: Buffer, key: KeyObject): B
 export function unverifiedClaims(jwt: string): Record<string, unknown> | undefined {
   try {
     const claims: unknown = JSON.parse(Buffer.from(jwt.split('.', 2)[1] ?? '', 'base64url').toString())
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims) ? { ...claims } : undefined
+    return isObject(claims) ? { ...claims } : undefined
   } catch {
     return undefined
   }

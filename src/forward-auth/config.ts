@@ -1,3 +1,4 @@
+import { isObject } from '../json/exact.ts'
 import { GuardedHost, isRules, ruleFields } from './hosts.ts'
 
 /** A condition on the signed-in person. Every field that is given must hold; of its values, one is enough. */
@@ -65,10 +66,10 @@ export interface ForwardAuthConfig {
 /** Returns everything that is wrong with the configuration, as messages for the operator. */
 export function validateForwardAuth(config: ForwardAuthConfig, trustedProxies: readonly string[]): string[] {
   const name = 'forwardAuth'
-  if (!isRecord(config)) return [`${name} must be an object with hosts`]
+  if (!isObject(config)) return [`${name} must be an object with hosts`]
   const faults = unknownFields(name, config, ['hosts'])
   const hosts: unknown = config.hosts ?? {}
-  if (!isRecord(hosts)) return [...faults, `${name}.hosts must be an object: a host, and who may use it`]
+  if (!isObject(hosts)) return [...faults, `${name}.hosts must be an object: a host, and who may use it`]
   for (const [host, value] of Object.entries(hosts)) faults.push(...faultsOfHost(host, value))
   if (Object.keys(hosts).length > 0 && trustedProxies.length === 0)
     faults.push(
@@ -83,11 +84,11 @@ function faultsOfHost(host: string, value: unknown): string[] {
     return [
       `${name}: write a host in lowercase, with the port if it is not the default one, and without scheme, path or *`,
     ]
-  if (!isRecord(value)) return [`${name} must be an object with allow`]
+  if (!isObject(value)) return [`${name} must be an object with allow`]
   const { paths = {}, token, resource } = value
   const faults = faultsOfRule(name, value, ['allow', 'paths', 'token', 'resource', 'programs', 'cors'])
   if (token !== undefined && typeof token !== 'boolean') faults.push(`${name}.token must be true or false`)
-  if (!isRecord(paths)) return [...faults, `${name}.paths must be an object: a path, and who may use it`]
+  if (!isObject(paths)) return [...faults, `${name}.paths must be an object: a path, and who may use it`]
   for (const [path, rules] of Object.entries(paths)) {
     const place = `${name}.paths[${JSON.stringify(path)}]`
     if (!isPathPattern(path))
@@ -104,7 +105,7 @@ function faultsOfHost(host: string, value: unknown): string[] {
 
 /** @param host valid but for its resource */
 function faultsOfResource(name: string, resource: unknown, host: ForwardedHostConfig): string[] {
-  if (!isRecord(resource)) return [`${name} must be an object with path, scopes, name`]
+  if (!isObject(resource)) return [`${name} must be an object with path, scopes, name`]
   const { path = '/', scopes = [], name: title = '' } = resource
   const faults = unknownFields(name, resource, ['path', 'scopes', 'name'])
   if (typeof path !== 'string' || !isPathPattern(path) || path.includes('*'))
@@ -123,14 +124,14 @@ function faultsOfResource(name: string, resource: unknown, host: ForwardedHostCo
 }
 
 function faultsOfRule(name: string, rule: unknown, known: readonly string[] = ruleFields): string[] {
-  if (!isRecord(rule)) return [`${name} must be a list of rules with allow`]
+  if (!isObject(rule)) return [`${name} must be a list of rules with allow`]
   const { allow, methods, programs, cors } = rule
   const faults = unknownFields(name, rule, known)
   if (allow === undefined) faults.push(`${name}.allow is missing: write who may use it, at least 'signed-in'`)
   else faults.push(...faultsOfAllowed(`${name}.allow`, allow))
   if (methods !== undefined && !isTexts(methods, /^(?!HEAD$)[A-Z][A-Z-]*$/))
     faults.push(`${name}.methods must be a list such as ['GET', 'POST']; GET includes HEAD`)
-  if (programs !== undefined && !(isRecord(programs) && isTexts(programs['scopes'], scopeForm)))
+  if (programs !== undefined && !(isObject(programs) && isTexts(programs['scopes'], scopeForm)))
     faults.push(`${name}.programs must be an object with scopes, a list that is not empty`)
   else if (programs !== undefined && allow === 'everyone')
     faults.push(`${name}.programs has no effect, because allow lets everyone pass: write 'signed-in'`)
@@ -143,7 +144,7 @@ const scopeForm = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 function faultsOfCors(name: string, cors: unknown): string[] {
   if (
-    !isRecord(cors) ||
+    !isObject(cors) ||
     !isTexts(cors['origins'], /^(?:\*|https?:[^*]+)$/) ||
     !cors['origins'].every(isOrigin)
   )
@@ -181,7 +182,7 @@ function faultsOfAllowed(name: string, allowed: unknown): string[] {
   const conditions: unknown[] = Array.isArray(allowed) ? allowed : [allowed]
   if (conditions.length === 0) return [`${name} is empty: no user could use it`]
   return conditions.flatMap((condition) =>
-    isRecord(condition)
+    isObject(condition)
       ? faultsOfCondition(name, condition)
       : [`${name} must be 'everyone', 'signed-in', or an object with ${conditionFields.join(', ')}`],
   )
@@ -219,8 +220,4 @@ function isHost(text: string): boolean {
 function isPathPattern(text: string): boolean {
   if (!/^\/[^\s?#%*\\;]*(?:(?<=\/)\*)?$/.test(text)) return false
   return !text.includes('//') && !/\/\.\.?(?:\/|$)/.test(text)
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

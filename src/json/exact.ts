@@ -7,6 +7,11 @@ import { Problem } from '../errors.ts'
 const unfaithful =
   /(?:^|[[,:\s])(?:-0(?![.\d])|-?\d(?:[\d.]{15}|\d*\.\d*0(?=[\s,\]}]|$)|\d*(?:\.\d+)?[eE][-+]?\d+(?=[\s,\]}]|$)|\.0{6}))/
 
+/** Whether a value of JSON is an object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /**
  * Parses JSON so that JSON.stringify reproduces all values: numbers that a double cannot represent stay raw JSON
  * (https://github.com/tc39/proposal-json-parse-with-source), and `__proto__` is an ordinary key.

@@ -40,6 +40,10 @@ export interface AuditFilter {
 type AuditFilterTexts = { [K in keyof AuditFilter]?: string | undefined }
 
 const longestText = 256
+/** The filters by one text. */
+const textFilters = ['userId', 'actor', 'target', 'address', 'supportId', 'provider'] as const
+/** In this order in cursors. */
+const filterNames = ['action', ...textFilters, 'failed', 'since', 'until'] as const
 
 /** Parses the filters of a query string. Empty ones are ignored. @throws Problem `invalid-parameter` */
 export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
@@ -50,7 +54,7 @@ export function parseAuditFilter(texts: AuditFilterTexts): AuditFilter {
       throw invalidParameter('action', `must be one of ${Object.keys(auditActions).join(', ')}`)
     filter.action = action
   }
-  for (const name of ['userId', 'actor', 'target', 'address', 'supportId', 'provider'] as const) {
+  for (const name of textFilters) {
     const text = texts[name]
     if (!text) continue
     if (text.length > longestText || !isStorableText(text))
@@ -115,16 +119,13 @@ export function auditEntries({ readerAside, engine }: Database, filter: AuditFil
 }
 
 function scopeOf(filter: AuditFilter): CursorScope {
-  const { action, userId, actor, target, address, supportId, provider, failed, since, until } = filter
   return {
     list: 'audit',
     keys: [
       { name: 'at', type: 'integer' },
       { name: 'id', type: 'text' },
     ],
-    query: [action, userId, actor, target, address, supportId, provider, failed, since, until].map(
-      (value) => value ?? null,
-    ),
+    query: filterNames.map((name) => filter[name] ?? null),
   }
 }
 

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
 import { Problem } from '../../errors.ts'
-import { isForeignWrite } from '../../http/access/access.ts'
+import { whenSignedOut } from '../../http/access/access.ts'
 import { type App, route } from '../../http/app.ts'
 import { wantsPage } from '../../http/requests/accept.ts'
 import { withForms } from '../../http/requests/parameters.ts'
@@ -80,11 +80,7 @@ function stopRoute(routes: App, services: AccountServices): void {
         response: { 204: Type.Null(), 303: Type.Null() },
       },
       // The session may have expired before the admin chooses Stop.
-      errorHandler: (error, request, reply) => {
-        const isOver = error instanceof Problem && error.code === 'not-signed-in'
-        if (!isOver || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
-        void next(reply)
-      },
+      errorHandler: whenSignedOut(baseUrl, (reply) => next(reply)),
     },
     async (request, reply) => {
       if (!signedIn(request).impersonator)

@@ -139,23 +139,17 @@ export class ApiKeys extends AuditedStore {
   }
 
   /** The newest thousand keys, without their hashes. */
-  async list(): Promise<KeyRow[]> {
-    return this.#newest(1000)
+  list(): Promise<KeyRow[]> {
+    return this.#rows().orderBy('id', 'desc').limit(1000).execute()
   }
 
   /** A page of keys, newest first. @throws Problem `invalid-cursor` */
   page(cursors: Cursors, request: PageRequest): Promise<PageOfRows<KeyRow>> {
-    return cursors.readById(cursorScope, request, (before, count) => this.#newest(count, before))
+    return cursors.newest(cursorScope, request, this.#rows())
   }
 
-  #newest(limit: number, before?: string): Promise<KeyRow[]> {
-    return this.database.reader
-      .selectFrom('api_keys')
-      .select(columns)
-      .$if(before !== undefined, (query) => query.where('id', '<', before!))
-      .orderBy('id', 'desc')
-      .limit(limit)
-      .execute()
+  #rows() {
+    return this.database.reader.selectFrom('api_keys').select(columns)
   }
 
   /** Revokes a key. False when there is no such key or it is already revoked. */

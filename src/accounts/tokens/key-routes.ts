@@ -1,3 +1,4 @@
+import { matches } from '../../http/caching/tagged-answer.ts'
 import type { AccountServices } from '../services.ts'
 import { Type, type Static } from 'typebox'
 import { isId } from '../../crypto/ids.ts'
@@ -173,8 +174,7 @@ export function jwksRoutes(app: App, signingKeys: SigningKeys): void {
         etag,
         ...publicDocumentHeaders,
       })
-      const known = request.headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, ''))
-      if (known?.includes(etag) || known?.includes('*')) return notModified(reply)
+      if (matches(request.headers['if-none-match'], etag)) return notModified(reply)
       return reply.send({ keys })
     },
   )

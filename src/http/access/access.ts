@@ -10,6 +10,7 @@ import {
   type ScopeChoice,
 } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
+import { wantsPage } from '../requests/accept.ts'
 import { hostnameOf, isLoopbackHost } from '../../network/egress.ts'
 import { clientIp } from '../limits/client-address.ts'
 
@@ -200,13 +201,13 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
 }
 
 /**
- * The error handler of a page's form whose session may have expired before it was sent. Others' forms get the problem.
+ * The error handler of a page's form whose session may have expired before it was sent. Programs and others' forms get the problem.
  * @param answer what the person gets
  */
 export function whenSignedOut(baseUrl: () => string, answer: (reply: FastifyReply) => unknown) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const isOver = error instanceof Problem && error.code === 'not-signed-in'
-    if (!isOver || isForeignWrite(request, baseUrl())) throw error
+    if (!isOver || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
     void answer(reply)
   }
 }

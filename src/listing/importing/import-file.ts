@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { sql } from 'kysely'
 import { Type } from 'typebox'
 import type { ModuleParts } from '../../http/service-module.ts'
-import { parseExactly } from '../../json/exact.ts'
+import { isObject, parseExactly } from '../../json/exact.ts'
 import { InvalidTime, timeOf } from '../../paging/time.ts'
 import { sleep } from '../../runtime/clock.ts'
 import type { Database, Tx } from '../../storage/database.ts'
@@ -243,7 +243,5 @@ function readLine(line: number, bytes: Buffer): FileRecord {
     if (error instanceof RangeError) return { line, fault: 'is nested too deeply' }
     return { line, fault: error instanceof SyntaxError ? 'is not JSON' : 'is not UTF-8' }
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { line, fault: 'is not a JSON object' }
-  return { line, fields: value as Record<string, unknown> }
+  return isObject(value) ? { line, fields: value } : { line, fault: 'is not a JSON object' }
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { auditOrigin, type AuditOrigin } from '../../accounts/audit/audit.ts'
@@ -20,7 +21,7 @@ import { appOf, offerId } from './flows.ts'
 import type { LoginServices } from '../services.ts'
 import type { ProviderClient } from '../provider-client/provider-client.ts'
 import { ProviderReturnedError, quoteProvider } from '../provider-client/provider-errors.ts'
-import { isObject, type VerifiedIdentity } from '../provider-client/profile.ts'
+import { type VerifiedIdentity } from '../provider-client/profile.ts'
 
 /** Seconds that a browser remembers its provider. */
 const remembered = 365 * 86_400

@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type {
   AuthorizationCodeGrantChecks,
@@ -7,7 +8,7 @@ import type {
 import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { readFields } from '../../http/requests/parameters.ts'
 import { storableText } from '../../storage/sql-text.ts'
-import { isObject, type ProfileDocument } from './profile.ts'
+import { type ProfileDocument } from './profile.ts'
 import { refusedTokens } from './provider-errors.ts'
 import type { ProviderFetch, ProviderServer, ProviderServerCache } from './provider-server.ts'
 

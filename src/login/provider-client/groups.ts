@@ -1,5 +1,6 @@
+import { isObject } from '../../json/exact.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
-import { isObject, type ProfileDocument } from './profile.ts'
+import { type ProfileDocument } from './profile.ts'
 import type { GroupSource, Quirks } from '../providers/preset.ts'
 import { domainToASCII, domainToUnicode } from 'node:url'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'

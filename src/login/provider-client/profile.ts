@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import type { ProviderIdentity } from '../../accounts/users/identities.ts'
 import { profileClaims, type ProfileClaims } from '../../accounts/users/user-profile.ts'
 import { isStorableText, storableText } from '../../storage/sql-text.ts'
@@ -147,10 +148,6 @@ export function parseProfile(json: string): ProfileDocument {
   )
   if (!isObject(document)) throw new UnusableProfile('the profile is not an object')
   return document
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Unchanged or not at all: a cut address, or one without a character, is that of somebody else. */

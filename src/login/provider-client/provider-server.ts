@@ -1,6 +1,7 @@
+import { isObject } from '../../json/exact.ts'
 import type { Configuration, ExportedJWKSCache, ServerMetadata, ClientAuth, CustomFetch } from 'openid-client'
 import { type Clock, Period } from '../../runtime/clock.ts'
-import { clockTolerance, isObject } from './profile.ts'
+import { clockTolerance } from './profile.ts'
 import type { OpenIdProvider, ResolvedProvider } from '../providers/resolved-provider.ts'
 import { TokenResponseCache } from './code-exchange.ts'
 import { DiscoveryFailed } from './provider-errors.ts'

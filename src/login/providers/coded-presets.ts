@@ -1,7 +1,8 @@
+import { isObject } from '../../json/exact.ts'
 import { createPrivateKey, sign, type KeyObject } from 'node:crypto'
 import type { ReadPresetSetting, Preset, GroupSource } from './preset.ts'
 import { list } from '../../config/readers.ts'
-import { type ProfileDocument, findMarked, isObject, UnusableProfile } from '../provider-client/profile.ts'
+import { type ProfileDocument, findMarked, UnusableProfile } from '../provider-client/profile.ts'
 
 const issuer = 'https://appleid.apple.com'
 /** Seconds that a client secret is valid. Apple allows six months; it is used at once. */

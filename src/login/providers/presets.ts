@@ -1,6 +1,7 @@
+import { isObject } from '../../json/exact.ts'
 import { apple, microsoft, github, google } from './coded-presets.ts'
 import type { Preset } from './preset.ts'
-import { findMarked, isObject, type ProfileDocument, UnusableProfile } from '../provider-client/profile.ts'
+import { findMarked, type ProfileDocument, UnusableProfile } from '../provider-client/profile.ts'
 import { createHmac } from 'node:crypto'
 
 const at = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)

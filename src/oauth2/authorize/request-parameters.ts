@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
@@ -352,8 +353,4 @@ function reachedContext(session: Session, acrValues: readonly string[]): string 
 /** Whether a sign-in reached an authentication context. Providers may report several, separated by spaces. */
 export function reached(session: Session | undefined, acr: string): boolean {
   return acr === noContext || session?.acr?.split(' ').includes(acr) === true
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { Problem } from '../../errors.ts'
@@ -189,9 +190,8 @@ function parse(body: string): Record<string, unknown> {
   } catch (cause) {
     throw invalid('it is not JSON', cause)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw invalid('it is not a JSON object')
-  return value as Record<string, unknown>
+  if (!isObject(value)) throw invalid('it is not a JSON object')
+  return value
 }
 
 /** Seconds that a document may be used without being fetched again. */

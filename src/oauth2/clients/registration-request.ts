@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import { Type, type Static } from 'typebox'
 import type { JWK } from 'jose'
 import { OAuthError } from '../oauth-error.ts'
@@ -30,7 +31,7 @@ export const RegistrationBody = Type.Object({
  * field that they know.
  */
 export function withoutEmpty(metadata: unknown): unknown {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return metadata
+  if (!isObject(metadata)) return metadata
   const isEmpty = (value: unknown): boolean =>
     value === null || value === '' || (Array.isArray(value) && value.length === 0)
   return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value)))

@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import { sql, type Transaction } from 'kysely'
 import type { User, Users } from '../../accounts/users/users.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -111,8 +112,7 @@ function checked(returned: unknown): Record<string, unknown> {
   const json = jsonOf(returned)
   if (Buffer.byteLength(json) > limits.bytes) throw fault(`returned more than ${limits.bytes} bytes of JSON`)
   const claims: unknown = JSON.parse(json)
-  if (typeof claims !== 'object' || claims === null || Array.isArray(claims))
-    throw fault('must return an object')
+  if (!isObject(claims)) throw fault('must return an object')
   const all = Object.entries(claims)
   if (all.length > limits.names) throw fault(`returned more than ${limits.names} claims`)
   for (const [name] of all)

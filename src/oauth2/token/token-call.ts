@@ -1,3 +1,4 @@
+import { isObject } from '../../json/exact.ts'
 import { Type } from 'typebox'
 import { optionalText } from '../../http/schemas/schemas.ts'
 import type { App } from '../../http/app.ts'
@@ -64,7 +65,7 @@ export function acceptJsonWithoutDuplicates(routes: App): void {
 }
 
 function withoutEmpty(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body
+  if (!isObject(body)) return body
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''))
 }
 
