@@ -1,7 +1,7 @@
 import { columns } from '../../src/events/store.ts'
 import { readFilters } from '../../src/listing/filters.ts'
 import { readOrder } from '../../src/listing/order.ts'
-import { totalSql } from '../../src/listing/counts/list-order.ts'
+import { totalSql } from '../../src/listing/counts/counts.ts'
 import { planOf, planPage, type Plan } from '../../src/listing/plan.ts'
 import { posts, products } from '../../src/listing/resources/products-and-posts.ts'
 import { users } from '../../src/listing/resources/users.ts'

@@ -52,7 +52,7 @@ function logoutRoute(scope: App, services: AccountServices): void {
       },
       // A form of our own pages is redirected as usual when the session has already ended. A form of another site comes
       // without the cookie (SameSite=Lax) and must not end a session.
-      errorHandler: whenSignedOut(baseUrl, answer),
+      errorHandler: whenSignedOut(baseUrl, answer, wantsPage),
     },
     async (request, reply) => {
       const { kind, impersonator, ...own } = signedIn(request)

@@ -10,8 +10,14 @@ import { interruptible, recordCommand, withDatabase } from './database.ts'
 import { print } from './output.ts'
 import { showProgress, type Progress } from './progress.ts'
 import { readSettings } from './settings.ts'
-import { SvixSource, type SvixApplication, type SvixEndpoint, type SvixEventType } from './svix-source.ts'
-import { SvixTarget, type Outcome } from './svix-target.ts'
+import {
+  type Outcome,
+  type SvixApplication,
+  type SvixEndpoint,
+  type SvixEventType,
+  SvixSource,
+  SvixTarget,
+} from './svix.ts'
 
 export interface SvixImportOptions {
   from: string

@@ -1,7 +1,5 @@
 import { styleText } from 'node:util'
 import { printable, printableLines } from '../telemetry/printable.ts'
-import { exitCodes } from './command-failure.ts'
-import type { Finding } from '../diagnostics/finding.ts'
 
 let asJson = false
 
@@ -65,33 +63,4 @@ function table(head: readonly string[], rows: readonly (readonly Cell[])[]): str
 function textOf(cell: Cell): string {
   if (cell instanceof Date) return cell.toISOString().slice(0, 16).replace('T', ' ')
   return cell === null ? '' : String(cell)
-}
-
-const signs = {
-  ok: coloured('green', '✔'),
-  warning: coloured('yellow', '!'),
-  fault: coloured('red', '✖'),
-}
-
-/** Prints findings as they come, and how many are to be mended; with `--json` all of them at the end. Sets the exit code. */
-export class Report {
-  readonly #findings: Finding[] = []
-
-  tell(findings: Iterable<Finding>): void {
-    for (const finding of findings) {
-      this.#findings.push(finding)
-      const { state, about, text, advice } = finding
-      const sentence = advice === undefined ? text : `${text}: ${advice}`
-      if (!isJson()) process.stdout.write(`${signs[state]} ${printableLines(`${about}: ${sentence}`)}\n`)
-    }
-  }
-
-  end(): void {
-    const faults = this.#findings.filter(({ state }) => state === 'fault').length
-    print(
-      { findings: this.#findings, faults },
-      faults === 0 ? 'no faults\n' : `${faults} ${faults === 1 ? 'fault' : 'faults'}\n`,
-    )
-    if (faults > 0) process.exitCode = exitCodes.failed.code
-  }
 }

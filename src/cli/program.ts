@@ -106,12 +106,12 @@ function configCommands(program: Command): void {
     .command('check')
     .description('check the settings and the configuration module as `serve` does')
     .addHelpText('after', '\nExample:\n  postern --env-file production.env config check')
-    .action(later(async () => (await import('./config.ts')).checkConfig))
+    .action(later(async () => (await import('./doctor.ts')).checkConfig))
   config
     .command('print')
     .description('show each setting and its source, without secrets')
     .addHelpText('after', '\nExample:\n  postern config print --json')
-    .action(later(async () => (await import('./config.ts')).printConfig))
+    .action(later(async () => (await import('./doctor.ts')).printConfig))
 }
 
 /** lists, types, import, audit; see importCommands */
@@ -132,7 +132,7 @@ function dataCommands(program: Command): void {
     )
     .option('--no-database', 'without the tables, fields that do not declare `nullable: false` may be null')
     .addHelpText('after', '\nExample:\n  npx postern types web/lists.ts')
-    .action(later(async () => (await import('./types.ts')).typesCommand))
+    .action(later(async () => (await import('./lists.ts')).typesCommand))
   importCommands(
     program
       .command('import')

@@ -58,7 +58,7 @@ export interface ProviderSettings {
 }
 
 /** The roles that a provider's groups give. */
-export interface GroupRoles {
+interface GroupRoles {
   /** The groups whose members are admins. */
   admin?: readonly string[] | undefined
   /** Whether a sign-in without such a group also ends a role that an admin assigned. Default false. */

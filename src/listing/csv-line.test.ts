@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { csvLine } from './csv-line.ts'
+import { csvLine } from './csv.ts'
 
 /** The cells of a line for a spreadsheet that separates by `separator`: quotes count at the beginning of a cell only. */
 function cellsOf(line: string, separator: string): string[] {

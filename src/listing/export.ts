@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { KeyValue } from '../paging/cursor.ts'
-import { csvLine } from './csv-line.ts'
+import { csvLine } from './csv.ts'
 import type { Presentation } from './expansion.ts'
 import type { ListDeclaration } from './list.ts'
 import { keyOf } from './pages/page.ts'

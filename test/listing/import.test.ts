@@ -6,12 +6,7 @@ import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
-import {
-  importFile,
-  type ImportKind,
-  type ImportResult,
-  targetOf,
-} from '../../src/listing/importing/import-file.ts'
+import { importFile, type ImportResult, targetOf } from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { each, onEachEngine, started, temporaryFolder, fields } from '../harness/index.ts'
 
@@ -27,7 +22,7 @@ onEachEngine('postern import', (engine) => {
   )
 
   async function run(
-    kind: ImportKind,
+    kind: Parameters<typeof targetOf>[0],
     name: string,
     content: string | Buffer,
     signal?: AbortSignal,

@@ -16,7 +16,7 @@ import { type AuditAction, auditActions, isAuditAction } from './audit.ts'
 export type AuditRow = Row<'audit_log'>
 
 /** Which entries to read. */
-export interface AuditFilter {
+interface AuditFilter {
   action?: AuditAction
   /** The account that the entry is about. */
   userId?: string

@@ -80,7 +80,7 @@ function stopRoute(routes: App, services: AccountServices): void {
         response: { 204: Type.Null(), 303: Type.Null() },
       },
       // The session may have expired before the admin chooses Stop.
-      errorHandler: whenSignedOut(baseUrl, (reply) => next(reply)),
+      errorHandler: whenSignedOut(baseUrl, (reply) => next(reply), wantsPage),
     },
     async (request, reply) => {
       if (!signedIn(request).impersonator)

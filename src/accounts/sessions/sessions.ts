@@ -33,7 +33,7 @@ const credentials = new CredentialStore('sessions')
 /** Stands for the hash of a token while a query is compiled. */
 const anyHash = Buffer.alloc(0)
 
-export interface NewSession extends NewCredential {
+interface NewSession extends NewCredential {
   impersonation?: Impersonation | undefined
   /** Default: a new one. */
   token?: string | undefined

@@ -29,7 +29,7 @@ export class RefusedKey extends Error {
   }
 }
 
-export interface NewKey {
+interface NewKey {
   name: string
   /** At least one: of this service, or of applications behind a proxy. */
   scopes: readonly string[]

@@ -15,7 +15,7 @@ import { storedGroups } from './user-profile.ts'
 /** An invitation without its token. */
 export type InvitationRow = Omit<Row<'invitations'>, 'token_hash'>
 
-export interface NewInvitation {
+interface NewInvitation {
   /** Only an identity with this verified address can use it; `undefined`: anybody who has the link can. */
   email: string | undefined
   role: Role

@@ -10,7 +10,6 @@ import {
   type ScopeChoice,
 } from './principal.ts'
 import type { RateLimits } from '../limits/rate-limits.ts'
-import { wantsPage } from '../requests/accept.ts'
 import { hostnameOf, isLoopbackHost } from '../../network/egress.ts'
 import { clientIp } from '../limits/client-address.ts'
 
@@ -24,7 +23,7 @@ export type NoteForbidden = (
   code: ProblemCode,
 ) => Promise<void>
 
-export interface GuardParts {
+interface GuardParts {
   authenticate: Authenticate
   /** For the routes of the portal, which accept no other credential, and for those with `orOwner`. */
   authenticatePortal: Authenticate
@@ -201,13 +200,18 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
 }
 
 /**
- * The error handler of a page's form whose session may have expired before it was sent. Programs and others' forms get the problem.
+ * The error handler of a page's form whose session may have expired before it was sent. Others' forms get the problem.
  * @param answer what the person gets
+ * @param isForm of a route that programs call, too
  */
-export function whenSignedOut(baseUrl: () => string, answer: (reply: FastifyReply) => unknown) {
+export function whenSignedOut(
+  baseUrl: () => string,
+  answer: (reply: FastifyReply) => unknown,
+  isForm = (_request: FastifyRequest): boolean => true,
+) {
   return (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const isOver = error instanceof Problem && error.code === 'not-signed-in'
-    if (!isOver || !wantsPage(request) || isForeignWrite(request, baseUrl())) throw error
+    if (!isOver || !isForm(request) || isForeignWrite(request, baseUrl())) throw error
     void answer(reply)
   }
 }

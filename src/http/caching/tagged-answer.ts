@@ -57,7 +57,7 @@ const length = 20
  * The weak entity tag of an answer: a hash of its content. Weak, since the compressed and the plain form share it
  * (RFC 9110, section 8.8.3).
  */
-export function entityTag(body: string | Buffer): string {
+function entityTag(body: string | Buffer): string {
   return `W/"${hash('sha256', body, 'base64url').slice(0, length)}"`
 }
 
@@ -76,7 +76,7 @@ function opaqueOf(tag: string): string {
  * Negotiates and applies content codings. @fastify/compress would bring minipass, readable-stream, mime-db and what they need for
  * these 40 lines. It also compresses every route unless told otherwise, while here only lists and exports are compressed.
  */
-export type Coding = 'br' | 'gzip' | 'identity'
+type Coding = 'br' | 'gzip' | 'identity'
 
 /** Bytes below which an answer is not compressed, because it fits in one packet anyway. */
 const worthCoding = 1_400

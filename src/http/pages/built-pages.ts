@@ -21,7 +21,7 @@ const folder = [join(codeFolder, 'dashboard'), join(dirname(codeFolder), 'dashbo
 )
 
 /** The page of a build, with its files below the application's path and its own data in it. */
-export interface BuiltPage {
+interface BuiltPage {
   /** @param data what the page's script needs at once; it may hold anything that JSON can write */
   render(data: object): string
 }

@@ -14,7 +14,7 @@ import {
 import { inactivePolicies, missingCollations, missingConfigurations } from './inspect.postgres.ts'
 import { foreignKeys, inspectTable, sqliteCollations, type Table } from './table.ts'
 import { sqliteForm, type TimeForm, timeFormOf, zonelessForm } from '../stored-times.ts'
-import { totalTableOf, whyNotCountable } from '../counts/list-order.ts'
+import { totalTableOf, whyNotCountable } from '../counts/counts.ts'
 import { defaultOrder } from '../order.ts'
 import { columnTypes } from '../field-types.ts'
 import { partKinds } from '../filters.ts'

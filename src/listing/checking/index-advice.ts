@@ -185,7 +185,7 @@ function createIndex({ name: table, partitioned }: Table, name: string, on: stri
 export const maxQueries = 200
 
 /** A query that clients can send: with at most one filter, in one of the declared orders. */
-export interface DeclaredQuery {
+interface DeclaredQuery {
   /** The query string; empty for the list without parameters. */
   query: string
   filter?: Filter

@@ -14,7 +14,7 @@ import {
 } from '../../storage/maintained-counts.ts'
 import type { ListDeclaration } from '../list.ts'
 import { internalName } from '../plan.ts'
-import { countedOrderOf, bucketOfSql, changesByBucketSql, firstBucketSql } from './list-order.ts'
+import { countedOrderOf, bucketOfSql, changesByBucketSql, firstBucketSql } from './counts.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { type Worker, periodicWorker } from '../../runtime/worker.ts'
 import type { Log } from '../../telemetry/log.ts'

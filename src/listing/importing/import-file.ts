@@ -9,7 +9,7 @@ import type { Database, Tx } from '../../storage/database.ts'
 import type { Engine } from '../../storage/query-runner.ts'
 import { isUniqueViolation, mayRunAgain, StorageUnavailable } from '../../storage/unavailable.ts'
 import { columnsOf, idField, writablePosts, writableProducts, type WritableList } from '../writing/routes.ts'
-import { readCsv, utf8, type FileRecord, maxRecordLength, splitLines } from './csv.ts'
+import { readCsv, utf8, type FileRecord, maxRecordLength, splitLines } from '../csv.ts'
 import { type ColumnValues, saveRows } from './rows.ts'
 import { createCheck, type ImportTarget, InvalidRecord, type SavedRows } from './target.ts'
 import { userTarget } from './users.ts'
@@ -45,7 +45,7 @@ const targets = {
   products: (engine: Engine) => itemTarget(writableProducts, engine),
   posts: (engine: Engine) => itemTarget(writablePosts, engine),
 }
-export type ImportKind = keyof typeof targets
+type ImportKind = keyof typeof targets
 
 export function isImportKind(name: string): name is ImportKind {
   return Object.hasOwn(targets, name)

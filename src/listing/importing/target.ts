@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile'
 import { isDecimal } from '../../paging/parameters.ts'
 import { isRawNumber } from '../../json/exact.ts'
 import type { Tx } from '../../storage/database.ts'
-import type { CsvOptions } from './csv.ts'
+import type { CsvOptions } from '../csv.ts'
 
 /** A table that files are imported into. */
 export interface ImportTarget<Row> {

@@ -20,7 +20,7 @@ const ImportedUser = Type.Object({
 type Identity = Pick<Tables['identities'], 'provider' | 'provider_id' | 'user_id' | 'email' | 'name'>
 
 /** Without `email` or `name`, an existing user keeps its own. */
-export type Row = Pick<Identity, 'provider' | 'provider_id'> & {
+type Row = Pick<Identity, 'provider' | 'provider_id'> & {
   [name in 'email' | 'name']: string | null | undefined
 }
 

@@ -21,7 +21,7 @@ export class IdTokenRejected extends Error {
 }
 
 /** The claims of a verified id_token, and the server with the keys that verified it. */
-export interface VerifiedIdToken {
+interface VerifiedIdToken {
   claims: IDToken
   server: ProviderServer
   /** To be used up with the sign-in. */
