@@ -13,7 +13,6 @@ import { Problem } from '../../errors.ts'
 import { version } from '../../runtime/version.ts'
 import type { Authenticate, Principal } from '../access/principal.ts'
 import { signInPath } from './error-page.ts'
-import send from '@fastify/send'
 
 /** Where the pages of dashboard/ are built to: in the package below dist, in a checkout below dashboard. */
 const folder = [join(codeFolder, 'dashboard'), join(dirname(codeFolder), 'dashboard/dist')].find((path) =>
@@ -109,9 +108,7 @@ const types: Record<string, string> = {
   '.png': 'image/png',
 }
 
-/**
- * The files of a folder that a build wrote. Each is read at its first request.
- */
+/** The files of a folder, which do not change while the service runs. Each is read at its first request. */
 export class StaticFolder {
   private readonly names: ReadonlySet<string>
   private readonly bodies = new EncodedBodies()
@@ -201,24 +198,13 @@ async function unlessSignedOut(describe: () => Promise<object>): Promise<object 
   }
 }
 
-// RFC 9239, section 6: application/javascript is obsolete.
-send.mime.define({ 'text/javascript': ['js'] }, true)
-
-const assets = join(codeFolder, 'http/pages/assets')
-const names = new Set(
-  readdirSync(assets, { recursive: true, encoding: 'utf8' }).map((name) => name.replaceAll(sep, '/')),
-)
-
-/** Serves the pages' files: no inline script or style, see response-headers.ts. */
+/** Serves the pages' own files: no inline script or style, see response-headers.ts. */
 export function serveAssets(app: App): void {
+  // Asked for each time and mostly not modified: scripts of two versions do not fit together.
+  const files = new StaticFolder(join(codeFolder, 'http/pages/assets'), 'public, max-age=0')
   app.get<{ Params: { '*': string } }>(
     '/assets/*',
     { config: { access: 'public' }, schema: { hide: true } },
-    async ({ raw, params: { '*': name } }, reply) => {
-      if (!names.has(name) || !name.includes('.')) return reply.callNotFound()
-      // Asked for each time and mostly not modified: scripts of two versions do not fit together.
-      const { statusCode, headers, stream } = await send(raw, name, { root: assets, maxAge: 0 })
-      return reply.code(statusCode).headers(headers).send(stream)
-    },
+    (request, reply) => files.send(reply, request.params['*']),
   )
 }
