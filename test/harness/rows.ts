@@ -62,3 +62,9 @@ export async function insertEvent(
     .executeTakeFirstOrThrow()
   return id
 }
+
+/** Runs statements in one transaction, past the service. */
+export const execute = (database: Pick<Database, 'transaction'>, ...statements: string[]): Promise<void> =>
+  database.transaction(async (tx) => {
+    for (const statement of statements) await sql.raw(statement).execute(tx)
+  })

@@ -1,7 +1,6 @@
 // Arrays of PostgreSQL are shown as JSON. SQLite has none: there, JSON is a text.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { listService } from './service.ts'
@@ -22,20 +21,21 @@ onEachEngine('lists over arrays', (engine) => {
     filters: { empty: { kind: 'null', field: 'grid' } },
     exports: true,
   })
-  const opened = listService(engine, [things], (database) =>
-    database.transaction(async (tx) => {
-      await sql
-        .raw(
-          isPostgres
-            ? 'create domain grid as int[]; create table things (id int primary key, tags text[] not null, grid grid)'
-            : 'create table things (id integer primary key, tags text not null, grid text)',
-        )
-        .execute(tx)
-      const values = isPostgres
-        ? [`(1, array['a', 'b "c", é'], array[[1, 2], [3, null]])`, `(2, '{}', null)`]
-        : rows.map(([id, tags, grid]) => `(${id}, '${tags}', ${grid === null ? 'null' : `'${grid}'`})`)
-      await sql.raw(`insert into things values ${values.join(', ')}`).execute(tx)
-    }),
+  const values = isPostgres
+    ? [`(1, array['a', 'b "c", é'], array[[1, 2], [3, null]])`, `(2, '{}', null)`]
+    : rows.map(([id, tags, grid]) => `(${id}, '${tags}', ${grid === null ? 'null' : `'${grid}'`})`)
+  const opened = listService(
+    engine,
+    [things],
+    [
+      ...(isPostgres
+        ? [
+            'create domain grid as int[]',
+            'create table things (id int primary key, tags text[] not null, grid grid)',
+          ]
+        : ['create table things (id integer primary key, tags text not null, grid text)']),
+      `insert into things values ${values.join(', ')}`,
+    ],
   )
 
   const expected = rows.map(([id, tags, grid]) => ({

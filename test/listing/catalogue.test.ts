@@ -1,36 +1,30 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine } from '../harness/engines.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { createTables, measurements } from './declared.ts'
+import { measurements, tablesOf } from './declared.ts'
+import { listService } from './service.ts'
 
 type Described = AnswerTo<'GET /lists'>['data'][number]
 
 onEachEngine('GET /lists', (engine) => {
-  const home = started(() => engine.createMigratedDatabase())
-  const service = started(async () => {
-    await createTables(home.url)
-    const declared = list({
-      ...measurements,
-      access: 'admin',
-      filters: {
-        state: 'in',
-        minSmall: { kind: 'atLeast', field: 'small' },
-        of: { kind: 'equals', field: 'owner' },
-      },
-      pages: ['offset', 'cursor'],
-      exports: true,
-      expand: {
-        twin: { table: 'measurements', from: 'id', fields: { text: { type: 'text', column: 'a_text' } } },
-      },
-    })
-    const personal = list({ ...measurements, path: '/mine', name: 'mine', access: 'user' })
-    return startTestService(engine, {
-      databaseUrl: home.url,
-      config: { listing: { lists: [declared, personal] } },
-    })
+  const declared = list({
+    ...measurements,
+    access: 'admin',
+    filters: {
+      state: 'in',
+      minSmall: { kind: 'atLeast', field: 'small' },
+      of: { kind: 'equals', field: 'owner' },
+    },
+    pages: ['offset', 'cursor'],
+    exports: true,
+    expand: {
+      twin: { table: 'measurements', from: 'id', fields: { text: { type: 'text', column: 'a_text' } } },
+    },
   })
+  const personal = list({ ...measurements, path: '/mine', name: 'mine', access: 'user' })
+  const { service } = listService(engine, [declared, personal], tablesOf(engine))
 
   const keyWith = async (...scopes: string[]): Promise<string> => {
     const response = await service.admin('/keys', { method: 'POST', json: { name: 'k', scopes } })

@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
 import { list, type ListOptions, type RowAccess } from '../../src/index.ts'
 import { checkList, type CheckedList } from '../../src/listing/checking/check.ts'
 import { declaredQueries, maxQueries } from '../../src/listing/checking/index-advice.ts'
@@ -12,7 +11,7 @@ import { explainList } from '../../src/listing/checking/explain.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
-import { each, onEachEngine, started, startTestService } from '../harness/index.ts'
+import { each, execute, onEachEngine, started, startTestService } from '../harness/index.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 
 const orders: ListOptions = {
@@ -36,10 +35,10 @@ onEachEngine('lists against their tables', (engine) => {
   const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   before(async () => {
-    for (const statement of [table, bare, view]) await run(statement)
+    await run(table, bare, view)
   })
 
-  const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+  const run = (...statements: string[]) => execute(database, ...statements)
   const check = (options: ListOptions): Promise<CheckedList> =>
     checkList(database, readLists({ lists: [list(options)] })[0]!)
 

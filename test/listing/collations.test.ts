@@ -71,16 +71,16 @@ const listWith = (collation: string) =>
 onEachEngine('collations', (engine) => {
   const known: Record<string, (one: string, other: string) => number> = collations[engine.name]
   const lists = Object.keys(known).map(listWith)
-  const opened = listService(engine, lists, (database) =>
-    database.transaction(async (tx) => {
-      if (engine.name === 'postgres')
-        await sql`create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`.execute(
-          tx,
-        )
-      await sql`create table people (id integer primary key, name text)`.execute(tx)
+  const opened = listService(engine, lists, async (database, run) => {
+    if (engine.name === 'postgres')
+      await run(
+        `create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`,
+      )
+    await run('create table people (id integer primary key, name text)')
+    await database.transaction(async (tx) => {
       for (const { id, name } of rows) await sql`insert into people values (${id}, ${name})`.execute(tx)
-    }),
-  )
+    })
+  })
 
   function sorted(collation: string, descending: boolean, nullsLast: boolean): number[] {
     const compare = (one: string | null, other: string | null): number => {
@@ -138,8 +138,8 @@ onEachEngine('collations', (engine) => {
     })
 
     test(`${collation}: only an index with it serves the order`, async () => {
+      const { run } = opened
       const { database } = opened.service
-      const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
       const declared = readLists({ lists: [lists[index]!] })[0]!
       if (collation !== 'binary') await run('create index if not exists plain on people (name, id)')
       const { missing } = await checkList(database, declared)

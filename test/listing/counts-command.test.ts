@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern, type Ended } from '../cli/command.ts'
-import { onEachEngine, scoped, started, temporaryFolder } from '../harness/index.ts'
+import { execute, onEachEngine, scoped, started, temporaryFolder } from '../harness/index.ts'
 
 const config = `import { defineConfig, list } from 'postern'
 export default defineConfig({ listing: { lists: [
@@ -25,9 +24,7 @@ onEachEngine('postern lists', (engine) => {
     postern(folder, ['lists', ...args], { DATABASE_URL: home.url })
   async function run(...statements: string[]): Promise<void> {
     await using database = scoped(await openDatabase(home.url))
-    await database.transaction(async (tx) => {
-      for (const statement of statements) await sql.raw(statement).execute(tx)
-    })
+    await execute(database, ...statements)
   }
 
   test('keep, check, repair, forget', async () => {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
+import { type Engine, execute } from '../harness/index.ts'
 
 export const measurements = {
   path: '/measurements',
@@ -62,11 +63,12 @@ export interface Measurement {
 
 export async function createTables(url: string, more: readonly string[] = []): Promise<void> {
   const database = await openDatabase(url)
-  await database.transaction(async (tx) => {
-    for (const statement of [...ddl[database.engine], ...more]) await sql.raw(statement).execute(tx)
-  })
+  await execute(database, ...ddl[database.engine], ...more)
   await database.close()
 }
+
+/** The statements that create the table of `measurements`. */
+export const tablesOf = ({ name }: Engine): readonly string[] => ddl[name]
 
 export async function insertRows(database: Database, rows: readonly Measurement[]): Promise<void> {
   const flag = (value: boolean): unknown => (database.engine === 'sqlite' ? Number(value) : value)

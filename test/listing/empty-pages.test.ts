@@ -1,7 +1,6 @@
 // A list that goes both ways: a page whose rows were deleted since its cursor was given out still leads to the rows that are there.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { listService } from './service.ts'
@@ -28,16 +27,16 @@ const words = list({
 })
 
 onEachEngine('a page whose rows were deleted', (engine) => {
-  const opened = listService(engine, [words], (database) =>
-    database.transaction((tx) =>
-      sql`create table words (id int not null primary key, word varchar(9))`.execute(tx),
-    ),
+  const { run, ...opened } = listService(
+    engine,
+    [words],
+    ['create table words (id int not null primary key, word varchar(9))'],
   )
-  const run = (statement: string): Promise<unknown> =>
-    opened.service.database.transaction((tx) => sql.raw(statement).execute(tx))
   beforeEach(async () => {
-    await run('delete from words')
-    await run(`insert into words values (1, 'h'), (2, 'g'), (3, 'f'), (4, 'e'), (5, 'd'), (6, 'c')`)
+    await run(
+      'delete from words',
+      `insert into words values (1, 'h'), (2, 'g'), (3, 'f'), (4, 'e'), (5, 'd'), (6, 'c')`,
+    )
   })
 
   const get = (cursor: string | null, query = ''): Promise<Response> =>

@@ -1,7 +1,6 @@
 // A total that the planner estimates from statistics that are older than the rows.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
@@ -18,18 +17,14 @@ const counted = list({
 })
 
 onEachEngine('an estimated total', (engine) => {
-  const opened = listService(engine, [counted], (database) =>
-    database.transaction((tx) => sql`create table counted (id int not null primary key)`.execute(tx)),
+  const opened = listService(
+    engine,
+    [counted],
+    ['create table counted (id int not null primary key)', 'insert into counted values (1), (2), (3)'],
   )
   before(async () => {
-    const run = (statement: string): Promise<unknown> =>
-      opened.service.database.transaction((tx) => sql.raw(statement).execute(tx))
-    const insert = (ids: readonly number[]): Promise<unknown> =>
-      run(`insert into counted values ${ids.map((id) => `(${id})`).join(', ')}`)
-    await insert([1, 2, 3])
     // The planner keeps to three rows until the next ANALYZE or another block of the table.
-    await run('analyze counted')
-    await insert([4, 5, 6, 7, 8, 9, 10])
+    await opened.run('analyze counted', 'insert into counted values (4), (5), (6), (7), (8), (9), (10)')
   })
 
   test('is not below the rows that a page shows to be there', async () => {

@@ -1,7 +1,6 @@
 // Keys that equal what they are looked up by and are written otherwise: what is equal is the database's to say.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { onEachEngine } from '../harness/engines.ts'
 import { readList } from './seed.ts'
@@ -28,27 +27,26 @@ const orders = list({
 })
 
 onEachEngine('an expansion by keys with other spellings', (engine) => {
-  const opened = listService(engine, [orders], async (database) => {
-    const postgres = engine.name === 'postgres'
-    const folded = postgres ? 'text collate folded' : 'text collate nocase'
-    await database.transaction(async (tx) => {
-      for (const statement of [
-        ...(postgres
-          ? [`create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`]
-          : []),
-        'create table orders (id int not null primary key, email text, rate numeric not null)',
-        `create table people (email ${folded} not null primary key, name text not null)`,
-        `create table logins (email ${folded} not null, at int not null)`,
-        'create table bands (rate numeric not null primary key, name text not null)',
-        `insert into orders values (1, 'Ada@x.org', 1), (2, 'ada@x.org', 2.50), (3, 'bob@x.org', 7), (4, null, 1),
-          (5, 'null', 1)`,
-        `insert into people values ('ADA@X.org', 'Ada'), ('eve@x.org', 'Eve'), ('null', 'Null')`,
-        `insert into logins values ('ada@x.org', 1), ('ADA@x.org', 2), ('Ada@x.org', 3), ('BOB@x.org', 9)`,
-        `insert into bands values (1.00, 'low'), (2.5, 'high')`,
-      ])
-        await sql.raw(statement).execute(tx)
-    })
-  })
+  const postgres = engine.name === 'postgres'
+  const folded = postgres ? 'text collate folded' : 'text collate nocase'
+  const opened = listService(
+    engine,
+    [orders],
+    [
+      ...(postgres
+        ? [`create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`]
+        : []),
+      'create table orders (id int not null primary key, email text, rate numeric not null)',
+      `create table people (email ${folded} not null primary key, name text not null)`,
+      `create table logins (email ${folded} not null, at int not null)`,
+      'create table bands (rate numeric not null primary key, name text not null)',
+      `insert into orders values (1, 'Ada@x.org', 1), (2, 'ada@x.org', 2.50), (3, 'bob@x.org', 7), (4, null, 1),
+      (5, 'null', 1)`,
+      `insert into people values ('ADA@X.org', 'Ada'), ('eve@x.org', 'Eve'), ('null', 'Null')`,
+      `insert into logins values ('ada@x.org', 1), ('ADA@x.org', 2), ('Ada@x.org', 3), ('BOB@x.org', 9)`,
+      `insert into bands values (1.00, 'low'), (2.5, 'high')`,
+    ],
+  )
 
   test('one row is found by every spelling', async () => {
     const { data } = await readList(opened.service, '/orders?fields=id&expand=person,band')

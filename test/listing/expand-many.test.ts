@@ -47,15 +47,14 @@ const cartId = (number: number): string => `00000000-0000-4000-8000-${String(num
 const count = 300
 
 onEachEngine('an expansion to many', (engine) => {
-  const opened = listService(engine, [carts], async (database) => {
+  const opened = listService(engine, [carts], async (database, run) => {
     const [uuid, time] = engine.name === 'postgres' ? ['uuid', 'timestamptz'] : ['text', 'text']
+    await run(
+      `create table carts (id ${uuid} primary key, parent bigint)`,
+      `create table lines (cart ${uuid} not null, position bigint not null, price numeric not null, at ${time}, secret text, primary key (cart, position))`,
+      `create table notes (of bigint not null, text text not null, number integer primary key)`,
+    )
     await database.transaction(async (tx) => {
-      for (const statement of [
-        `create table carts (id ${uuid} primary key, parent bigint)`,
-        `create table lines (cart ${uuid} not null, position bigint not null, price numeric not null, at ${time}, secret text, primary key (cart, position))`,
-        `create table notes (of bigint not null, text text not null, number integer primary key)`,
-      ])
-        await sql.raw(statement).execute(tx)
       // In three statements: one for each row takes longer on a busy machine than a transaction may.
       const numbers = Array.from({ length: count }, (_, number) => number)
       const cartRows = numbers.map(

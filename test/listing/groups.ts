@@ -2,7 +2,7 @@
 import { before } from 'node:test'
 import { list } from '../../src/index.ts'
 import type { Engine, TestService } from '../harness/index.ts'
-import { createTables, insertMeasurements, measurements } from './declared.ts'
+import { insertMeasurements, measurements, tablesOf } from './declared.ts'
 import { insertEvents, insertPosts, insertProducts, insertUsers, post, product } from './seed.ts'
 import { listService, type ListService } from './service.ts'
 
@@ -49,7 +49,7 @@ export const everyPath = [
 
 /** A service with these lists and so many rows in each. */
 export function groupsService(engine: Engine, count = rows): ListService {
-  const opened = listService(engine, lists, () => createTables(opened.home.url))
+  const opened = listService(engine, lists, tablesOf(engine))
   before(() => seed(opened.service, count))
   return opened
 }

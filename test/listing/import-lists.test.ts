@@ -130,21 +130,13 @@ onEachEngine('postern import LIST', (engine) => {
   const isPostgres = engine.name === 'postgres'
   const folder = temporaryFolder()
   const lists = [list(things), list(orders), list(view), list(items)]
-  const opened = listService(engine, lists, (database) =>
-    database.transaction(async (tx) => {
-      for (const statement of [
-        ...tables[engine.name as 'sqlite'],
-        ordersTable,
-        'create view seen_orders as select * from orders',
-        'create table items (id integer primary key, name text)',
-      ])
-        await sql.raw(statement).execute(tx)
-    }),
-  )
-  const execute = (...statements: string[]) =>
-    opened.service.database.transaction(async (tx) => {
-      for (const statement of statements) await sql.raw(statement).execute(tx)
-    })
+  const opened = listService(engine, lists, [
+    ...tables[engine.name],
+    ordersTable,
+    'create view seen_orders as select * from orders',
+    'create table items (id integer primary key, name text)',
+  ])
+  const { run: execute } = opened
   const rows = async (query: string): Promise<unknown[][]> => {
     const found = await sql.raw<Record<string, unknown>>(query).execute(opened.service.database.reader)
     return found.rows.map((row) => Object.values(row))

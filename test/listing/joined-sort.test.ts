@@ -1,7 +1,6 @@
 // Sorts by a field of an expansion: every walk equals a plain sort, and no page reads the whole table.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -52,19 +51,16 @@ const faultsOf = (given: object): string => {
 onEachEngine('a sort by a field of an expansion', (engine) => {
   const isPostgres = engine.name === 'postgres'
   const demanded: string[] = []
-  const opened = listService(engine, [orders], async (database) => {
-    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
-    await run('create table customers (id text primary key, name text, city text, id2 integer)')
-    await run(`create table orders (id integer primary key, total integer,
-      customer text not null references customers (id))`)
-    for (const { id, name, city } of customers)
-      await database.transaction((tx) =>
-        sql`insert into customers values (${id}, ${name}, ${city}, 1)`.execute(tx),
-      )
-    for (const { id, customer, total } of rows)
-      await database.transaction((tx) =>
-        sql`insert into orders (id, customer, total) values (${id}, ${customer}, ${total})`.execute(tx),
-      )
+  const opened = listService(engine, [orders], async (database, run) => {
+    const quoted = (text: string | null) => (text === null ? 'null' : `'${text}'`)
+    await run(
+      'create table customers (id text primary key, name text, city text, id2 integer)',
+      'create table orders (id integer primary key, total integer, customer text not null references customers (id))',
+      ...customers.map(
+        ({ id, name, city }) => `insert into customers values ('${id}', ${quoted(name)}, ${quoted(city)}, 1)`,
+      ),
+      ...rows.map(({ id, customer, total }) => `insert into orders values (${id}, ${total}, '${customer}')`),
+    )
     const { faults } = await checkList(database, readLists({ lists: [orders] })[0]!)
     for (const fault of faults) {
       const [, statement] = /^a sort by buyer\.name needs an index: (create index .*)$/.exec(fault)!

@@ -47,14 +47,12 @@ const documents: unknown[] = [
 
 onEachEngine('filters by JSON', (engine) => {
   const isSqlite = engine.name === 'sqlite'
-  const opened = listService(engine, [things], (database) =>
-    database.transaction(async (tx) => {
-      const [json, texts, numbers] = isSqlite ? ['text', 'text', 'text'] : ['jsonb', 'text[]', 'integer[]']
-      await sql
-        .raw(
-          `create table documents (id integer primary key, data ${json}, tags ${texts}, numbers ${numbers})`,
-        )
-        .execute(tx)
+  const opened = listService(engine, [things], async (database, run) => {
+    const [json, texts, numbers] = isSqlite ? ['text', 'text', 'text'] : ['jsonb', 'text[]', 'integer[]']
+    await run(
+      `create table documents (id integer primary key, data ${json}, tags ${texts}, numbers ${numbers})`,
+    )
+    await database.transaction(async (tx) => {
       for (const [id, document] of documents.entries()) {
         const tags = isSqlite ? JSON.stringify(['a,b', String(id)]) : `{"a,b","${id}"}`
         const own = isSqlite ? JSON.stringify([id, 7]) : `{${id},7}`
@@ -62,11 +60,11 @@ onEachEngine('filters by JSON', (engine) => {
           tx,
         )
       }
-      // SQLite also keeps what is no JSON.
-      const odd = isSqlite ? "'{broken'" : 'null'
-      await sql.raw(`insert into documents values (8, ${odd}, ${odd}, null)`).execute(tx)
-    }),
-  )
+    })
+    // SQLite also keeps what is no JSON.
+    const odd = isSqlite ? "'{broken'" : 'null'
+    await run(`insert into documents values (8, ${odd}, ${odd}, null)`)
+  })
   const ids = async (query: string): Promise<unknown[]> =>
     (await readList(opened.service, `/documents?fields=id&${query}`)).data.map(({ id }) => id)
 
@@ -109,14 +107,13 @@ onEachEngine('filters by JSON', (engine) => {
       `'[ "Bern" , ["Bern",  1] ]'`,
       `'["in Bern", {"Bern": 1}]'`,
     ]
-    await opened.service.database.transaction(async (tx) => {
-      for (const [index, json] of written.entries())
-        await sql.raw(`insert into documents (id, data) values (${index + 20}, ${json})`).execute(tx)
-    })
+    await opened.run(
+      ...written.map((json, index) => `insert into documents (id, data) values (${index + 20}, ${json})`),
+    )
     assert.deepEqual(await ids('element=Bern'), [4, 20, 21, 22])
     // PostgreSQL compares only strings here.
     assert.deepEqual(await ids('element=true'), isSqlite ? [21] : [])
-    await opened.service.database.transaction((tx) => sql`delete from documents where id >= 20`.execute(tx))
+    await opened.run('delete from documents where id >= 20')
   })
 
   test('the advised indexes are taken by the database, and then not advised again', async () => {
@@ -125,8 +122,7 @@ onEachEngine('filters by JSON', (engine) => {
     const { missing } = await checkList(database, declared)
     const ofJson = missing.filter(({ queries }) => !queries.includes(''))
     assert.ok(ofJson.length >= (isSqlite ? 3 : 5), JSON.stringify(missing))
-    for (const { statement } of ofJson)
-      await database.transaction((tx) => sql.raw(statement.replace('concurrently ', '')).execute(tx))
+    await opened.run(...ofJson.map(({ statement }) => statement.replace('concurrently ', '')))
     assert.deepEqual((await checkList(database, declared)).missing, [])
   })
 })

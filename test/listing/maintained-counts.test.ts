@@ -17,7 +17,7 @@ import { readQuery } from '../../src/listing/query.ts'
 import { createListReader, type ListReader } from '../../src/listing/standby-reader.ts'
 import { users } from '../../src/listing/resources/users.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { each, onEachEngine, started } from '../harness/index.ts'
+import { each, execute, onEachEngine, started } from '../harness/index.ts'
 import { propertyRun } from '../harness/properties.ts'
 import { pagesOf } from './model.ts'
 
@@ -69,7 +69,7 @@ onEachEngine('maintained counts', (engine) => {
     pages = pagesOf(database, new Map(counts))
   })
 
-  const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+  const run = (...statements: string[]) => execute(database, ...statements)
 
   /** Rows of ids from `first` on, whose times tie and go up and down. */
   async function fill(first: number, count: number): Promise<void> {

@@ -1,7 +1,6 @@
 // Where rows without a value come. declared-model.ts compares the walks of all places with a plain sort.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { explainList } from '../../src/listing/checking/explain.ts'
@@ -25,19 +24,16 @@ const lists = (['first', 'last'] as const).map((nulls) =>
 )
 
 onEachEngine('the place of nulls', (engine) => {
-  const opened = listService(engine, lists, (database) =>
-    database.transaction(async (tx) => {
-      await sql.raw('create table spread (id integer primary key, a integer, b text)').execute(tx)
-      for (let id = 0; id < 23; id += 1)
-        await sql`insert into spread values (${id}, ${id % 3 === 0 ? null : id % 4}, ${null})`.execute(tx)
-    }),
-  )
+  const rows = Array.from({ length: 23 }, (_, id) => `(${id}, ${id % 3 === 0 ? 'null' : id % 4}, null)`)
+  const opened = listService(engine, lists, [
+    'create table spread (id integer primary key, a integer, b text)',
+    `insert into spread values ${rows.join(', ')}`,
+  ])
   test('the advised indexes serve every order, and no page sorts', async () => {
     const { database } = opened.service
     const declared = readLists({ lists })[1]!
     const { missing } = await checkList(database, declared)
-    for (const { statement } of missing)
-      await database.transaction((tx) => sql.raw(statement.replace('concurrently ', '')).execute(tx))
+    await opened.run(...missing.map(({ statement }) => statement.replace('concurrently ', '')))
     const checked = await checkList(database, declared)
     assert.deepEqual(checked.missing, [])
     // SQLite merges the few rows of each range, which its plan calls a sort.

@@ -107,12 +107,7 @@ for (const engine of engines.filter(({ name }) => name === 'postgres')) {
           : [...sort.split(','), sort.split(',').at(-1)!.startsWith('-') ? '-id' : 'id']
         const terms = keys.map((key) => (key.startsWith('-') ? `${key.slice(1)} desc` : key)).join(', ')
         const expected = await idsBy(`order by ${terms}`)
-        for (const limit of [7, 100])
-          assert.deepEqual(
-            ids((await walk(service, `/nicks?sort=${sort}&limit=${limit}`)).flat()),
-            expected,
-            sort,
-          )
+        assert.deepEqual(ids((await walk(service, `/nicks?sort=${sort}&limit=47`)).flat()), expected, sort)
         // More rows than one batch of an export.
         const exported = await (await service.fetch(`/nicks.ndjson?fields=id&sort=${sort}`)).text()
         assert.deepEqual(

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
+import { onEachEngine, startTestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { createTables, insertMeasurements, measurements } from './declared.ts'
+import { createTables, insertMeasurements, measurements, tablesOf } from './declared.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const named = {
   table: 'people',
@@ -15,6 +16,7 @@ const named = {
   access: 'public',
   one: true,
 } as const
+const people = 'create table people (login text primary key, name text not null)'
 const expand = {
   person: { table: 'people', from: 'owner', key: 'login', fields: { name: { type: 'text' } } },
 } as const
@@ -34,11 +36,7 @@ const lists = [
 const logins = ['ada', 'a/b', 'ü 😀', '..', 'summary', '%']
 
 onEachEngine('one row of a list', (engine) => {
-  const home = started(() => engine.createMigratedDatabase())
-  const service = started(async () => {
-    await createTables(home.url, ['create table people (login text primary key, name text not null)'])
-    return startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-  })
+  const { service } = listService(engine, lists, [...tablesOf(engine), people])
   before(async () => {
     await insertMeasurements(service.database, 30)
     await service.database.transaction(async (tx) => {
@@ -106,7 +104,7 @@ onEachEngine('one row of a list', (engine) => {
   test('a path of another call stops the start', async () => {
     const taken = list({ ...named, path: '/auth' })
     const { url } = await engine.createMigratedDatabase()
-    await createTables(url, ['create table people (login text primary key, name text not null)'])
+    await createTables(url, [people])
     await assert.rejects(
       startTestService(engine, { databaseUrl: url, config: { listing: { lists: [taken] } } }),
       /\/auth: `one` is not possible: the service has an endpoint with the path \/auth\/\{…\}/,

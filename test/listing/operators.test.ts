@@ -1,7 +1,6 @@
 // Filters by parts of texts, by what a value is not, and alternatives: each as a plain evaluation of the same rows.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
@@ -120,8 +119,7 @@ const texts: Record<keyof typeof filters, readonly string[]> = {
 }
 
 onEachEngine('operators of filters', (engine) => {
-  const opened = listService(engine, [things, either, indexed], async (database) => {
-    const run = (statement: string) => database.transaction((tx) => sql.raw(statement).execute(tx))
+  const opened = listService(engine, [things, either, indexed], async (_database, run) => {
     const literal = (value: string | number | null) =>
       typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
     const values = rows.map(({ id, name, n }) => `(${id}, ${literal(name)}, ${n})`).join(', ')
@@ -228,7 +226,7 @@ onEachEngine('operators of filters', (engine) => {
     for (const { queries, statement } of plain!.missing)
       if (/begin/.test(queries[0]!) || (engine.name === 'postgres' && /part/.test(queries[0]!)))
         for (const one of statement.replaceAll('concurrently ', '').split(';').filter(Boolean))
-          await database.transaction((tx) => sql.raw(one).execute(tx))
+          await opened.run(one)
   })
 })
 

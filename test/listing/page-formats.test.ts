@@ -2,20 +2,17 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { list } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
-import { createTables, insertMeasurements, measurements } from './declared.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { insertMeasurements, measurements, tablesOf } from './declared.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const lists = [
   list({ ...measurements, path: '/rows', order: ['id'], pages: ['cursor', 'offset'], exports: true }),
 ]
 
 onEachEngine('formats of a page', (engine) => {
-  const home = started(() => engine.createMigratedDatabase())
-  const service = started(async () => {
-    await createTables(home.url)
-    return startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-  })
+  const { service } = listService(engine, lists, tablesOf(engine))
   before(() => insertMeasurements(service.database, 30))
   const get = (path: string, accept: string, more: Record<string, string> = {}) =>
     service.fetch(path, { headers: { accept, ...more } })

@@ -1,34 +1,40 @@
-import { after, before } from 'node:test'
 import type { List } from '../../src/listing/config.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
-import { type Engine, startTestService, type TestDatabase, type TestService } from '../harness/index.ts'
+import {
+  type Engine,
+  execute,
+  started,
+  startTestService,
+  type TestDatabase,
+  type TestService,
+} from '../harness/index.ts'
+
+type Run = (...statements: string[]) => Promise<void>
 
 export interface ListService {
   home: TestDatabase
   service: TestService
+  /** Runs statements in one transaction. */
+  run: Run
 }
 
-/** A service with declared lists, for the tests of one engine. @param prepare creates their tables before it starts. */
+/**
+ * A service with declared lists, for the tests of one engine.
+ * @param prepare statements that create their tables, or a function that does so, before it starts
+ */
 export function listService(
   engine: Engine,
   lists: readonly List[],
-  prepare: (database: Database) => Promise<unknown>,
+  prepare: readonly string[] | ((database: Database, run: Run) => Promise<unknown>),
 ): ListService {
-  const opened = {} as ListService
-  before(async () => {
-    opened.home = await engine.createMigratedDatabase()
-    const database = await openDatabase(opened.home.url)
-    await prepare(database)
+  const home = started(() => engine.createMigratedDatabase())
+  const service = started(async () => {
+    const database = await openDatabase(home.url)
+    const run: Run = (...statements) => execute(database, ...statements)
+    await (typeof prepare === 'function' ? prepare(database, run) : run(...prepare))
     await database.close()
-    opened.service = await startTestService(engine, {
-      databaseUrl: opened.home.url,
-      config: { listing: { lists } },
-    })
+    return startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
   })
-  after(async () => {
-    await opened.service.close()
-    await opened.home.drop()
-  })
-  return opened
+  return { home, service, run: (...statements) => execute(service.database, ...statements) }
 }

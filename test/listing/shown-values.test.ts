@@ -42,16 +42,23 @@ const labels = list({
 })
 const names = ['A', 'B', 'A,B', ' B ', '', 'say "no"', '"A', 'a"b']
 
-onEachEngine('filters by listed values', (engine) => {
-  const opened = listService(engine, [labels], (database) =>
-    database.transaction(async (tx) => {
-      await sql`create table labels (id int not null primary key, name text not null, state text not null)`.execute(
-        tx,
-      )
+onEachEngine('filters by values', (engine) => {
+  const postgres = engine.name === 'postgres'
+  const opened = listService(engine, [labels, entries], async (database, run) => {
+    await run(
+      'create table labels (id int not null primary key, name text not null, state text not null)',
+      ...(postgres ? ['create extension citext'] : []),
+      `create table entries (id int not null primary key, name ${postgres ? 'citext' : 'text collate nocase'} not null,
+        at ${postgres ? 'timestamp' : 'text'} not null)`,
+      `insert into entries values (1, 'Zoe', '2026-01-31 08:30:00.000000'),
+        (2, 'zed', '2026-01-31 08:30:00.000137'), (3, '@at', '2026-02-01 00:00:00.000000'),
+        (4, '_under', '2026-02-02 00:00:00.000000'), (5, 'Éva', '2026-02-03 00:00:00.000000')`,
+    )
+    await database.transaction(async (tx) => {
       for (const [id, name] of names.entries())
         await sql`insert into labels values (${id}, ${name}, ${id % 2 === 0 ? 'on' : 'on, off'})`.execute(tx)
-    }),
-  )
+    })
+  })
   const found = async (query: string): Promise<unknown[]> =>
     (await readList(opened.service, `/labels?${query}`)).data.map(({ id }) => id)
   const named = (text: string): Promise<unknown[]> => found(`names=${encodeURIComponent(text)}`)
@@ -99,23 +106,7 @@ onEachEngine('filters by listed values', (engine) => {
     for (const path of ['/labels', '/labels?limit=1&'])
       assert.equal((await opened.service.fetch(`${path}?names=${values},B`.replace('&?', '&'))).status, 400)
   })
-})
 
-onEachEngine('filters by values as they are shown', (engine) => {
-  const postgres = engine.name === 'postgres'
-  const opened = listService(engine, [entries], (database) =>
-    database.transaction(async (tx) => {
-      for (const statement of [
-        ...(postgres ? ['create extension citext'] : []),
-        `create table entries (id int not null primary key, name ${postgres ? 'citext' : 'text collate nocase'} not null,
-          at ${postgres ? 'timestamp' : 'text'} not null)`,
-        `insert into entries values (1, 'Zoe', '2026-01-31 08:30:00.000000'),
-          (2, 'zed', '2026-01-31 08:30:00.000137'), (3, '@at', '2026-02-01 00:00:00.000000'),
-          (4, '_under', '2026-02-02 00:00:00.000000'), (5, 'Éva', '2026-02-03 00:00:00.000000')`,
-      ])
-        await sql.raw(statement).execute(tx)
-    }),
-  )
   const ids = async (parameter: string, value: string): Promise<unknown[]> => {
     const { data } = await readList(opened.service, `/entries?${parameter}=${encodeURIComponent(value)}`)
     return data.map(({ id }) => id)

