@@ -149,17 +149,6 @@ onEachEngine('the export of the audit log', (engine) => {
     assert.ok(text.includes('"late":true'))
   })
 
-  test('the command writes the same lines to standard output and the count to standard error', async () => {
-    const from = (await read()).at(-6)!.seq
-    const expected = await read(`?after=${from}`)
-    const all = await command('--after', String(from))
-    assert.equal(all.code, 0, all.stderr)
-    assert.deepEqual(parse(all.stdout), expected)
-    assert.equal(all.stderr, `${expected.length} entries; continue with --after ${expected.at(-1)!.seq}\n`)
-    const none = await command('--after', String(expected.at(-1)!.seq))
-    assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', '0 entries\n'])
-  })
-
   /** Runs the command in a shell, by the end of its command line. */
   async function commandIn(shell: string): Promise<{ code: number; told: string }> {
     const child = spawn('/bin/sh', ['-c', shell, 'sh', process.execPath, mainFile, 'audit', 'export'], {
@@ -174,8 +163,41 @@ onEachEngine('the export of the audit log', (engine) => {
     return { code, told }
   }
 
-  // The rest of the output does not depend on the database.
+  // The command does not depend on the database.
   if (engine === engines[0]) {
+    test('the command writes the same lines to standard output and the count to standard error', async () => {
+      const from = (await read()).at(-6)!.seq
+      const expected = await read(`?after=${from}`)
+      const all = await command('--after', String(from))
+      assert.equal(all.code, 0, all.stderr)
+      assert.deepEqual(parse(all.stdout), expected)
+      assert.equal(all.stderr, `${expected.length} entries; continue with --after ${expected.at(-1)!.seq}\n`)
+      const none = await command('--after', String(expected.at(-1)!.seq))
+      assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', '0 entries\n'])
+    })
+
+    test('the command with --follow runs until it is interrupted', async () => {
+      const last = (await read()).at(-1)!.seq
+      const { child, ended } = startPostern(
+        folder,
+        ['audit', 'export', '--follow', '--after', String(last)],
+        {
+          ...env,
+          DATABASE_URL: service.databaseUrl,
+        },
+      )
+      let output = ''
+      child.stdout!.on('data', (piece: string) => (output += piece))
+      for (const n of [100, 101]) {
+        await write({ n })
+        await until(async () => output.includes(`"n":${n}`), `${n} was followed`)
+      }
+      child.kill('SIGINT')
+      const { code, stdout } = await ended
+      assert.equal(code, 0)
+      assert.deepEqual(each(parse(stdout), 'detail'), [{ n: 100 }, { n: 101 }])
+    })
+
     test('invalid options are rejected', async () => {
       for (const [option, value] of [
         ['--since', 'yesterday'],
@@ -211,24 +233,6 @@ onEachEngine('the export of the audit log', (engine) => {
       }
     })
   }
-
-  test('the command with --follow runs until it is interrupted', async () => {
-    const last = (await read()).at(-1)!.seq
-    const { child, ended } = startPostern(folder, ['audit', 'export', '--follow', '--after', String(last)], {
-      ...env,
-      DATABASE_URL: service.databaseUrl,
-    })
-    let output = ''
-    child.stdout!.on('data', (piece: string) => (output += piece))
-    for (const n of [100, 101]) {
-      await write({ n })
-      await until(async () => output.includes(`"n":${n}`), `${n} was followed`)
-    }
-    child.kill('SIGINT')
-    const { code, stdout } = await ended
-    assert.equal(code, 0)
-    assert.deepEqual(each(parse(stdout), 'detail'), [{ n: 100 }, { n: 101 }])
-  })
 })
 
 function parse(text: string): Line[] {

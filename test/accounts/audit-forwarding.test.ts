@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import { selfSigned } from '#test/harness/certificate.ts'
 import { listening, onEachEngine, type ReceivedCall, started, startReceiver } from '#test/harness/index.ts'
+import { clockWith } from '#test/harness/manual-clock.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import type { AuditRow } from '../../src/accounts/audit/audit-log.ts'
@@ -45,11 +46,12 @@ const numbers = (entries: readonly Entry[]): number[] =>
 onEachEngine('forwarding of the audit log', (engine) => {
   const folder = temporaryFolder()
   const database = started(() => engine.createMigratedDatabase())
+  const parts = { clock: clockWith({ 1_000: 50 }) }
 
   test('a webhook: in order, with retries, and from the last position after a restart', async () => {
     const receiver = await startReceiver(503, 204)
     const env = { AUDIT_EXPORT_URL: `${receiver.url}?token=t`, AUDIT_EXPORT_SECRET: secret }
-    const first = await startTestService(engine, { databaseUrl: database.url, env })
+    const first = await startTestService(engine, { databaseUrl: database.url, env, parts })
     for (let n = 0; n < 250; n += 1) await write(first, n)
     const taken = (): number[] => numbers(receiver.calls.slice(1).flatMap((call) => entriesOf(call)))
     await until(async () => taken().length >= 250, 'all were taken')
@@ -62,7 +64,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
       Array.from({ length: 250 }, (_, n) => n),
     )
     const calls = receiver.calls.length
-    const second = await startTestService(engine, { databaseUrl: database.url, env })
+    const second = await startTestService(engine, { databaseUrl: database.url, env, parts })
     await write(second, 250)
     await until(async () => receiver.calls.length > calls, 'it goes on')
     assert.deepEqual(numbers(entriesOf(receiver.calls[calls]!)), [250])
@@ -73,7 +75,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
   test('a failing destination appears in the metric and in doctor; the service stays ready', async () => {
     const receiver = await startReceiver(500)
     const env = { AUDIT_EXPORT_URL: receiver.url, AUDIT_EXPORT_SECRET: secret }
-    const service = await startTestService(engine, { databaseUrl: database.url, env })
+    const service = await startTestService(engine, { databaseUrl: database.url, env, parts })
     await write(service, 1)
     await until(async () => receiver.calls.length > 1, 'it is tried again')
     const metrics = await (await service.admin('/metrics')).text()
@@ -97,7 +99,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
   test('syslog over TCP: messages with their length on one connection, which is opened again after a failure', async () => {
     const receiver = await startSyslog(createServer())
     const env = { AUDIT_EXPORT_URL: `syslog+tcp://127.0.0.1:${receiver.port}` }
-    const service = await startTestService(engine, { databaseUrl: database.url, env })
+    const service = await startTestService(engine, { databaseUrl: database.url, env, parts })
     await write(service, 1_000)
     await until(async () => receiver.entries().some(({ detail }) => detail?.n === 1_000), 'it came')
     receiver.drop()
@@ -124,7 +126,7 @@ onEachEngine('forwarding of the audit log', (engine) => {
       const receiver = await startReceiver()
       const env = { AUDIT_EXPORT_URL: receiver.url, AUDIT_EXPORT_SECRET: secret }
       const services = await Promise.all(
-        [1, 2, 3].map(() => startTestService(engine, { databaseUrl: database.url, env })),
+        [1, 2, 3].map(() => startTestService(engine, { databaseUrl: database.url, env, parts })),
       )
       for (let n = 5_000; n < 5_060; n += 1) await write(services[n % 3]!, n)
       const taken = (): Entry[] => receiver.calls.flatMap((call) => entriesOf(call))

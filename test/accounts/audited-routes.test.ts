@@ -1,7 +1,7 @@
 // Every route that changes something writes to the audit log, or stands below with the reason why it need not.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, fields, onEachEngine, started, startedService, startReceiver } from '#test/harness/index.ts'
+import { Browser, fields, onOneEngine, started, startedService, startReceiver } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
@@ -41,7 +41,7 @@ interface Owner {
   call(method: string, path: string, json?: unknown): Promise<Response>
 }
 
-onEachEngine('the audit log and all routes', (engine) => {
+onOneEngine('the audit log and all routes', (engine) => {
   const provider = started(startOAuthProvider)
   const receiver = started(startReceiver)
   const service = startedService(engine, () => ({

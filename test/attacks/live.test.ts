@@ -4,16 +4,14 @@ import { before, test } from 'node:test'
 import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { eventually } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
-/** No heartbeat comes: only what is checked before a message counts. */
-const withoutHeartbeat: Clock = {
-  ...systemClock,
-  after: (ms, callback) => (ms === 15_000 ? () => undefined : systemClock.after(ms, callback)),
-}
+/** No heartbeat comes: only what is checked before a message counts. It is looked for without the second between. */
+const withoutHeartbeat = clockWith({ 15_000: 2 ** 31, 1_000: 50 })
 /** In demo mode the route is open to calls that come through no proxy. */
 const viaProxy = { 'x-forwarded-for': '203.0.113.7' }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { adminKey, onEachEngine } from '#test/harness/index.ts'
+import { adminKey, onEachEngine, onOneEngine } from '#test/harness/index.ts'
 import { nextMinute } from '#test/harness/minute.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { whoAmI } from '../login/harness.ts'
@@ -16,7 +16,7 @@ const scopes = ['api:read', 'api:write']
 const read = { scopes: ['api:read'] }
 const write = { scopes }
 
-onEachEngine('programs at guarded applications', (engine) => {
+onOneEngine('programs at guarded applications', (engine) => {
   const cors = { origins: [spa] }
   const site = new GuardedSite(
     engine,

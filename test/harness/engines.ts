@@ -173,6 +173,11 @@ export const postgres = engines.find(({ name }) => name === 'postgres')
 export const onSqlite = { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' }
 export const onPostgres = { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }
 
+/** For suites in which the database has no part. */
+export function onOneEngine(title: string, suite: (engine: Engine) => void): void {
+  describe(title, () => suite(engines[0]!))
+}
+
 /** One describe per engine: `onEachEngine('event queue', (engine) => { before(async () => engine.createDatabase()) ... })`. */
 export function onEachEngine(title: string, suite: (engine: Engine) => void): void {
   for (const engine of engines) describe(`${title} (${engine.name})`, () => suite(engine))

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/runtime/clock.ts'
+import { systemClock, type Clock, type Scheduler } from '../../src/runtime/clock.ts'
 
 /** A clock that a test moves. */
 export class ManualClock implements Clock {
@@ -25,3 +25,9 @@ export class ManualClock implements Clock {
     }
   }
 }
+
+/** The system's clock, on which timers of some milliseconds take others: `{ 5_000: 200 }`. A test need not wait for rounds and time-outs. */
+export const clockWith = (timers: Readonly<Record<number, number>>): Scheduler => ({
+  ...systemClock,
+  after: (ms, callback) => systemClock.after(timers[ms] ?? ms, callback),
+})

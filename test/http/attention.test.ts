@@ -11,7 +11,7 @@ import { risingRefusals, spooledWebhooks, HistoryStore, Tallies } from '../../sr
 import { Recorder } from '../../src/telemetry/history/recorder.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { each, fields, onEachEngine, rowsOf, started, startedService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
@@ -24,7 +24,10 @@ type Step = AnswerTo<'GET /checklist'>['steps'][number]
 const day = 86_400_000
 
 onEachEngine('what needs attention', (engine) => {
+  /** Milliseconds that the service's clock is ahead: each read comes after what answers of before are kept for. */
+  let shift = 0
   const service = startedService(engine, () => ({
+    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
     env: {
       HANDLER_RETRY_SCHEDULE: '0,3600',
       EMIT_RETRY_SCHEDULE: '0,3600',
@@ -44,6 +47,7 @@ onEachEngine('what needs attention', (engine) => {
   }))
 
   const attention = async (): Promise<Item[]> => {
+    shift += 3_000
     const response = await service.admin('/attention')
     assert.equal(response.status, 200)
     const { data } = (await response.json()) as { data: Item[] }
@@ -51,6 +55,7 @@ onEachEngine('what needs attention', (engine) => {
     return data.filter(({ kind }) => kind !== 'disk-fills')
   }
   const doneSteps = async (): Promise<string[]> => {
+    shift += 1_000
     const response = await service.admin('/checklist')
     assert.equal(response.status, 200)
     const { steps } = (await response.json()) as { steps: Step[] }

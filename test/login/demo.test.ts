@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, startedService } from '#test/harness/index.ts'
+import { Browser, onOneEngine, startedService } from '#test/harness/index.ts'
 
-onEachEngine('the development identity provider', (engine) => {
+onOneEngine('the development identity provider', (engine) => {
   const service = startedService(engine)
 
   async function choose(

@@ -2,26 +2,20 @@
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { sql, type RawBuilder } from 'kysely'
-import { Browser, onEachEngine, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import type { Hook } from '../../src/login/hooks.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { signIn } from './harness.ts'
 
 onEachEngine('the session of a hook', (engine) => {
   let hook: Hook = () => undefined
   const provider = started(startOAuthProvider)
-  const service = started(() => {
-    const clock = {
-      ...systemClock,
-      after: (ms: number, callback: () => void) => systemClock.after(ms === 5_000 ? 200 : ms, callback),
-    }
-    return startTestService(engine, {
-      env: provider.env('ACME'),
-      parts: { clock },
-      login: { onSignIn: (context) => hook(context) },
-    })
-  })
+  const service = startedService(engine, () => ({
+    env: provider.env('ACME'),
+    parts: { clock: clockWith({ 5_000: 200 }) },
+    login: { onSignIn: (context) => hook(context) },
+  }))
   before(async () => {
     await service.database.transaction((tx) => sql`create table letters (letter text)`.execute(tx))
   })

@@ -3,7 +3,7 @@ import { before, beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowsOf, started, startOAuthProvider, tokens } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import type { LoginConfig } from '../../src/login/config.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { appStart, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
 onEachEngine('hooks of sign-in', (engine) => {
@@ -21,10 +21,7 @@ onEachEngine('hooks of sign-in', (engine) => {
   const provider = started(startOAuthProvider)
   const service = started(async () => {
     // A hook's time-out of five seconds is over at once: only a hook that hangs sees it.
-    const clock = {
-      ...systemClock,
-      after: (ms: number, callback: () => void) => systemClock.after(ms === 5_000 ? 200 : ms, callback),
-    }
+    const clock = clockWith({ 5_000: 200 })
     return startTestService(engine, {
       env: { ...provider.env('ACME'), ...provider.env('OTHER') },
       parts: { clock },

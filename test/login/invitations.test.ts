@@ -5,8 +5,8 @@ import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#tes
 import { startTestService } from '#test/harness/service.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { resolveLoginConfig, type LoginConfig } from '../../src/login/config.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { appStart, assertFails, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
 
 type Invitation = AnswerTo<'GET /invitations'>['data'][number]
@@ -17,12 +17,8 @@ onEachEngine('admission and invitations', (engine) => {
   let ahead = 0
   const lines: string[] = []
   const provider = started(startOAuthProvider)
-  const clock = {
-    ...systemClock,
-    now: () => systemClock.now() + ahead,
-    // A hook's time-out of five seconds is over at once: only a hook that hangs sees it.
-    after: (ms: number, callback: () => void) => systemClock.after(ms === 5_000 ? 200 : ms, callback),
-  }
+  // A hook's time-out of five seconds is over at once: only a hook that hangs sees it.
+  const clock = { ...clockWith({ 5_000: 200 }), now: () => Date.now() + ahead }
   const start = (admission: LoginConfig['admission']) =>
     startTestService(engine, {
       env: {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
-import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
+import { Browser, onOneEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
 
-onEachEngine('authorization requests', (engine) => {
+onOneEngine('authorization requests', (engine) => {
   let shift = 0
   const provider = started(startProvingProvider)
   const service = startedService(engine, () => ({

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { browserOf } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { until } from '../emitting/harness.ts'
 import { type Browser, onEachEngine, started, startedService, startTestService } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { lastAudit, postForm, sessionOf, signInApp } from './app-sessions.ts'
 
@@ -27,7 +27,7 @@ onEachEngine('back-channel logout', (engine) => {
       { ...dead, backchannelLogoutUri: broken.url },
       quiet,
     ]
-    const clock = { ...systemClock, now: () => Date.now() + shift }
+    const clock = { ...clockWith({ 1_000: 50 }), now: () => Date.now() + shift }
     return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
       config: { login: { clients } },
@@ -157,6 +157,7 @@ onEachEngine('sign-ins of apps beyond the limit', (engine) => {
   const receiver = started(() => startReceiver(200))
   const service = startedService(engine, () => ({
     env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true', SESSIONS_PER_USER: '1' },
+    parts: { clock: clockWith({ 1_000: 50 }) },
     config: { login: { clients: [{ ...shop, backchannelLogoutUri: receiver.url }] } },
   }))
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
+import { Browser, onOneEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { allow, answerOf, authorizeUrl, callback, secret, toApp, token, tokensOf } from './harness.ts'
 import { userinfo } from './relying-party.ts'
@@ -15,7 +15,7 @@ const clients = [
 ]
 type Claims = Record<string, unknown>
 
-onEachEngine('claims that a request asks for', (engine) => {
+onOneEngine('claims that a request asks for', (engine) => {
   const provider = started(startProvingProvider)
   const service = startedService(engine, () => ({
     env: provider.env('ACME'),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { test } from 'node:test'
 import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { Browser, engines, onEachEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, engines, onOneEngine, scoped, started, startOAuthProvider } from '#test/harness/index.ts'
 import { startedService, startTestService } from '#test/harness/service.ts'
 import { ClientDocuments, isDocumentId } from '../../src/oauth2/clients/client-documents.ts'
 import type { Problem } from '../../src/errors.ts'
@@ -16,7 +16,7 @@ const api = 'https://mcp.example.com/mcp'
 /** Another port than the document's: RFC 8252, section 7.3. */
 const loopback = 'http://localhost:41234/callback'
 
-onEachEngine('apps with metadata documents', (engine) => {
+onOneEngine('apps with metadata documents', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
   const host = started(startDocumentHost)

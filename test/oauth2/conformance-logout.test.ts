@@ -6,6 +6,7 @@ import { createRemoteJWKSet, generateKeyPair, jwtVerify, SignJWT } from 'jose'
 import { Browser, onEachEngine, started, startOAuthProvider, startReceiver } from '#test/harness/index.ts'
 import { startTestService } from '#test/harness/service.ts'
 import { until } from '../emitting/harness.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import { postForm } from './app-sessions.ts'
 import { exchangeCode, suiteClients, suiteUrl, visit, type Tokens } from './relying-party.ts'
 
@@ -22,6 +23,7 @@ onEachEngine('OpenID conformance of logout', (engine) => {
     return startTestService(engine, {
       env: { ...provider.env('ACME'), ALLOW_PRIVATE_NETWORK: 'true' },
       config: { login: { clients: [client] } },
+      parts: { clock: clockWith({ 1_000: 50 }) },
     })
   })
   beforeEach(async () => {

@@ -7,16 +7,16 @@ import type { Client } from '../../src/oauth2/clients/client.ts'
 import { clientOf } from '../../src/oauth2/clients/client-config.ts'
 import type { Clients } from '../../src/oauth2/clients/clients.ts'
 import { BackchannelLogouts } from '../../src/oauth2/logout/backchannel-logouts.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { until } from '../emitting/harness.ts'
 import { onEachEngine, started, startReceiver } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 
 const log = { warn: () => undefined }
 
 onEachEngine('back-channel logout of an app that is deleted', (engine) => {
   let shift = 0
-  const clock = { ...systemClock, now: () => Date.now() + shift }
+  const clock = { ...clockWith({ 1_000: 5 }), now: () => Date.now() + shift }
   const home = started(() => engine.createMigratedDatabase())
   const database = started(() => openDatabase(home.url))
   const receiver = started(() => startReceiver(200))

@@ -1,10 +1,10 @@
 // The JWKS has a key of each algorithm that an app asks for before one of them signs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, started, startTestService } from '#test/harness/index.ts'
+import { onOneEngine, started, startTestService } from '#test/harness/index.ts'
 import { callback, clients } from './harness.ts'
 
-onEachEngine('the published keys', (engine) => {
+onOneEngine('the published keys', (engine) => {
   const service = started(async () => {
     const declared = [...clients, { id: 'rsa', redirectUris: [callback], idTokenAlgorithm: 'RS256' as const }]
     return startTestService(engine, { config: { login: { clients: declared } } })

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { Browser, engines, onEachEngine, rowsOf, started, startOAuthProvider } from '#test/harness/index.ts'
+import {
+  Browser,
+  engines,
+  onEachEngine,
+  onOneEngine,
+  rowsOf,
+  started,
+  startOAuthProvider,
+} from '#test/harness/index.ts'
 import { startedService, startTestService, type TestService } from '#test/harness/service.ts'
 import { startReceiver } from '#test/harness/receiver.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
@@ -330,7 +338,7 @@ const cursor = {
   application_type: 'native',
 }
 
-onEachEngine('apps for the APIs of the settings', (engine) => {
+onOneEngine('apps for the APIs of the settings', (engine) => {
   const provider = started(startOAuthProvider)
   const service = startedService(engine, () => ({
     env: {
@@ -479,7 +487,7 @@ test('scopes of this service in the setting stop the start', async () => {
     )
 })
 
-onEachEngine('who may register an app', (engine) => {
+onOneEngine('who may register an app', (engine) => {
   test('nobody, unless the setting allows it', async () => {
     await using service = await startTestService(engine)
     assert.equal((await register(service, request)).status, 404)

@@ -1,7 +1,7 @@
 // Auth.js (`@auth/core`) as it is, through its own request handler: the provider is `type: 'oidc'` with issuer, id and secret.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, onOneEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
@@ -27,7 +27,7 @@ class BrowserOfApp extends Browser {
   }
 }
 
-onEachEngine('Auth.js', (engine) => {
+onOneEngine('Auth.js', (engine) => {
   const stock = useStockService(engine, () => [
     { id: 'authjs', secret: webSecret, redirectUris: [redirectUri] },
   ])

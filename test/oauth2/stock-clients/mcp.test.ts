@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { UnauthorizedError, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, onOneEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import { signIn } from '../../login/harness.ts'
 import { startDocumentHost } from '../document-host.ts'
 import { allow } from '../harness.ts'
@@ -45,7 +45,7 @@ class Memory implements OAuthClientProvider {
 
 const python = pythonProgram('mcp_client.py', 'MCP_PYTHON', ['mcp'])
 
-onEachEngine('MCP clients', (engine) => {
+onOneEngine('MCP clients', (engine) => {
   let issuer = ''
   const provider = started(startOAuthProvider)
   const host = started(startDocumentHost)

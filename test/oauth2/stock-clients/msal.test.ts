@@ -9,7 +9,7 @@ import {
   ProtocolMode,
   PublicClientApplication,
 } from '@azure/msal-node'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, onOneEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
@@ -36,7 +36,7 @@ function networkOf(baseUrl: string): INetworkModule {
   }
 }
 
-onEachEngine('MSAL.js', (engine) => {
+onOneEngine('MSAL.js', (engine) => {
   const stock = useStockService(engine)
 
   for (const { clientId, redirectUri, secret } of apps)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { after, test } from 'node:test'
-import { Browser, freePort, listening, onEachEngine, started } from '#test/harness/index.ts'
+import { Browser, freePort, listening, onOneEngine, started } from '#test/harness/index.ts'
 import { until } from '../../emitting/harness.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
@@ -12,7 +12,7 @@ import { useStockService, webSecret } from './harness.ts'
 const program = process.env['OAUTH2_PROXY'] ?? 'oauth2-proxy'
 const skip = spawnSync(program, ['--version']).status === 0 ? false : 'oauth2-proxy is not installed'
 
-onEachEngine('oauth2-proxy', (engine) => {
+onOneEngine('oauth2-proxy', (engine) => {
   const stock = useStockService(engine, () => [
     { id: 'proxy', secret: webSecret, redirectUris: ['http://127.0.0.1/oauth2/callback'] },
   ])

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as oauth from 'oauth4webapi'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, onOneEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
 const redirectUri = 'https://web.example.com/callback'
 
-onEachEngine('oauth4webapi', (engine) => {
+onOneEngine('oauth4webapi', (engine) => {
   const stock = useStockService(engine, () => [
     { id: 'api', secret: webSecret, redirectUris: [redirectUri], audience: 'https://api.example.com' },
   ])

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as oidc from 'openid-client'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, onOneEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
 const redirectUri = 'https://web.example.com/callback'
 const nativeUri = 'http://127.0.0.1:4711/callback'
 
-onEachEngine('openid-client', (engine) => {
+onOneEngine('openid-client', (engine) => {
   const stock = useStockService(engine)
 
   const discover = (clientId: string, authentication?: oidc.ClientAuth): Promise<oidc.Configuration> =>

@@ -2,7 +2,7 @@
 // redirect URI, and prints what it learned from the id_token, userinfo and a renewal.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine } from '#test/harness/index.ts'
+import { Browser, onOneEngine } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 import { goProgram, pythonProgram, run, type Program } from './programs.ts'
@@ -15,7 +15,7 @@ const clients: [name: string, program: Program, args: string[]][] = [
   ['go-oidc with golang.org/x/oauth2', goProgram('client'), []],
 ]
 
-onEachEngine('clients in other languages', (engine) => {
+onOneEngine('clients in other languages', (engine) => {
   const stock = useStockService(engine)
   for (const [name, program, args] of clients) {
     const skip = 'missing' in program ? program.missing : false

@@ -5,11 +5,11 @@ import { createServer } from 'node:http'
 import { before, test } from 'node:test'
 import express from 'express'
 import Strategy from 'passport-openidconnect'
-import { Browser, listening, onEachEngine, started } from '#test/harness/index.ts'
+import { Browser, listening, onOneEngine, started } from '#test/harness/index.ts'
 import { toApp } from '../harness.ts'
 import { useStockService, webSecret } from './harness.ts'
 
-onEachEngine('passport-openidconnect', (engine) => {
+onOneEngine('passport-openidconnect', (engine) => {
   const stock = useStockService(engine)
   let origin: string
   const app = express()

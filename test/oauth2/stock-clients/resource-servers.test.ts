@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, generateKeyPair, jwtVerify, SignJWT } from 'jose'
-import { Browser, onEachEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
+import { Browser, onOneEngine, started, startedService, startOAuthProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { callback, tokensOf } from '../harness.ts'
 import { goProgram, javaProgram, pythonProgram, run, type Program } from './programs.ts'
@@ -54,7 +54,7 @@ function withProgram(command: readonly string[], args: string[], jwksUri: string
   }
 }
 
-onEachEngine('resource servers', (engine) => {
+onOneEngine('resource servers', (engine) => {
   let shift = 0
   const provider = started(startOAuthProvider)
   const service = startedService(engine, () => ({
