@@ -4,7 +4,7 @@ import { auditOriginOf, type AuditOrigin } from '../accounts/audit/audit.ts'
 import type { BoundBrowser } from '../http/responses/host-cookie.ts'
 import { Problem } from '../errors.ts'
 import { actsOnGet } from '../http/access/access.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import {
   publicDocument,
   publicDocumentHeaders,
@@ -50,13 +50,13 @@ function startRoute(app: App, parts: HostRoutesParts): void {
     paths.start,
     {
       ...actsOnGet,
-      config: { access: 'public', sends: { always: ['Set-Cookie'] } },
-      schema: {
+      ...route(
+        'public',
         tags,
-        summary: 'On an application’s host: start the sign-in',
-        querystring: Type.Object({ return_to: ReturnTo }),
-        response: { 303: Type.Null() },
-      },
+        'On an application’s host: start the sign-in',
+        { querystring: Type.Object({ return_to: ReturnTo }), response: { 303: Type.Null() } },
+        { sends: { always: ['Set-Cookie'] } },
+      ),
     },
     async (request, reply) => {
       const { host } = otherHostOf(request, parts)
@@ -75,17 +75,14 @@ function signInRoute(app: App, parts: HostRoutesParts): void {
     paths.signIn,
     {
       ...actsOnGet,
-      config: { access: 'public' },
-      schema: {
-        tags,
-        summary: 'On the service’s host: pass the session to an application’s host',
+      ...route('public', tags, 'On the service’s host: pass the session to an application’s host', {
         querystring: Type.Object({
           host: Type.String({ description: 'A host that the configuration names' }),
           browser: Type.String({ description: 'SHA-256 of the cookie that binds the browser, in base64url' }),
           return_to: ReturnTo,
         }),
         response: { 303: Type.Null() },
-      },
+      }),
     },
     async (request, reply) => {
       const { host, browser, return_to: returnTo } = request.query

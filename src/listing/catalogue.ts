@@ -1,7 +1,7 @@
 import { Type, type Static, type TSchema } from 'typebox'
 import { mayCall } from '../http/access/access.ts'
 import type { Principal } from '../http/access/principal.ts'
-import type { App } from '../http/app.ts'
+import { type App, route } from '../http/app.ts'
 import { exportFormats, type ExportFormat } from './export.ts'
 import { fieldTypes } from './field-types.ts'
 import { comparedField, filterKinds } from './filters.ts'
@@ -93,16 +93,16 @@ type ListView = Static<typeof ListView>
 export function catalogueRoute(app: App, lists: () => readonly CataloguedList[]): void {
   app.get(
     '/lists',
-    {
-      config: { access: { scope: ['lists:read', 'users:read'] } },
-      schema: {
-        tags: ['lists'],
-        summary: 'The lists that the caller can read, with fields, filters, sorts and writes',
+    route(
+      { scope: ['lists:read', 'users:read'] },
+      ['lists'],
+      'The lists that the caller can read, with fields, filters, sorts and writes',
+      {
         description:
           'All lists of the service and of the configuration module except `/events`. `writes` is null for callers without the scope `lists:write`.',
         response: { 200: listSchema(ListView) },
       },
-    },
+    ),
     async ({ principal }) => {
       const caller = principal!
       const readable = lists().filter(({ list }) => mayCall(caller, listAccess(list)))

@@ -28,7 +28,6 @@ interface OperationsParts extends ReadinessParts, Pick<ModuleParts, 'metrics'> {
 }
 
 const tags = ['operations']
-const ofProbes = { access: 'public', quiet: true } as const
 
 /**
  * Declares the calls that watch the service: health, readiness, metrics, the OpenAPI document, the descriptions of problems,
@@ -87,27 +86,25 @@ function measureBodies({ bodies: { budget } }: App, metrics: Metrics): void {
 
 function healthRoute(app: App): void {
   const response = { 200: Type.Object({ status: Type.Literal('ok') }) }
-  app.get(
-    '/healthz',
-    { config: ofProbes, schema: { tags, summary: 'Liveness: the process runs', response } },
-    async () => ({ status: 'ok' as const }),
-  )
+  const options = route('public', tags, 'Liveness: the process runs', { response }, { quiet: true })
+  app.get('/healthz', options, async () => ({ status: 'ok' as const }))
 }
 
 function readinessRoute(app: App, parts: ReadinessParts): void {
   app.get(
     '/readyz',
-    {
-      config: ofProbes,
-      schema: {
-        tags,
-        summary: 'Readiness: the database responds, workers keep up, and the process is not stopping',
+    route(
+      'public',
+      tags,
+      'Readiness: the database responds, workers keep up, and the process is not stopping',
+      {
         description:
           'With `for=webhooks`: whether received webhooks are acknowledged, which a spool (`SPOOL_URL`) makes possible while the database is unavailable.',
         querystring: Type.Object({ for: optionalText('`webhooks`; another value counts as none') }),
         response: { 200: Readiness, 503: Readiness },
       },
-    },
+      { quiet: true },
+    ),
     async ({ query }, reply) => {
       const { code, body } = await readReadiness(app, parts, query.for === 'webhooks')
       return reply.code(code).send(body)
