@@ -2,7 +2,7 @@ import { describeAccountEvents, chosenAccountEvents } from './accounts/users/acc
 import { createAccounts, type Accounts } from './accounts/index.ts'
 import type { PosternConfig } from './define-config.ts'
 import { createDemoIdentityProvider } from './demo/identity-provider.ts'
-import { createEmitting, type Emitting } from './emitting/index.ts'
+import { createEmitting } from './emitting/index.ts'
 import type { ModuleParts, ServiceModule } from './http/service-module.ts'
 import { createListing } from './listing/index.ts'
 import { createLogin, type Login } from './login/index.ts'
@@ -21,7 +21,7 @@ export type Modules = ReturnType<typeof createModules>
 export function createModules(common: ModuleParts, config: PosternConfig, spool: OpenSpool | undefined) {
   const { configuration, database } = common
   const accountEvents = config.login?.events ?? false
-  const emitting: Emitting = createEmitting({
+  const emitting = createEmitting({
     ...common,
     config: config.emitting,
     otherBuiltIn: describeAccountEvents(chosenAccountEvents(accountEvents)),

@@ -1,11 +1,9 @@
-import type { Authenticate } from '../http/access/principal.ts'
 import type { App } from '../http/app.ts'
 import { contains, type Finder, type Found, mostFound } from '../http/finder.ts'
 import type { ServiceModule } from '../http/service-module.ts'
 import { parseLossless, parsePlain } from '../json/exact.ts'
 import type { Database } from '../storage/database.ts'
 import { emittingAttention } from './attention.ts'
-import type { Emitter, EmitWithin } from './events/emitter.ts'
 import { createParts, type EmittingParts, type EmittingRouteParts } from './parts.ts'
 import { adminArea } from './routes/area.ts'
 import { deliveryRoutes, deliverySearchRoute } from './routes/deliveries.ts'
@@ -18,30 +16,24 @@ import { authenticatePortal, portalArea, portalRoutes } from './routes/portal.ts
 import { subscriberRoutes } from './routes/subscribers.ts'
 import { transformationRoutes } from './routes/transformations.ts'
 import { keyRoutes, verificationRoutes } from './routes/verification.ts'
-import type { Subscribers } from './subscribers/subscribers.ts'
 import { svixRoutes } from './svix/api.ts'
 
-export interface Emitting extends ServiceModule {
-  emitWithin: EmitWithin
-  /** Emits events of the service itself, whose types users do not declare. */
-  emitBuiltIn: Emitter['emitBuiltIn']
-  subscribers: Subscribers
-  authenticatePortal: Authenticate
-}
-
 /** Outgoing webhooks: signed, queued with the event, retried, logged. */
-export function createEmitting(given: EmittingParts): Emitting {
+export function createEmitting(given: EmittingParts) {
   const parts = createParts(given)
   const { database, emitter } = parts
-  return {
-    emitWithin: emitter.emitWithin,
-    emitBuiltIn: (...call) => emitter.emitBuiltIn(...call),
-    subscribers: parts.subscribers,
-    authenticatePortal: authenticatePortal(parts),
+  const module: ServiceModule = {
     workers: [parts.dispatcher, ...parts.workers],
     finders: [emittingFinder(parts)],
     attention: (now) => emittingAttention(database, now),
     routes: (app) => emittingRoutes(app, parts),
+  }
+  return {
+    ...module,
+    emitWithin: emitter.emitWithin,
+    emitBuiltIn: emitter.emitBuiltIn.bind(emitter),
+    subscribers: parts.subscribers,
+    authenticatePortal: authenticatePortal(parts),
   }
 }
 

@@ -18,7 +18,7 @@ import { Dispatcher } from './dispatch/dispatcher.ts'
 import { Endpoints } from './dispatch/endpoints.ts'
 import { OperationalEvents } from './dispatch/operational-events.ts'
 import { builtInTypes, TestEvents } from './events/built-in-types.ts'
-import { Emitter, groupEmits } from './events/emitter.ts'
+import { Emitter } from './events/emitter.ts'
 import { EventCatalogue } from './events/event-catalogue.ts'
 import { FanOut } from './events/fan-out.ts'
 import { PayloadRemoval } from './events/payload-removal.ts'
@@ -87,18 +87,15 @@ export function createParts(given: EmittingParts) {
   const operationalEvents = new OperationalEvents({ ...base, emitter, changed })
   const subscribers = new Subscribers({ ...base, operationalEvents, changed })
   const dispatcher: Dispatcher = createDispatcher(base, operationalEvents)
-  const { announce } = emitter
   return {
     ...base,
     ...emits,
-    announce,
-    groupedEmits: groupEmits({ database, emitter, announce }),
     dispatcher,
     subscribers,
     portal: new Portal(database, clock, record),
     brands: new OwnerBrands(database, clock, record),
     portalCookie: new HostCookie('postern_portal', base.baseUrl),
-    testEvents: new TestEvents({ ...base, emitter, subscribers, announce }),
+    testEvents: new TestEvents({ ...base, emitter, subscribers }),
     deliveryLog: new DeliveryLog(database, cursors),
     replay: new Replay(database, clock, record),
     owners: new Owners({ ...base, subscribers }),

@@ -1,4 +1,4 @@
-import { isJwt, readBearer } from '../accounts/tokens/access-tokens.ts'
+import { isJwt, readBearer } from '../http/access/access.ts'
 import { RefusedKey } from '../accounts/tokens/api-keys.ts'
 import type { AuditOrigin } from '../accounts/audit/audit.ts'
 import type { Refusal } from '../accounts/refusals.ts'

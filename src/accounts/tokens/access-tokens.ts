@@ -12,25 +12,6 @@ const defaultLifetime = 15 * 60
 
 const type = 'at+jwt'
 
-/** Characters: a token with as many claims as `login.claims` may add has about 7,000. */
-const bearer = /^Bearer +([\x21-\x7e]{1,8192})$/i
-/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
-const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
-
-/** The credential in an Authorization header. @throws Problem `not-signed-in` for another form than `Bearer <credential>` */
-export function readBearer(authorization: string): string {
-  const token = bearer.exec(authorization)?.[1]
-  if (token) return token
-  throw new Problem('not-signed-in', {
-    detail: 'The Authorization header is not of the form `Bearer <credential>`.',
-  })
-}
-
-/** Whether it has the form of an access token, unlike API keys and refresh tokens. */
-export function isJwt(token: string): boolean {
-  return jwt.test(token)
-}
-
 /** What an access token is issued for: a token family, or an app without a user. */
 interface AccessTokenGrant extends Pick<Family, 'clientId' | 'scope' | 'resource'> {
   family: Family | undefined

@@ -4,7 +4,7 @@ import { Problem } from '../../errors.ts'
 import type { Tx } from '../../storage/database.ts'
 import { takeAllowance } from '../deliveries/allowances.ts'
 import type { Reach, NewEvent } from './event.ts'
-import type { Announce, Emitted, Emitter } from './emitter.ts'
+import type { Emitted, Emitter } from './emitter.ts'
 import { subscriberDisabled } from '../subscribers/subscriber-rules.ts'
 import { subscriberTarget } from '../subscribers/subscriber-audit.ts'
 import type { Subscribers } from '../subscribers/subscribers.ts'
@@ -104,7 +104,6 @@ export const builtInTypes = {
 interface TestEventsParts extends Pick<ModuleParts, 'database' | 'clock'> {
   emitter: Emitter
   subscribers: Subscribers
-  announce: Announce
   record: RecordAudit
 }
 
@@ -136,7 +135,7 @@ export class TestEvents {
     origin: AuditOrigin,
     { event, reserved = false }: { event?: Pick<NewEvent, 'id' | 'type' | 'data'>; reserved?: boolean } = {},
   ): Promise<Pick<Emitted, 'id' | 'eventId'> & { deliveryId: number }> {
-    const { database, emitter, subscribers, announce, record } = this.#parts
+    const { database, emitter, subscribers, record } = this.#parts
     const sent = await database.transaction(async (tx) => {
       const { status, owner } = await subscribers.get(subscriberId, reach, tx)
       if (status === 'disabled') throw subscriberDisabled()
@@ -154,7 +153,7 @@ export class TestEvents {
       })
       return { ...emitted!, deliveryId }
     })
-    announce([sent])
+    emitter.announce([sent])
     const { id, eventId, deliveryId } = sent
     return { id, eventId, deliveryId }
   }

@@ -40,13 +40,10 @@ export interface Emitted extends Recorded {
  * @throws Problem `invalid-body`, also for data that the declaration of the type does not allow; `id-conflict` if an event with
  * the same id and another type, data, audience, time or channels exists
  */
-export type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<() => void>
-
-/** Passes committed events to the dispatcher, which then sends them without a scan. */
-export type Announce = (emitted: readonly Emitted[]) => void
+type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<() => void>
 
 interface EmitterParts {
-  database: Pick<Database, 'engine' | 'saw' | 'signal'>
+  database: Pick<Database, 'engine' | 'saw' | 'signal' | 'transaction'>
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
@@ -60,22 +57,20 @@ interface Addressed {
   subscriberIds: readonly string[]
 }
 
-export interface PendingResults {
+interface PendingResults {
   /** Must not be awaited before the commit. */
   results: Promise<(Emitted | Problem)[]>
 }
 
 type Prepare = (event: NewEvent, now: number) => PreparedEvent
 
-/** Records events and inserts their deliveries, within a transaction. After the commit, `announce` starts the deliveries. */
+/**
+ * Records events and inserts their deliveries, in transactions of its own or within one of the caller's. After the commit, `announce`
+ * starts the deliveries.
+ */
 export class Emitter {
   readonly #parts: EmitterParts
-  readonly announce: Announce = (emitted) => {
-    const { database, clock, dispatcher } = this.#parts
-    dispatcher().offer(emitted.map(({ committed }) => committed))
-    const now = clock.now()
-    if (emitted.some(({ deliverAt = 0 }) => deliverAt > now)) database.signal('scheduled')
-  }
+  readonly #single: GroupCommit<NewEvent, Emitted>
   readonly emitWithin: EmitWithin = async (tx, events, causedBy) => {
     const emitted = await this.emitAll(tx, events, causedBy)
     return () => this.announce(emitted)
@@ -83,6 +78,48 @@ export class Emitter {
 
   constructor(parts: EmitterParts) {
     this.#parts = parts
+    this.#single = new GroupCommit<NewEvent, Emitted>({
+      commit: (events) => this.commitEach(events),
+      refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
+      // A commit begins in the next turn of the event loop. SQLite has one write lock.
+      limits: { enough: 1, concurrency: parts.database.engine === 'sqlite' ? 1 : 3, batch: 200 },
+    })
+  }
+
+  /** Passes committed events to the dispatcher, which then sends them without a scan. */
+  announce(emitted: readonly Emitted[]): void {
+    const { database, clock, dispatcher } = this.#parts
+    dispatcher().offer(emitted.map(({ committed }) => committed))
+    const now = clock.now()
+    if (emitted.some(({ deliverAt = 0 }) => deliverAt > now)) database.signal('scheduled')
+  }
+
+  /**
+   * Emits one event by group commit.
+   * @throws as `EmitWithin`; Problem `overloaded` if too many events wait; StorageUnavailable
+   */
+  commit(event: NewEvent): Promise<Emitted> {
+    return this.#single.add(event)
+  }
+
+  /** Emits events in one transaction; all of them or none. @throws as `EmitWithin`; StorageUnavailable */
+  async commitAll(events: readonly NewEvent[]): Promise<Emitted[]> {
+    const emitted = await this.#parts.database.transaction((tx) => this.emitAll(tx, events))
+    this.announce(emitted)
+    return emitted
+  }
+
+  /**
+   * Emits events in one transaction, each with its own result: a problem with one does not prevent the others. A problem instead of an
+   * event is its result.
+   * @throws StorageUnavailable
+   */
+  async commitEach(events: readonly (NewEvent | Problem)[]): Promise<(Emitted | Problem)[]> {
+    if (events.every((event) => event instanceof Problem)) return [...events]
+    const { results } = await this.#parts.database.transaction((tx, last) => this.#emitEach(tx, last, events))
+    const settled = await results
+    this.announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))
+    return settled
   }
 
   /** Emits events to all subscribers that they match; all of them or none. @throws as `EmitWithin` */
@@ -96,11 +133,8 @@ export class Emitter {
     return this.#emitAll(tx, events, prepareEvent, causedBy)
   }
 
-  /**
-   * Emits each event with its own result: a problem with one does not prevent the others. A problem instead of an event is its result.
-   * @param last sends the last statement together with the commit; its result arrives with that of the commit
-   */
-  async emitEach(tx: Tx, last: RunLast, events: readonly (NewEvent | Problem)[]): Promise<PendingResults> {
+  /** @param last sends the last statement together with the commit; its result arrives with that of the commit */
+  async #emitEach(tx: Tx, last: RunLast, events: readonly (NewEvent | Problem)[]): Promise<PendingResults> {
     const now = this.#parts.clock.now()
     const stored = await this.#storedOf(tx, events)
     const prepared = events.map((event) =>
@@ -293,41 +327,6 @@ function pointingAt<T>(index: number, events: readonly NewEvent[], work: () => T
       pointer: `/${index}${pointer}`,
     })
   }
-}
-
-export interface CommitEmitsParts {
-  database: Pick<Database, 'engine' | 'transaction'>
-  emitter: Pick<Emitter, 'emitEach'>
-  announce: Announce
-}
-
-/**
- * Emits events in one transaction, each with its own result, and passes them to the dispatcher after the commit. A problem instead of an
- * event is its result.
- * @throws StorageUnavailable
- */
-export async function commitEmits(
-  { database, emitter, announce }: CommitEmitsParts,
-  events: readonly (NewEvent | Problem)[],
-): Promise<(Emitted | Problem)[]> {
-  if (events.every((event) => event instanceof Problem)) return [...events]
-  const { results } = await database.transaction((tx, last) => emitter.emitEach(tx, last, events))
-  const settled = await results
-  announce(settled.filter((result): result is Emitted => !(result instanceof Problem)))
-  return settled
-}
-
-/**
- * Emits single events by group commit. `add` rejects with a Problem as `EmitWithin` does or, when too many events wait,
- * `overloaded`; or with StorageUnavailable.
- */
-export function groupEmits(parts: CommitEmitsParts): GroupCommit<NewEvent, Emitted> {
-  return new GroupCommit<NewEvent, Emitted>({
-    commit: (events) => commitEmits(parts, events),
-    refuse: (reason) => new Problem(reason, { retryAfter: 1 }),
-    // A commit begins in the next turn of the event loop. SQLite has one write lock.
-    limits: { enough: 1, concurrency: parts.database.engine === 'sqlite' ? 1 : 3, batch: 200 },
-  })
 }
 
 /** Rows of one statement, well below the limits on parameters. */

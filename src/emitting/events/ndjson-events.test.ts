@@ -3,8 +3,8 @@ import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { BodyBudget, bodyPace } from '../../http/body/budget.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import type { Database } from '../../storage/database.ts'
-import type { PendingResults } from './emitter.ts'
+import { Problem } from '../../errors.ts'
+import type { Emitted } from './emitter.ts'
 import type { NewEvent } from './event.ts'
 import { emitNdjson, type NdjsonEventsParts } from './ndjson-events.ts'
 
@@ -49,8 +49,8 @@ const stopped: Clock = { now: () => 0, after: () => () => undefined }
 
 function fixture({ bytes, clock = stopped }: { bytes: number; clock?: Clock }) {
   const emitted: string[] = []
-  const emitEach = (_tx: unknown, _last: unknown, events: readonly NewEvent[]): Promise<PendingResults> => {
-    emitted.push(...events.map(({ type }) => type))
+  const commitEach = (events: readonly (NewEvent | Problem)[]): Promise<Emitted[]> => {
+    emitted.push(...events.map((event) => (event instanceof Problem ? event.code : event.type)))
     const results = events.map((_, index) => ({
       id: index + 1,
       eventId: `e-${index + 1}`,
@@ -58,13 +58,10 @@ function fixture({ bytes, clock = stopped }: { bytes: number; clock?: Clock }) {
       at: 0,
       committed: [],
     }))
-    return Promise.resolve({ results: Promise.resolve(results) })
+    return Promise.resolve(results)
   }
-  const database = { engine: 'sqlite', transaction: (work: (tx: unknown) => unknown) => work({}) }
   const parts: NdjsonEventsParts = {
-    database: database as unknown as Database,
-    emitter: { emitEach },
-    announce: () => undefined,
+    emitter: { commitEach },
     clock,
     budget: new BodyBudget({ bytes, reserve: 10, bodies: 10, pace: bodyPace }, clock),
     network: () => 'n',

@@ -4,7 +4,7 @@ import { invalidBody, Problem } from '../../errors.ts'
 import { type BodyBudget, CountedBody } from '../../http/body/budget.ts'
 import { checkOf, validationMessage } from '../../http/schemas/schema-compilers.ts'
 import { toProblem } from '../../http/responses/problem-details.ts'
-import { commitEmits, type CommitEmitsParts } from './emitter.ts'
+import type { Emitter } from './emitter.ts'
 import { type EmittedView, type NewEvent, NewEventBody, readNumbers, viewEmitted } from './event.ts'
 import { parseLossless } from '../../json/exact.ts'
 import type { Static } from 'typebox'
@@ -23,7 +23,8 @@ const mostLines = 500
  */
 const longestCall = 25_000
 
-export interface NdjsonEventsParts extends CommitEmitsParts {
+export interface NdjsonEventsParts {
+  emitter: Pick<Emitter, 'commitEach'>
   clock: Clock
   budget: BodyBudget
   /** The network of the client. */
@@ -85,7 +86,7 @@ async function emitLines(
 ): Promise<{ answers: LineAnswer[]; over: boolean }> {
   const events = lines.map((line) => readLine(line, parts))
   let over = false
-  const results = await commitEmits(parts, events).catch((error: unknown) => {
+  const results = await parts.emitter.commitEach(events).catch((error: unknown) => {
     const problem = toProblem(error)
     // An unexpected error ends the response and is logged like any other.
     if (problem.code === 'internal') throw error

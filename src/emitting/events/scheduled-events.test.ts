@@ -53,7 +53,7 @@ test('scheduled events are read at their time, at a signal and once a minute, no
   }
   const worker = new ScheduledEvents({ database, clock, log: { error: assert.ifError } } as never)
   const dispatcher = { offer: () => undefined }
-  const { announce } = new Emitter({ database, clock, dispatcher: () => dispatcher } as never)
+  const emitter = new Emitter({ database, clock, dispatcher: () => dispatcher } as never)
   worker.start()
   await turn()
   assert.deepEqual(reads.splice(0), [1_000_000])
@@ -61,11 +61,11 @@ test('scheduled events are read at their time, at a signal and once a minute, no
   assert.deepEqual(reads, [], 'nothing is scheduled')
   await advance(1)
   assert.deepEqual(reads.splice(0), [1_060_000], 'a lost signal heals')
-  announce([{ deliverAt: now } as Emitted])
+  emitter.announce([{ deliverAt: now } as Emitted])
   await advance(0)
   assert.deepEqual(reads, [], 'it is sent at once')
   next = now + 5_000
-  announce([{ deliverAt: next } as Emitted])
+  emitter.announce([{ deliverAt: next } as Emitted])
   await turn()
   assert.deepEqual(reads.splice(0), [1_060_000])
   await advance(4_999)

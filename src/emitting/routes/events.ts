@@ -9,7 +9,6 @@ import type { EmittingRouteParts } from './area.ts'
 import { type App, route } from '../../http/app.ts'
 import { defaultBodyLimit } from '../../http/body/reader.ts'
 import { compileValidator } from '../../http/schemas/schema-compilers.ts'
-import type { Announce } from '../events/emitter.ts'
 import { emitNdjson, type NdjsonEventsParts } from '../events/ndjson-events.ts'
 import {
   EmittedView,
@@ -87,7 +86,7 @@ function removalRoutes(app: App, { scheduledEvents, payloadRemoval }: EmittingRo
   )
 }
 
-function emitRoute(app: App, { emitter, database, clock, announce, groupedEmits }: EmittingRouteParts): void {
+function emitRoute(app: App, { emitter, clock }: EmittingRouteParts): void {
   app.addContentTypeParser(lineTypes, (request, payload, done) => {
     request.raw.sendContinue?.()
     done(null, payload)
@@ -109,12 +108,12 @@ function emitRoute(app: App, { emitter, database, clock, announce, groupedEmits 
       // With a schema for each media type, a request without a type and a body is not validated.
       if (body === undefined) throw new Problem('invalid-body', { detail: 'The request has no body.' })
       useAsId(request.headers['idempotency-key'], body)
-      checkChain(request.headers)
       const { headers } = request
       if (body instanceof Readable) {
         const { budget } = app.bodies
         const network = (): string => app.bodies.networkOf(request.raw)
-        const parts = { emitter, database, clock, announce, budget, network, lineLimit: defaultBodyLimit }
+        checkChain(headers)
+        const parts = { emitter, clock, budget, network, lineLimit: defaultBodyLimit }
         return reply
           .code(200)
           .type(`${ndjson}; charset=utf-8`)
@@ -123,32 +122,34 @@ function emitRoute(app: App, { emitter, database, clock, announce, groupedEmits 
       const answer = reply.code(202).type('application/json; charset=utf-8').serializer(JSON.stringify)
       if (!Array.isArray(body)) {
         const emitted = await emitTraced(headers, { 'postern.type': body.type }, (carried) =>
-          groupedEmits.add({ ...body, headers: carried }),
+          emitter.commit({ ...body, headers: carried }),
         )
         return answer.send(viewEmitted(emitted, body))
       }
-      const emitted = await emitTraced(headers, { [eventCount]: body.length }, (carried) => {
-        const events = body.map((event) => ({ ...event, headers: carried }))
-        return database.transaction((tx) => emitter.emitAll(tx, events))
-      })
-      announce(emitted)
+      const emitted = await emitTraced(headers, { [eventCount]: body.length }, (carried) =>
+        emitter.commitAll(body.map((event) => ({ ...event, headers: carried }))),
+      )
       return answer.send(emitted.map((one, index) => viewEmitted(one, body[index]!)))
     },
   )
 }
 
 /** @throws Problem `unprocessable` if the chain of events that caused this one is too long */
-export function checkChain(headers: IncomingHttpHeaders): void {
+function checkChain(headers: IncomingHttpHeaders): void {
   if (depthOf(headers) >= longestChain)
     throw new Problem('unprocessable', { detail: new EventLoop().message })
 }
 
-/** Emits with the headers that deliveries carry: those of the request or, if it is traced, with the context of the span. */
+/**
+ * Emits with the headers that deliveries carry: those of the request or, if it is traced, with the context of the span.
+ * @throws Problem as `checkChain`
+ */
 export function emitTraced<T>(
   headers: IncomingHttpHeaders,
   attributes: Work['attributes'],
   add: (carried: string | null) => Promise<T>,
 ): Promise<T> {
+  checkChain(headers)
   if (!spans.emit.start.hasSubscribers) return add(passedOn(headers))
   const work = begin('emit', headers, attributes)
   return run(work, () => add(passedOn(withContext(headers, work))))
@@ -168,12 +169,15 @@ async function* emitLines(
   }
   const work = begin('emit', headers, {})
   let count = 0
-  const announce: Announce = (emitted) => {
-    count += emitted.length
-    parts.announce(emitted)
+  const emitter: NdjsonEventsParts['emitter'] = {
+    async commitEach(events) {
+      const results = await parts.emitter.commitEach(events)
+      count += results.filter((result) => !(result instanceof Problem)).length
+      return results
+    },
   }
   try {
-    yield* emitNdjson(body, { ...parts, announce, headers: passedOn(withContext(headers, work)) })
+    yield* emitNdjson(body, { ...parts, emitter, headers: passedOn(withContext(headers, work)) })
   } catch (error) {
     work.error = error
     throw error

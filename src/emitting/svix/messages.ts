@@ -2,7 +2,7 @@ import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { matchesType, type NewEvent } from '../events/event.ts'
 import type { EventOwner } from '../subscribers/owner-directory.ts'
-import { checkChain, emitTraced } from '../routes/events.ts'
+import { emitTraced } from '../routes/events.ts'
 import { notFound, readTimes, type SvixCall, type SvixOperations, invalidField, SvixError } from './call.ts'
 import { messageIdOf, newMessageId } from './ids.ts'
 import { pageOf, readPage } from './pages.ts'
@@ -98,7 +98,7 @@ async function isAwaited({ owner, body, parts }: SvixCall): Promise<boolean> {
 const mostEndpoints = 1_000
 
 async function create(call: SvixCall, application: EventOwner = call): Promise<object | undefined> {
-  const { database, clock, directory, groupedEmits } = call.parts
+  const { database, clock, directory, emitter } = call.parts
   const body = call.body as MessageIn
   const withContent = call.query['with_content'] !== false
   const header = call.request.headers['idempotency-key'] as string | undefined
@@ -107,7 +107,6 @@ async function create(call: SvixCall, application: EventOwner = call): Promise<o
     : header
       ? messageIdOf('idempotency-key', application, header)
       : newMessageId(clock.now())
-  checkChain(call.request.headers)
   const event = {
     ...readEvent(body),
     id,
@@ -115,7 +114,7 @@ async function create(call: SvixCall, application: EventOwner = call): Promise<o
     requestKey: body.eventId ? header : undefined,
   }
   const emitted = await emitTraced(call.request.headers, { 'postern.type': event.type }, (headers) =>
-    groupedEmits.add({ ...event, headers }),
+    emitter.commit({ ...event, headers }),
   ).catch((error: unknown) => {
     if (error instanceof Problem && error.code === 'id-conflict') return undefined
     throw error

@@ -221,6 +221,25 @@ function isForeignReferer(referer: string | undefined, origin: string): boolean 
   return referer !== undefined && (!URL.canParse(referer) || new URL(referer).origin !== origin)
 }
 
+/** Characters: a token with as many claims as `login.claims` may add has about 7,000. */
+const bearer = /^Bearer +([\x21-\x7e]{1,8192})$/i
+/** The three parts of a signed JWT; the first one is JSON and therefore begins with `{"`. */
+const jwt = /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/
+
+/** The credential in an Authorization header. @throws Problem `not-signed-in` for another form than `Bearer <credential>` */
+export function readBearer(authorization: string): string {
+  const token = bearer.exec(authorization)?.[1]
+  if (token) return token
+  throw new Problem('not-signed-in', {
+    detail: 'The Authorization header is not of the form `Bearer <credential>`.',
+  })
+}
+
+/** Whether it has the form of an access token, unlike API keys and refresh tokens. */
+export function isJwt(token: string): boolean {
+  return jwt.test(token)
+}
+
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Pages call it by themselves, so that a call says nothing about a person. */
