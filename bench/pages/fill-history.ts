@@ -1,5 +1,5 @@
-import { Durations } from '../../src/telemetry/history/durations.ts'
-import { hour, minute, steps, Tally } from '../../src/telemetry/history/store.ts'
+import { Durations, Tally } from '../../src/telemetry/history/tally.ts'
+import { hour, minute, steps } from '../../src/telemetry/history/store.ts'
 import { partSeries, seriesNames } from '../../src/telemetry/history/recorder.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { Row } from '../../src/storage/tables.ts'

@@ -13,14 +13,14 @@ export interface Line {
   since: number | null
   /** The path of the page that shows it. */
   path: string
-  /** What it is about, as `AlertStatesTable.condition`; absent in a test, and in messages of earlier versions. */
+  /** What it is about, as `condition` of `alert_states`; absent in a test, and in messages of earlier versions. */
   condition?: string
 }
 
 export type MessageKind = 'opened' | 'repeated' | 'resolved' | 'test'
 
 /** A message for people. */
-export interface Message {
+interface Message {
   what: MessageKind
   subject: string
   lines: readonly Line[]

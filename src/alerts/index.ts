@@ -83,7 +83,7 @@ export function createAlerts(
   }
 }
 
-export interface AlertRounds extends Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> {
+interface AlertRounds extends Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> {
   deliver: Deliver
   /** What needs a person now. */
   conditions: () => Promise<readonly Condition[]>
@@ -205,7 +205,7 @@ async function claimRound(tx: Tx, now: number): Promise<boolean> {
 }
 
 /** What needs attention, as alerts name it. */
-export interface Condition extends Pick<Attention, 'kind' | 'severity' | 'since'> {
+interface Condition extends Pick<Attention, 'kind' | 'severity' | 'since'> {
   /** The subject, as `topic:id`: with the kind, it identifies the condition. */
   about: string
   /** A sentence without its full stop, in one line. */

@@ -9,7 +9,7 @@ import {
 } from 'prom-client'
 import { systemClock } from '../runtime/clock.ts'
 import { StorageUnavailable, withinTime } from '../storage/unavailable.ts'
-import { Durations } from './history/durations.ts'
+import { Durations } from './history/tally.ts'
 import type { SeriesName } from './history/recorder.ts'
 
 /** Milliseconds to wait for a value from the database. A scrape ends after ten seconds by default. */

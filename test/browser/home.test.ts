@@ -1,8 +1,8 @@
 // Home: what happened, what needs attention, and the first steps, as a person sees them.
 import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
-import { Durations } from '../../src/telemetry/history/durations.ts'
-import { HistoryStore, hour, minute, Tallies } from '../../src/telemetry/history/store.ts'
+import { Durations, Tallies } from '../../src/telemetry/history/tally.ts'
+import { HistoryStore, hour, minute } from '../../src/telemetry/history/store.ts'
 import { engines, started, startedService, type TestService } from '../harness/index.ts'
 import { postWebhook } from '../receiving/harness.ts'
 import { assertAccessible, assertFits } from './accessibility.ts'

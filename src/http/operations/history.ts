@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { invalidParameter, readChoice, readTimeParameter } from '../../paging/parameters.ts'
 import type { Clock } from '../../runtime/clock.ts'
-import { quantiles } from '../../telemetry/history/durations.ts'
+import { quantiles, Tally } from '../../telemetry/history/tally.ts'
 import {
   mostPoints,
   partSeries,
@@ -9,7 +9,7 @@ import {
   type SeriesName,
   stepOf,
 } from '../../telemetry/history/recorder.ts'
-import { hour, type Period, retention, steps, Tally } from '../../telemetry/history/store.ts'
+import { hour, type Period, retention, steps } from '../../telemetry/history/store.ts'
 import { SharedAnswers } from '../caching/tagged-answer.ts'
 import { type App, route } from '../app.ts'
 import { DateTime, nullable, optionalText } from '../schemas/schemas.ts'

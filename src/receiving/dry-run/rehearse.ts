@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely'
-import type { Database, SqliteDatabase, Tx } from '../../storage/database.ts'
+import type { Database, Tx } from '../../storage/database.ts'
 import type { EmittedEvent } from '../config.ts'
 import {
   type AttemptParts,
@@ -12,16 +12,8 @@ import { HandlerTimeout, TransactionTimeout } from '../worker/interruptions.ts'
 import type { Plan } from '../handlers/plan.ts'
 import type { ClaimedEvent } from '../queue/store.ts'
 import { postgresRecorder } from './postgres-writes.ts'
-import {
-  type Row,
-  showValue,
-  WriteList,
-  type WriteRecorder,
-  type Writes,
-  type WrittenRow,
-  type ChangedRow,
-  readChangeset,
-} from './writes.ts'
+import { sqliteRecorder } from './sqlite-writes.ts'
+import type { WriteRecorder, Writes } from './writes.ts'
 
 export interface RehearseParts extends Omit<AttemptParts, 'log'> {
   database: Database
@@ -116,66 +108,4 @@ async function checkConstraints(tx: Tx): Promise<void> {
 
 function recorderOf(database: Database, tx: Tx): WriteRecorder | Promise<WriteRecorder> {
   return database.engine === 'sqlite' ? sqliteRecorder(database) : postgresRecorder(database, tx)
-}
-
-const counters = { insert: 'inserted', update: 'updated', delete: 'deleted' } as const
-
-/** Records by SQLite's session extension, which sees the tables with a primary key. */
-function sqliteRecorder(database: SqliteDatabase): WriteRecorder {
-  const session = database.watchWrites()
-  return {
-    async read() {
-      const list = new WriteList()
-      const columns = new Map<string, readonly string[]>()
-      const columnsOf = (table: string): readonly string[] => {
-        let known = columns.get(table)
-        if (!known) columns.set(table, (known = readColumns(database, table)))
-        return known
-      }
-      for (const row of readChangeset(session.changeset())) {
-        list.table(row.table)[counters[row.operation]] += 1
-        list.add(row.table, writtenRow(row, columnsOf(row.table)))
-      }
-      const unseen = tablesWithoutKey(database)
-      return list.result(
-        unseen.length === 0
-          ? []
-          : [`Writes to tables without a primary key are not seen: ${unseen.join(', ')}.`],
-      )
-    },
-    close: () => session.close(),
-  }
-}
-
-function writtenRow({ operation, isKey, before, after }: ChangedRow, columns: readonly string[]): WrittenRow {
-  const show = (values: ChangedRow['before'], isShown: (place: number) => boolean | undefined): Row => {
-    const row: Row = {}
-    for (const [place, value] of values?.entries() ?? []) {
-      const name = columns[place] ?? `column ${place + 1}`
-      if (value !== undefined && isShown(place)) row[name] = showValue(name, value)
-    }
-    return row
-  }
-  const isChange = (place: number): boolean => operation !== 'update' || !isKey[place]
-  return {
-    operation,
-    key: show(before ?? after, (place) => isKey[place]),
-    before: before ? show(before, isChange) : null,
-    after: after ? show(after, isChange) : null,
-  }
-}
-
-function readColumns({ readConnection }: SqliteDatabase, table: string): string[] {
-  return readConnection
-    .all<{ name: string }>('select name from pragma_table_info(?)', [table])
-    .map(({ name }) => name)
-}
-
-function tablesWithoutKey({ readConnection }: SqliteDatabase): string[] {
-  return readConnection
-    .all<{ name: string }>(
-      `select name from sqlite_schema s where type = 'table' and name not like 'sqlite%'
-        and not exists (select 1 from pragma_table_info(s.name) where pk > 0) order by name limit 20`,
-    )
-    .map(({ name }) => name)
 }

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { nullable } from '../../http/schemas/schemas.ts'
 import { isCredentialName } from '../rejections/log.ts'
-import type { SqlValue } from '../../storage/sqlite/connection.ts'
 
 /** Rows of a table, tables, and characters of a value that are shown. */
 export const mostShown = { rows: 50, tables: 30, value: 2_000 }
@@ -105,107 +104,4 @@ export function changedColumns(before: Row, after: Row): { before: Row; after: R
   )
   const of = (row: Row): Row => Object.fromEntries(names.map((name) => [name, row[name]]))
   return { before: of(before), after: of(after) }
-}
-
-type Operation = WrittenRow['operation']
-
-/** A row of a changeset; the values are in the order of the table's columns. `undefined` in an update: not changed. */
-export interface ChangedRow {
-  readonly table: string
-  readonly operation: Operation
-  /** Whether each column belongs to the primary key. */
-  readonly isKey: readonly boolean[]
-  /** For an update: the key and the changed columns. */
-  readonly before: readonly (SqlValue | undefined)[] | undefined
-  /** For an update: the changed columns. */
-  readonly after: readonly (SqlValue | undefined)[] | undefined
-}
-
-const operations: Readonly<Record<number, Operation>> = { 9: 'delete', 18: 'insert', 23: 'update' }
-
-/**
- * Reads a changeset of SQLite's session extension.
- * https://www.sqlite.org/session/intro.html#changesets_and_patchsets
- * https://github.com/sqlite/sqlite/blob/master/ext/session/sqlite3session.c (the format is at its top)
- * @throws RangeError if the bytes end early; Error if they are no changeset
- */
-export function* readChangeset(bytes: Uint8Array): Generator<ChangedRow> {
-  const reader = new Reader(bytes)
-  let table = ''
-  let isKey: boolean[] = []
-  while (!reader.atEnd) {
-    const mark = reader.byte()
-    if (mark === 0x54) {
-      isKey = reader.bytes(reader.varint()).map((flag) => flag !== 0)
-      table = reader.textToNul()
-      continue
-    }
-    const operation = operations[mark]
-    if (!operation) throw new Error(`${mark} begins no row of a changeset`)
-    // Whether a trigger or a cascade caused the change.
-    reader.byte()
-    const before = operation === 'insert' ? undefined : isKey.map(() => reader.value())
-    const after = operation === 'delete' ? undefined : isKey.map(() => reader.value())
-    yield { table, operation, isKey, before, after }
-  }
-}
-
-class Reader {
-  readonly #bytes: Buffer
-  #at = 0
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  }
-
-  get atEnd(): boolean {
-    return this.#at >= this.#bytes.length
-  }
-
-  byte(): number {
-    return this.#bytes.readUInt8(this.#at++)
-  }
-
-  bytes(length: number): number[] {
-    return [...this.#take(length)]
-  }
-
-  /** https://www.sqlite.org/fileformat2.html#varint; lengths and counts need fewer than 8 bytes */
-  varint(): number {
-    let value = 0
-    for (let read = 0; read < 8; read += 1) {
-      const byte = this.byte()
-      value = value * 128 + (byte & 0x7f)
-      if (byte < 0x80) return value
-    }
-    throw new Error('a number in the changeset is too long')
-  }
-
-  textToNul(): string {
-    const end = this.#bytes.indexOf(0, this.#at)
-    const text = this.#bytes.toString('utf8', this.#at, end)
-    this.#at = end + 1
-    return text
-  }
-
-  value(): SqlValue | undefined {
-    const type = this.byte()
-    if (type === 0) return undefined
-    if (type === 5) return null
-    if (type === 1) return numberOf(this.#take(8).readBigInt64BE())
-    if (type === 2) return this.#take(8).readDoubleBE()
-    const content = this.#take(this.varint())
-    return type === 3 ? content.toString('utf8') : content
-  }
-
-  #take(length: number): Buffer {
-    if (this.#at + length > this.#bytes.length) throw new RangeError('the changeset ends early')
-    this.#at += length
-    return this.#bytes.subarray(this.#at - length, this.#at)
-  }
-}
-
-function numberOf(value: bigint): number | bigint {
-  const number = Number(value)
-  return Number.isSafeInteger(number) ? number : value
 }

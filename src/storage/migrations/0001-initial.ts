@@ -60,7 +60,7 @@ const telemetry = {
     ok: 'bigint not null',
     failed: 'bigint not null',
     duplicates: 'bigint not null',
-    /** See `encodeBuckets` in telemetry/history/durations.ts; null without durations. */
+    /** See `encodeBuckets` in telemetry/history/tally.ts; null without durations. */
     durations: 'bytes',
     'primary key': '(step, series, at)',
     // For the worker, which rolls up minutes, and deletes the oldest rows.

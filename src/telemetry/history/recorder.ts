@@ -2,18 +2,8 @@ import type { Clock } from '../../runtime/clock.ts'
 import { periodicWorker, type Worker } from '../../runtime/worker.ts'
 import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics.ts'
-import { Durations } from './durations.ts'
-import {
-  type Counts,
-  type HistoryStore,
-  hour,
-  minute,
-  type Period,
-  retention,
-  steps,
-  Tallies,
-  Tally,
-} from './store.ts'
+import { Durations, type Counts, Tallies, Tally } from './tally.ts'
+import { type HistoryStore, hour, minute, type Period, retention, steps } from './store.ts'
 
 /** Milliseconds after the end of a minute at which it is written. */
 const afterMinute = 50

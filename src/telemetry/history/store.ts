@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { locks } from '../../storage/advisory-locks.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
-import { addBuckets, addEncoded, bucketCount, type Buckets, encodeBuckets } from './durations.ts'
+import { Tallies } from './tally.ts'
 import { countOf, mostOfAKind, type Attention } from '../../http/attention.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 
@@ -16,73 +16,6 @@ export const retention = { [steps.minute]: 48 * hour, [steps.hour]: 35 * 24 * ho
 const again = 2 * hour
 /** Rows of one statement. */
 const perStatement = 500
-
-/** What is counted of one minute or hour. */
-export interface Counts {
-  ok: number
-  failed: number
-  /** Webhooks that were received before; they are among `ok`. */
-  duplicates: number
-}
-
-/** Counts and durations of some time, to which those of other times can be added. */
-export class Tally implements Counts {
-  ok = 0
-  failed = 0
-  duplicates = 0
-  buckets: Buckets | undefined
-
-  /** Adds another tally, or a row of the table. */
-  add(other: Counts & { buckets?: Buckets | undefined; durations?: Uint8Array | null }): void {
-    this.ok += other.ok
-    this.failed += other.failed
-    this.duplicates += other.duplicates
-    if (other.buckets) this.addBuckets(other.buckets)
-    if (other.durations) addEncoded((this.buckets ??= new Float64Array(bucketCount)), other.durations)
-  }
-
-  addBuckets(buckets: Buckets): void {
-    addBuckets((this.buckets ??= new Float64Array(bucketCount)), buckets)
-  }
-
-  toRow(step: number, series: string, at: number): Row<'metric_history'> {
-    const { ok, failed, duplicates, buckets } = this
-    return { step, series, at, ok, failed, duplicates, durations: buckets ? encodeBuckets(buckets) : null }
-  }
-}
-
-/** The tally of a series at a time, in milliseconds. */
-interface Entry {
-  readonly series: string
-  readonly at: number
-  readonly tally: Tally
-}
-
-/** Tallies by series and time. */
-export class Tallies {
-  readonly #entries = new Map<string, Entry>()
-
-  get size(): number {
-    return this.#entries.size
-  }
-
-  of(series: string, at: number): Tally {
-    const key = keyOf(series, at)
-    let entry = this.#entries.get(key)
-    if (!entry) this.#entries.set(key, (entry = { series, at, tally: new Tally() }))
-    return entry.tally
-  }
-
-  has(series: string, at: number): boolean {
-    return this.#entries.has(keyOf(series, at))
-  }
-
-  entries(): Entry[] {
-    return [...this.#entries.values()]
-  }
-}
-
-const keyOf = (series: string, at: number): string => `${at} ${series}`
 
 /** A period in milliseconds since 1970, `until` excluded. */
 export interface Period {

@@ -1,12 +1,14 @@
+import type { Row } from '../../storage/tables.ts'
+
 /** Milliseconds: the upper bound of the first bucket. */
 const shortest = 0.1
 /** Buckets in which a duration doubles: each is 9 % wide. */
 const perDoubling = 8
 /** Covers 33 doublings of the shortest: ten days. */
-export const bucketCount = 33 * perDoubling + 1
+const bucketCount = 33 * perDoubling + 1
 
 /** Numbers of durations by bucket. */
-export type Buckets = Float64Array
+type Buckets = Float64Array
 
 /** Counts durations in fixed logarithmic buckets, so that counts of different minutes and processes can be added. */
 export class Durations {
@@ -29,7 +31,7 @@ export class Durations {
   }
 }
 
-export function bucketOf(ms: number): number {
+function bucketOf(ms: number): number {
   // Also for a duration that is not a number.
   if (!(ms > shortest)) return 0
   return Math.min(bucketCount - 1, 1 + Math.floor(Math.log2(ms / shortest) * perDoubling))
@@ -57,7 +59,7 @@ export function quantiles(buckets: Buckets, shares: readonly number[]): (number 
   })
 }
 
-export function addBuckets(to: Buckets, from: Buckets): void {
+function addBuckets(to: Buckets, from: Buckets): void {
   for (let bucket = 0; bucket < bucketCount; bucket += 1) to[bucket]! += from[bucket]!
 }
 
@@ -65,7 +67,7 @@ export function addBuckets(to: Buckets, from: Buckets): void {
  * Encodes counts for the database: for each bucket that is not empty, its distance to the one before and its count, as varints
  * (seven bits a byte, the lowest first). A busy minute takes some fifty bytes.
  */
-export function encodeBuckets(buckets: Buckets): Uint8Array {
+function encodeBuckets(buckets: Buckets): Uint8Array {
   const bytes: number[] = []
   // Division instead of shifts: a count may exceed 32 bits.
   const write = (value: number): void => {
@@ -84,7 +86,7 @@ export function encodeBuckets(buckets: Buckets): Uint8Array {
 }
 
 /** Adds encoded counts to `to`. Ignores what is no bucket of this version. Charts decode thousands of rows, so it calls nothing. */
-export function addEncoded(to: Buckets, bytes: Uint8Array): void {
+function addEncoded(to: Buckets, bytes: Uint8Array): void {
   const { length } = bytes
   let bucket = 0
   for (let at = 0; at < length;) {
@@ -100,3 +102,70 @@ export function addEncoded(to: Buckets, bytes: Uint8Array): void {
     if (bucket < bucketCount) to[bucket]! += count
   }
 }
+
+/** What is counted of one minute or hour. */
+export interface Counts {
+  ok: number
+  failed: number
+  /** Webhooks that were received before; they are among `ok`. */
+  duplicates: number
+}
+
+/** Counts and durations of some time, to which those of other times can be added. */
+export class Tally implements Counts {
+  ok = 0
+  failed = 0
+  duplicates = 0
+  buckets: Buckets | undefined
+
+  /** Adds another tally, or a row of the table. */
+  add(other: Counts & { buckets?: Buckets | undefined; durations?: Uint8Array | null }): void {
+    this.ok += other.ok
+    this.failed += other.failed
+    this.duplicates += other.duplicates
+    if (other.buckets) this.addBuckets(other.buckets)
+    if (other.durations) addEncoded((this.buckets ??= new Float64Array(bucketCount)), other.durations)
+  }
+
+  addBuckets(buckets: Buckets): void {
+    addBuckets((this.buckets ??= new Float64Array(bucketCount)), buckets)
+  }
+
+  toRow(step: number, series: string, at: number): Row<'metric_history'> {
+    const { ok, failed, duplicates, buckets } = this
+    return { step, series, at, ok, failed, duplicates, durations: buckets ? encodeBuckets(buckets) : null }
+  }
+}
+
+/** The tally of a series at a time, in milliseconds. */
+interface Entry {
+  readonly series: string
+  readonly at: number
+  readonly tally: Tally
+}
+
+/** Tallies by series and time. */
+export class Tallies {
+  readonly #entries = new Map<string, Entry>()
+
+  get size(): number {
+    return this.#entries.size
+  }
+
+  of(series: string, at: number): Tally {
+    const key = keyOf(series, at)
+    let entry = this.#entries.get(key)
+    if (!entry) this.#entries.set(key, (entry = { series, at, tally: new Tally() }))
+    return entry.tally
+  }
+
+  has(series: string, at: number): boolean {
+    return this.#entries.has(keyOf(series, at))
+  }
+
+  entries(): Entry[] {
+    return [...this.#entries.values()]
+  }
+}
+
+const keyOf = (series: string, at: number): string => `${at} ${series}`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { readChangeset } from './writes.ts'
+import { readChangeset } from './sqlite-writes.ts'
 
 function changesOf(statements: string): ReturnType<typeof readChangeset> {
   const database = new DatabaseSync(':memory:')
