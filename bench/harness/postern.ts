@@ -19,6 +19,8 @@ export const production = {
   RATE_LIMIT: 'off',
   ALLOW_PRIVATE_NETWORK: 'true',
   LOG_LEVEL: 'info',
+  // There is no load balancer that must hear of a stop.
+  SHUTDOWN_DELAY: '0',
 }
 
 export interface Postern extends AsyncDisposable {

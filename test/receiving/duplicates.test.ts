@@ -10,21 +10,12 @@ import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { eventually } from './harness.ts'
+import { incomingEvent } from './incoming-event.ts'
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
 
-const incoming = (eventId: string, text = eventId): IncomingEvent => ({
-  source: 'provider',
-  type: 'order.paid',
-  eventId,
-  contentType: 'text/plain',
-  payload: Buffer.from(text),
-  headers: '{}',
-  receivedAt: 1_800_000_000_000,
-  status: 'processed',
-  orderKey: null,
-  dueAt: 1_800_000_000_000,
-})
+const incoming = (eventId: string, text = eventId): IncomingEvent =>
+  incomingEvent(eventId, { payload: Buffer.from(text), status: 'processed' })
 
 /** What is stored, in the order of receipt, with the payload of each that has a row in both tables. */
 async function stored({ reader }: Database): Promise<string[]> {

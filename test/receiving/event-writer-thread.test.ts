@@ -7,19 +7,10 @@ import type { EventTasks } from '../../src/receiving/sqlite/event-writer-thread.
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { ThreadClient } from '../../src/storage/sqlite/thread-client.ts'
 import { onSqlite, scoped, sqlite as engine } from '../harness/index.ts'
+import { incomingEvent } from './incoming-event.ts'
 
-const eventOf = (eventId: string, bytes = 10): IncomingEvent => ({
-  source: 'shop',
-  eventId,
-  type: 'order.paid',
-  contentType: 'application/json',
-  headers: '{}',
-  payload: new Uint8Array(bytes),
-  receivedAt: 1_700_000_000_000,
-  dueAt: 1_700_000_000_000,
-  status: 'pending',
-  orderKey: null,
-})
+const eventOf = (eventId: string, bytes = 10): IncomingEvent =>
+  incomingEvent(eventId, { payload: new Uint8Array(bytes) })
 
 /** The thread on a database of its own, and a connection beside it. */
 async function open() {

@@ -1,7 +1,7 @@
 import type { IncomingEvent } from '../../src/receiving/queue/store.ts'
 
 /** A verified event on its way into the database or the spool. */
-export const incomingEvent = (eventId: string): IncomingEvent => ({
+export const incomingEvent = (eventId: string, more: Partial<IncomingEvent> = {}): IncomingEvent => ({
   source: 'shop',
   eventId,
   type: 'order.paid',
@@ -12,4 +12,5 @@ export const incomingEvent = (eventId: string): IncomingEvent => ({
   dueAt: 0,
   status: 'pending',
   orderKey: null,
+  ...more,
 })

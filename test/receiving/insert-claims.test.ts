@@ -11,22 +11,18 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { each, onPostgres, openLink, postgres, type TestDatabase } from '../harness/index.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
+import { incomingEvent } from './incoming-event.ts'
 
 const now = 1_800_000_000_000
 
-const incoming = (eventId: string, more: Partial<IncomingEvent> = {}): IncomingEvent => ({
-  source: 'provider',
-  type: 'order.paid',
-  eventId,
-  contentType: 'application/json',
-  payload: Buffer.from(`{"id":"${eventId}"}`),
-  headers: '{"content-type":"application/json"}',
-  receivedAt: now,
-  status: 'pending',
-  orderKey: null,
-  dueAt: now,
-  ...more,
-})
+const incoming = (eventId: string, more: Partial<IncomingEvent> = {}): IncomingEvent =>
+  incomingEvent(eventId, {
+    payload: Buffer.from(`{"id":"${eventId}"}`),
+    headers: '{"content-type":"application/json"}',
+    receivedAt: now,
+    dueAt: now,
+    ...more,
+  })
 
 describe('an insert that claims', onPostgres, () => {
   let home: TestDatabase
@@ -53,7 +49,7 @@ describe('an insert that claims', onPostgres, () => {
     })
   const claimable = (): Promise<ClaimedEvent[]> =>
     queue.claim(
-      [{ source: 'provider', type: 'order.paid', count: 100, until: now + 90_000 }],
+      [{ source: 'shop', type: 'order.paid', count: 100, until: now + 90_000 }],
       queue.newClaim(),
       now,
     )

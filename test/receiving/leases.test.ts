@@ -3,19 +3,15 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/store-events.ts'
-import type {
-  ClaimedEvent,
-  EventQueue,
-  IncomingEvent,
-  ProcessedMarker,
-} from '../../src/receiving/queue/store.ts'
+import type { ClaimedEvent, EventQueue, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
 import type { Database } from '../../src/storage/database.ts'
 import type { SharedTransactions } from '../../src/storage/sharing/shared-transaction-queue.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { each, onEachEngine, type TestDatabase } from '../harness/index.ts'
+import { incomingEvent } from './incoming-event.ts'
 
-const kind = { source: 'provider', type: 'order.paid' }
+const kind = { source: 'shop', type: 'order.paid' }
 const beforeAll = { source: '', type: '' }
 const now = 1_800_000_000_000
 const unexpected = (error: unknown): never => assert.fail(String(error))
@@ -32,7 +28,12 @@ onEachEngine('leases on received events', (engine) => {
     queue = openEventQueue({ database, clock: systemClock, onError: unexpected })
     sharing = database.share((tx, marks) => queue.markProcessed(tx, marks))
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
-    await queue.insert(Array.from({ length: 3 }, (_, index) => incoming(`e${index}`, now - 30 + index)))
+    await queue.insert(
+      Array.from({ length: 3 }, (_, index) => {
+        const dueAt = now - 30 + index
+        return incomingEvent(`e${index}`, { receivedAt: dueAt, dueAt })
+      }),
+    )
   })
   after(async () => {
     await queue.releaseSession(true)
@@ -41,17 +42,6 @@ onEachEngine('leases on received events', (engine) => {
     await home.drop()
   })
 
-  const incoming = (eventId: string, dueAt: number): IncomingEvent => ({
-    ...kind,
-    eventId,
-    contentType: 'application/json',
-    payload: Buffer.from('{}'),
-    headers: '{}',
-    receivedAt: dueAt,
-    status: 'pending',
-    orderKey: null,
-    dueAt,
-  })
   const claim = (count: number, at: number): Promise<ClaimedEvent[]> =>
     queue.claim([{ ...kind, count, until: at + 1_000 }], queue.newClaim(), at)
   const names = (claimed: readonly ClaimedEvent[]): string[] => claimed.map(({ eventId }) => eventId)

@@ -9,25 +9,13 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { onSqlite, sqlite as engine, type TestDatabase } from '../harness/engines.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from './harness.ts'
+import { incomingEvent } from './incoming-event.ts'
 
 /** Damages a page behind the first one, which an open of the file does not read. */
 function damagePages(file: string): void {
   const spool = new SpoolFile(file, { create: true })
-  const event = {
-    source: 'provider',
-    type: 'a',
-    contentType: 'application/json',
-    headers: '{}',
-    orderKey: null,
-  }
-  const at = { receivedAt: 1_700_000_000_000, dueAt: 1_700_000_000_000, status: 'pending' } as const
-  const rows = Array.from({ length: 20 }, (_, index) => ({
-    ...event,
-    ...at,
-    eventId: `evt_${index}`,
-    payload: new Uint8Array(3_000),
-  }))
-  spool.add(rows)
+  const payload = new Uint8Array(3_000)
+  spool.add(Array.from({ length: 20 }, (_, index) => incomingEvent(`evt_${index}`, { payload })))
   spool.close()
   const handle = openSync(file, 'r+')
   writeSync(handle, Buffer.alloc(16_384, 0xff), 0, 16_384, 12_288)

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import type { PoolClient } from 'pg'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/store-events.ts'
-import type { EventQueue, IncomingEvent } from '../../src/receiving/queue/store.ts'
+import type { EventQueue } from '../../src/receiving/queue/store.ts'
 import { openDeliveryStore } from '../../src/emitting/parts.ts'
 import { subscriberRow } from '../emitting/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -16,6 +16,7 @@ import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { onPostgres, postgres as engine, scoped } from '../harness/index.ts'
 import { serviceEnvironment, startTestService } from '../harness/service.ts'
 import { createEffects, eventually, postWebhook, readEffects } from './harness.ts'
+import { incomingEvent } from './incoming-event.ts'
 
 interface Process {
   child: ChildProcess
@@ -90,19 +91,6 @@ test('after a stop, other processes wait for no lease', onPostgres, async () => 
   assert.equal((await database.pool.query('select id from claimers')).rowCount, 0)
 })
 
-const late: IncomingEvent = {
-  source: 'provider',
-  type: 'work',
-  eventId: 'late',
-  contentType: 'application/json',
-  payload: Buffer.from('{}'),
-  headers: '{}',
-  receivedAt: 0,
-  status: 'pending',
-  orderKey: null,
-  dueAt: 0,
-}
-
 /** A process that dies with the claims of events, and another one that is to take them over. */
 async function dying(
   ids: readonly string[],
@@ -135,7 +123,7 @@ async function dying(
     await run({
       client,
       claim,
-      insert: () => dead.insert(ids.map((eventId) => ({ ...late, eventId }))),
+      insert: () => dead.insert(ids.map((id) => incomingEvent(id))),
       async die() {
         await dead.releaseSession(false)
         await dead.close()

@@ -13,6 +13,7 @@ import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { postern } from '../cli/command.ts'
 import { scoped, sqlite as engine, startTestService } from '../harness/index.ts'
+import { incomingEvent } from '../receiving/incoming-event.ts'
 
 const skip =
   (process.platform === 'win32' && 'Windows has no such permissions') ||
@@ -57,20 +58,7 @@ describe('files of an SQLite database', { skip }, () => {
   test('so are the spool and its log', async () => {
     const data = folder('spool')
     await using spool = scoped(new SpoolFile(join(data, 'postern.db-spool')))
-    spool.add([
-      {
-        source: 'provider',
-        eventId: 'e1',
-        type: 't',
-        contentType: 'application/json',
-        payload: Buffer.from('{}'),
-        headers: '{}',
-        receivedAt: 1,
-        status: 'pending',
-        dueAt: 1,
-        orderKey: null,
-      },
-    ])
+    spool.add([incomingEvent('e1')])
     const names = readdirSync(data)
     assert.ok(names.length >= 2, names.join())
     for (const name of names) assert.equal(mode(join(data, name)), '600', name)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { openEventQueue } from '../../src/receiving/store-events.ts'
-import type { ClaimedEvent, IncomingEvent, ProcessedMarker } from '../../src/receiving/queue/store.ts'
+import type { ClaimedEvent, ProcessedMarker } from '../../src/receiving/queue/store.ts'
 import { ClaimLost } from '../../src/receiving/worker/interruptions.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { type Migration, migrations } from '../../src/storage/migrations/index.ts'
@@ -21,6 +21,7 @@ import {
   settled,
   writeEffect,
 } from '../receiving/harness.ts'
+import { incomingEvent } from '../receiving/incoming-event.ts'
 
 const breaking: Migration = {
   number: 9_001,
@@ -184,24 +185,16 @@ test(
     const queue = openEventQueue(parts)
     await queue.acquireSession({ lost: () => undefined, freed: () => undefined })
     const now = Date.now()
-    const kind = { source: 'provider', type: 'work' }
-    const incoming = (eventId: string): IncomingEvent => ({
-      ...kind,
-      eventId,
-      contentType: 'application/json',
-      payload: Buffer.from('{}'),
-      headers: '{}',
-      receivedAt: now,
-      status: 'pending',
-      orderKey: null,
-      dueAt: now,
-    })
     const claim = (): Promise<ClaimedEvent[]> =>
-      queue.claim([{ ...kind, count: 9, until: now + 600_000 }], queue.newClaim(), now)
-    await queue.insert([incoming('before')])
+      queue.claim(
+        [{ source: 'shop', type: 'order.paid', count: 9, until: now + 600_000 }],
+        queue.newClaim(),
+        now,
+      )
+    await queue.insert([incomingEvent('before')])
     const [before] = await claim()
     await migrate(newer, [...migrations, breaking])
-    await queue.insert([incoming('after')])
+    await queue.insert([incomingEvent('after')])
     assert.deepEqual(await claim(), [])
 
     const sharing = database.share((tx, marks: readonly ProcessedMarker[]) => queue.markProcessed(tx, marks))

@@ -1,21 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { incomingEvent as event } from '#test/receiving/incoming-event.ts'
 import { Problem } from '../../errors.ts'
 import { createAcceptor } from './endpoint.ts'
-import type { IncomingEvent } from '../queue/store.ts'
-
-const event = (eventId: string, bytes = 10): IncomingEvent => ({
-  source: 's',
-  eventId,
-  type: 't',
-  contentType: 'application/json',
-  payload: new Uint8Array(bytes),
-  headers: '{}',
-  receivedAt: 0,
-  status: 'pending',
-  orderKey: null,
-  dueAt: 0,
-})
 
 test('a problem of the store, such as a full spool, concerns all events and is not retried', async () => {
   let calls = 0

@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serialize } from 'node:v8'
+import { incomingEvent } from '#test/receiving/incoming-event.ts'
 import { decodeEvents, encodeEvents, type IncomingEvent, packEvents, unpackEvents } from './store.ts'
 
-const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent => ({
-  source: 'shop',
-  eventId: 'evt_1',
-  type: 'order.paid',
-  contentType: 'application/json',
-  headers: '{}',
-  payload: new Uint8Array([1, 2, 3]),
-  receivedAt: 1_700_000_000_001,
-  dueAt: 1_700_000_000_002,
-  status: 'pending',
-  orderKey: null,
-  ...changes,
-})
+const event = (changes: Partial<IncomingEvent> = {}): IncomingEvent =>
+  incomingEvent('evt_1', {
+    payload: new Uint8Array([1, 2, 3]),
+    receivedAt: 1_700_000_000_001,
+    dueAt: 1_700_000_000_002,
+    ...changes,
+  })
 
 test('events survive the transfer to a thread', () => {
   const events = [

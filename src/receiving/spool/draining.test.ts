@@ -14,7 +14,7 @@ const gone = new StorageUnavailable(new Error('gone'))
 
 async function spoolOf(...ids: string[]): Promise<MemorySpool<IncomingEvent>> {
   const spool = new MemorySpool<IncomingEvent>()
-  await spool.append(ids.map(event))
+  await spool.append(ids.map((id) => event(id)))
   return spool
 }
 

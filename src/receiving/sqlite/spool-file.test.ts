@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { incomingEvent } from '#test/receiving/incoming-event.ts'
 import type { IncomingEvent } from '../queue/store.ts'
 import { SqliteConnection } from '../../storage/sqlite/connection.ts'
 import { copyAside, type Spooled, SpoolFile } from './spool-file.ts'
@@ -10,18 +11,12 @@ import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 const folder = temporaryFolder()
 
 const events = (from: number, count: number, bytes = 10): IncomingEvent[] =>
-  Array.from({ length: count }, (_, index) => ({
-    source: 'shop',
-    eventId: `evt_${from + index}`,
-    type: 'order.paid',
-    contentType: 'application/json',
-    headers: '{}',
-    payload: new Uint8Array(bytes).fill(7),
-    receivedAt: 1_700_000_000_000 + from + index,
-    dueAt: 1_700_000_000_000,
-    status: 'pending',
-    orderKey: null,
-  }))
+  Array.from({ length: count }, (_, index) =>
+    incomingEvent(`evt_${from + index}`, {
+      payload: new Uint8Array(bytes).fill(7),
+      receivedAt: 1_700_000_000_000 + from + index,
+    }),
+  )
 
 const seqsOf = (spooled: readonly Spooled[]): number[] => spooled.map(({ seq }) => seq)
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { registeredHandler } from '#test/harness/handled-events.ts'
+import { incomingEvent } from '#test/receiving/incoming-event.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, IncomingEvent } from '../queue/store.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
@@ -14,19 +15,8 @@ const handlers = new Map([
 ])
 const planOf = plansOver('postgres', (_, type) => handlers.get(type) ?? [])
 
-const incoming = (type: string, more: Partial<IncomingEvent> = {}): IncomingEvent => ({
-  source: 'shop',
-  eventId: 'e',
-  type,
-  contentType: 'application/json',
-  payload: new Uint8Array(),
-  headers: '{}',
-  receivedAt: 1_000,
-  status: 'pending',
-  dueAt: 1_000,
-  orderKey: null,
-  ...more,
-})
+const incoming = (type: string, more: Partial<IncomingEvent> = {}): IncomingEvent =>
+  incomingEvent('e', { type, receivedAt: 1_000, dueAt: 1_000, ...more })
 const quick = (count: number): IncomingEvent[] => Array.from({ length: count }, () => incoming('quick'))
 
 /** The claims of a worker whose handlers of `quick` and `bounded` have been quick lately. */
