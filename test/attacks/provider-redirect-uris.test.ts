@@ -6,7 +6,12 @@ import { newPkce, codeGrant } from '../login/harness.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
 
-const native = ['http://127.0.0.1/callback', 'http://[::1]/callback', 'com.example.app:/callback']
+const native = [
+  'http://127.0.0.1/callback',
+  'http://[::1]/callback',
+  'http://localhost/callback',
+  'com.example.app:/callback',
+]
 const spa = {
   id: 'spa',
   redirectUris: [

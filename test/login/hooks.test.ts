@@ -4,7 +4,7 @@ import { Browser, onEachEngine, rowsOf, started, startOAuthProvider, tokens } fr
 import { startTestService } from '#test/harness/service.ts'
 import type { LoginConfig } from '../../src/login/config.ts'
 import { clockWith } from '../harness/manual-clock.ts'
-import { appStart, counts, newPkce, signIn, spa, upToCallback, whoAmI } from './harness.ts'
+import { appStart, counts, newPkce, signIn, spa, whoAmI } from './harness.ts'
 
 onEachEngine('hooks of sign-in', (engine) => {
   /** Set by each test. */
@@ -253,20 +253,5 @@ onEachEngine('hooks of sign-in', (engine) => {
     profile('no-token')
     await signIn(service, new Browser())
     assert.equal(token, undefined)
-  })
-
-  test('events name the user and the identity, and reach subscribers', async () => {
-    profile('event-data')
-    const callback = await upToCallback(service, new Browser())
-    assert.ok(callback)
-    const browser = new Browser()
-    await signIn(service, browser)
-    const me = (await whoAmI(service, browser))!
-    const row = (await rowsOf(service, 'events', { type: 'user.signed_in' }, 'id')).at(-1)!
-    const { data } = JSON.parse(Buffer.from(row.payload).toString()) as { data: unknown }
-    assert.deepEqual(data, {
-      user: { id: me.id, email: null, name: 'event-data', role: 'user' },
-      identity: { provider: 'acme', providerId: 'event-data' },
-    })
   })
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { beforeEach, describe, test } from 'node:test'
 import { Browser, engines, started, startTestService } from '#test/harness/index.ts'
 import { client, startShapedProvider } from '#test/harness/shaped-provider.ts'
-import { assertFails, counts, whoAmI } from './harness.ts'
+import { whoAmI } from './harness.ts'
 import { providerCases } from './provider-shapes.ts'
-import { signInShaped, toAnswer } from './shaped-sign-in.ts'
+import { signInShaped } from './shaped-sign-in.ts'
 import { isConfigurationError } from '../harness/configuration-error.ts'
 
 describe('several instances of one preset', () => {
@@ -53,17 +53,6 @@ describe('several instances of one preset', () => {
       assert.equal(asked.get('redirect_uri'), `${service.baseUrl}/auth/${name}/callback`)
     }
     assert.equal(users.size, 3)
-  })
-
-  test('a response for one instance is refused at the callback of another, and the code is not sent', async () => {
-    const before = await counts(service)
-    const browser = new Browser()
-    const start = await browser.go(new URL('/auth/github', service.baseUrl))
-    const callback = await toAnswer(start.headers.get('location')!)
-    const crossed = new URL(callback.href.replace('/auth/github/', '/auth/github-work/'))
-    await assertFails(service, browser, crossed, 'sign-in-expired')
-    assert.equal(provider.to(shape.token).length, 0)
-    assert.deepEqual(await counts(service), before)
   })
 
   test('/login shows escaped label and icon of each', async () => {

@@ -141,7 +141,7 @@ test('github.com: a response without its issuer fails, and the code is not sent'
 
 describe('Google', () => {
   test('tokens with the issuer without https:// are accepted, others are not', async () => {
-    // Only Google's real issuer has the short name, so the rule itself is tried in presets.test.ts.
+    // Only Google's real issuer has the short name, so the rule itself is tried in provider-client.test.ts.
     quirks.change('google', { tokenIssuer: () => 'accounts.google.com' })
     assert.equal(await quirks.outcome('google'), 'provider-answer-invalid')
   })

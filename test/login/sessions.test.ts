@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
-import { appCode, exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
+import { exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -124,18 +124,6 @@ onEachEngine('sessions', (engine) => {
     assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(access), 401)
     assert.ok(await whoAmI(site.service, await site.signedIn('blocked')))
-  })
-
-  test('an unused code is refused after a block, also after unblocking', async () => {
-    const browser = await site.signedIn('code')
-    const id = await idOf(browser)
-    const pkce = newPkce()
-    const code = await appCode(site.service, pkce)
-    for (const blocked of [true, false])
-      await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked } })
-    const fields = { grant_type: 'authorization_code', client_id: 'spa', code, code_verifier: pkce.verifier }
-    const { body } = await exchange(site.service, { ...fields, redirect_uri: spa.redirectUris[0]! })
-    assert.equal(body['error'], 'invalid_grant')
   })
 
   test('a change of role revokes sessions and tokens, and applies at the next sign-in', async () => {

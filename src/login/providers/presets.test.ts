@@ -3,7 +3,6 @@ import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import type { ProviderSettings } from '../../config/providers.ts'
 import { pictureIn, toIdentity, type ProfileDocument } from '../provider-client/profile.ts'
-import { google } from './coded-presets.ts'
 import { presets } from './presets.ts'
 import type { ResolvedProvider } from './resolved-provider.ts'
 import { resolveProvider } from './resolve-provider.ts'
@@ -180,19 +179,6 @@ test('Apple: without a secret, the settings that create one are required and val
     assert.match(found, /^APPLE_PRIVATE_KEY /)
     assert.ok(!found.includes(wrong), 'the key is not shown')
   }
-})
-
-test('Google: both forms of its issuer are accepted in a token, and no other', () => {
-  const issuer = 'https://accounts.google.com'
-  assert.equal(google.expectedTokenIssuer!({ iss: 'accounts.google.com' }, issuer), 'accounts.google.com')
-  assert.equal(
-    google.expectedTokenIssuer!({ iss: 'https://accounts.google.com.evil.example' }, issuer),
-    issuer,
-  )
-  assert.equal(
-    google.expectedTokenIssuer!({ iss: 'accounts.google.com' }, 'https://p.example'),
-    'https://p.example',
-  )
 })
 
 test('a missing or wrong setting of a preset is a fault that names it', () => {
