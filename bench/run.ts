@@ -9,7 +9,6 @@
 import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
-import { anonymous } from './anonymous.ts'
 import { authorize } from './authorize.ts'
 import { cost } from './cost.ts'
 import { before } from './before.ts'
@@ -37,7 +36,6 @@ import { start } from './start.ts'
 
 const benches: readonly Bench[] = [
   acknowledge,
-  anonymous,
   authorize,
   before,
   beside,

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { acknowledge } from '../../bench/acknowledge.ts'
-import { anonymous } from '../../bench/anonymous.ts'
 import { authorize } from '../../bench/authorize.ts'
 import { deliver } from '../../bench/deliver.ts'
 import { depth } from '../../bench/depth.ts'
@@ -22,7 +21,6 @@ const postgresServer = process.env['TEST_DATABASE_URL']
 /** One engine each: what differs between the engines is little, and starting services is what takes the time. */
 const trials: readonly (readonly [Bench, EngineName])[] = [
   [acknowledge, 'sqlite'],
-  [anonymous, 'sqlite'],
   [authorize, 'sqlite'],
   [deliver, 'sqlite'],
   [depth, postgresServer === undefined ? 'sqlite' : 'postgres'],
