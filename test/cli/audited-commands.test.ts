@@ -4,7 +4,14 @@ import type { Command } from 'commander'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
-import { engines, started, startedService, temporaryFolder } from '#test/harness/index.ts'
+import {
+  engines,
+  rowsOf,
+  serviceEnvironment,
+  started,
+  startedService,
+  temporaryFolder,
+} from '#test/harness/index.ts'
 import { startSvixServer } from '#test/harness/svix-server.ts'
 import type { AuditAction } from '../../src/accounts/audit/audit.ts'
 import { newId } from '../../src/crypto/ids.ts'
@@ -67,9 +74,7 @@ describe('the audit log and all commands', () => {
 
   const run = (...args: string[]) =>
     postern(folder, args, {
-      DATABASE_URL: service.databaseUrl,
-      POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-      WEBHOOK_SECRET: 'test-webhook-secret',
+      ...serviceEnvironment(service.databaseUrl),
       SVIX_AUTH_TOKEN: svix.token,
     })
   async function beginSession(): Promise<void> {
@@ -84,19 +89,12 @@ describe('the audit log and all commands', () => {
         .execute(),
     )
   }
-  const newestKey = async (): Promise<string> => {
-    const keys = service.database.reader.selectFrom('api_keys').select('id').orderBy('id', 'desc').limit(1)
-    return (await keys.executeTakeFirstOrThrow()).id
-  }
-
-  const newestClient = async (): Promise<string> => {
-    const clients = service.database.reader.selectFrom('clients').select('id').orderBy('id', 'desc').limit(1)
-    return (await clients.executeTakeFirstOrThrow()).id
-  }
+  const newest = async (table: 'api_keys' | 'clients'): Promise<string> =>
+    (await rowsOf(service, table, {}, 'id')).at(-1)!.id
 
   const commands: Record<string, [AuditAction, () => Promise<string[]>]> = {
     'keys create': ['key.created', async () => ['keys', 'create', 'ci', '--scope', 'events:write']],
-    'keys revoke': ['key.revoked', async () => ['keys', 'revoke', await newestKey()]],
+    'keys revoke': ['key.revoked', async () => ['keys', 'revoke', await newest('api_keys')]],
     'keys rotate-signing': ['signing_key.rotated', async () => ['keys', 'rotate-signing']],
     'keys reseal': ['secrets.resealed', async () => ['keys', 'reseal']],
     'clients create': [
@@ -105,9 +103,9 @@ describe('the audit log and all commands', () => {
     ],
     'clients rotate-secret': [
       'client.secret_created',
-      async () => ['clients', 'rotate-secret', await newestClient()],
+      async () => ['clients', 'rotate-secret', await newest('clients')],
     ],
-    'clients delete': ['client.deleted', async () => ['clients', 'delete', await newestClient()]],
+    'clients delete': ['client.deleted', async () => ['clients', 'delete', await newest('clients')]],
     'users block': ['user.blocked', async () => ['users', 'block', userId]],
     'users unblock': ['user.unblocked', async () => ['users', 'unblock', userId]],
     'users end-sessions': [
@@ -141,14 +139,8 @@ describe('the audit log and all commands', () => {
     }
   })
 
-  async function entries(action: AuditAction): Promise<number> {
-    const query = service.database.reader.selectFrom('audit_log').where('action', '=', action)
-    const { count } = await query
-      .where('actor', '=', 'cli')
-      .select((eb) => eb.fn.countAll<number>().as('count'))
-      .executeTakeFirstOrThrow()
-    return count
-  }
+  const entries = async (action: AuditAction): Promise<number> =>
+    (await rowsOf(service, 'audit_log', { action, actor: 'cli' })).length
 })
 
 /** The commands that do something, as `keys create`. */

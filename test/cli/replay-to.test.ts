@@ -7,7 +7,8 @@ import { adminKey, engines, listening, startedService, webhookSecret } from '#te
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { github, stripe, type ReceivedEvent } from '../../src/index.ts'
-import { eventually } from '../receiving/harness.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
+import { dataOf } from '../emitting/harness.ts'
 import { postern, startPostern } from './command.ts'
 
 describe('postern replay --to', () => {
@@ -49,11 +50,9 @@ describe('postern replay --to', () => {
     await send('shop', 'stripe', 'of the remote', 'a1', { n: '","payload":{', client_secret: 'hidden' })
     await send('provider', 'provider', webhookSecret, 'b2', { order: 1 })
     await send('code', 'github', 'of the remote', 'c3', {})
-    await eventually(async () => {
-      const { data } = (await (await remote.admin('/events/failed')).json()) as { data: unknown[] }
-      return data.length === 3
-    })
+    await eventually(async () => (await failedOnes()).length === 3)
   })
+  const failedOnes = () => dataOf<object>(remote, '/events/failed')
   const command = (to: string, ...more: string[]): string[] => {
     const given = ['--to', to, '--from', remote.baseUrl, '--key', adminKey]
     return ['replay', ...given, ...more]
@@ -78,14 +77,8 @@ describe('postern replay --to', () => {
 
   test('filters choose, --json tells the numbers, and a body keeps its digits', async () => {
     const body = '{"id":"big","type":"order.paid","data":12345678901234567890.10}'
-    const { createHmac } = await import('node:crypto')
-    const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
-    const headers = { 'content-type': 'application/json', 'x-signature': signature }
-    await remote.fetch('/webhooks/provider', { method: 'POST', headers, body })
-    await eventually(async () => {
-      const { data } = (await (await remote.admin('/events/failed')).json()) as { data: unknown[] }
-      return data.length === 4
-    })
+    await postWebhook(remote, body)
+    await eventually(async () => (await failedOnes()).length === 4)
     const given = command(local.baseUrl, '--source', 'provider', '--json')
     const { code, stdout } = await postern(folder, given, env)
     assert.equal(code, 0)

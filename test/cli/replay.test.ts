@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { createHmac } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { test } from 'node:test'
-import { onEachEngine, started, startedService, startReceiver, webhookSecret } from '#test/harness/index.ts'
+import {
+  onEachEngine,
+  serviceEnvironment,
+  started,
+  startedService,
+  startReceiver,
+} from '#test/harness/index.ts'
+import { eventually, postWebhook } from '../receiving/harness.ts'
 import { postern, startPostern, type Ended } from './command.ts'
-
-/** Looks until it is so: the service's workers do it in their own time. */
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 20))
-}
 
 onEachEngine('postern replay beside a running service', (engine) => {
   let broken = true
@@ -25,29 +26,17 @@ onEachEngine('postern replay beside a running service', (engine) => {
       },
     },
   }))
-  const env = (): Record<string, string> => ({
-    DATABASE_URL: service.databaseUrl,
-    POSTERN_SECRET: 'test-master-secret-of-32-bytes-or-more',
-    WEBHOOK_SECRET: 'x',
-    ADMIN_API_KEY: 'x'.repeat(16),
-  })
+  const env = () => serviceEnvironment(service.databaseUrl)
   const replay = (...args: string[]): Promise<Ended> => postern(tmpdir(), ['replay', ...args], env())
 
   test('failed events are counted, queued, and processed by the service', async () => {
-    for (const [id, type] of [
-      ['a', 'order.paid'],
-      ['b', 'order.late'],
-    ]) {
-      const body = JSON.stringify({ id, type })
-      const signature = createHmac('sha256', webhookSecret).update(body).digest('hex')
-      const headers = { 'content-type': 'application/json', 'x-signature': signature }
-      await service.fetch('/webhooks/provider', { method: 'POST', body, headers })
-    }
+    await postWebhook(service, { id: 'a', type: 'order.paid' })
+    await postWebhook(service, { id: 'b', type: 'order.late' })
     const inStatus = async (status: string): Promise<number> => {
       const rows = await service.database.reader.selectFrom('event_queue').select('status').execute()
       return rows.filter((row) => row.status === status).length
     }
-    await until(async () => (await inStatus('failed')) === 2)
+    await eventually(async () => (await inStatus('failed')) === 2)
     assert.equal((await replay('events', '--dry-run')).stdout, '2 events would be reprocessed\n')
     for (const [option, value, count] of [
       ['--event-type', 'order.*', 2],
@@ -75,13 +64,13 @@ onEachEngine('postern replay beside a running service', (engine) => {
     assert.equal(code, 0)
     assert.equal(stdout, '2 of 2 events queued\n')
     assert.equal(stderr, '', 'no bar where there is no terminal')
-    await until(async () => (await inStatus('processed')) === 2)
+    await eventually(async () => (await inStatus('processed')) === 2)
   })
 
   test('dead deliveries are sent again', async () => {
     await service.admin('/subscribers', { method: 'POST', json: { url: receiver.url } })
     await service.admin('/events', { method: 'POST', json: { type: 'order.sent', data: 1 } })
-    await until(async () => {
+    await eventually(async () => {
       const rows = await service.database.reader.selectFrom('deliveries').select('status').execute()
       return rows.some(({ status }) => status === 'dead')
     })
@@ -96,13 +85,13 @@ onEachEngine('postern replay beside a running service', (engine) => {
   test('Ctrl-C cancels the rest', async () => {
     for (const id of ['c', 'd'])
       await service.admin('/events', { method: 'POST', json: { id, type: 'order.sent', data: 1 } })
-    await until(async () => {
+    await eventually(async () => {
       const rows = await service.database.reader.selectFrom('deliveries').select('status').execute()
       return rows.filter(({ status }) => status === 'dead').length >= 3
     })
     // One each hundred seconds: the second is not begun.
     const { ended, child } = startPostern(tmpdir(), ['replay', 'deliveries', '--rate', '0.01'], env())
-    await until(async () => {
+    await eventually(async () => {
       const jobs = await service.database.reader.selectFrom('jobs').selectAll().execute()
       return jobs.some(({ status, done }) => status === 'running' && done === 1)
     })

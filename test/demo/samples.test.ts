@@ -1,7 +1,7 @@
 // Demo mode fills the pages of the dashboard at the first start, and ticks off no step of the newcomer by that.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { Browser, each, fields, onEachEngine, started } from '../harness/index.ts'
+import { after, before, describe, test } from 'node:test'
+import { Browser, each, engines, fields, onEachEngine, started } from '../harness/index.ts'
 import { adminKey, startTestService, type TestService } from '../harness/service.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 
@@ -242,13 +242,13 @@ onEachEngine('samples of demo mode', (engine) => {
   }
 })
 
-onEachEngine('without samples', (engine) => {
+describe('without samples', () => {
   for (const [name, config] of [
     ['handlers of its own', { receiving: { handlers: {} } }],
     ['event types of its own', { emitting: { undeclaredTypes: 'refuse' as const } }],
   ] as const)
     test(`a project with ${name} has none`, async () => {
-      const service = await startTestService(engine, { config, parts: { samples: true } })
+      const service = await startTestService(engines[0]!, { config, parts: { samples: true } })
       const answer = await service.admin('/events')
       assert.deepEqual(((await answer.json()) as { data: Row[] }).data, [])
       assert.equal((await service.admin('/sources/shop')).status, 404)
@@ -256,7 +256,7 @@ onEachEngine('without samples', (engine) => {
     })
 
   test('a project without settings of its own has none', async () => {
-    const service = await startTestService(engine, { config: {}, parts: { samples: true } })
+    const service = await startTestService(engines[0]!, { config: {}, parts: { samples: true } })
     const read = readFrom(() => service)
     for (const path of [
       '/keys',

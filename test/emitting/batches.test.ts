@@ -5,33 +5,16 @@ import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { adminKey, onEachEngine, started, startReceiver, type TestService, fields } from '../harness/index.ts'
-import { deliveries, emit, expectJson, startEmitting, subscribe } from './harness.ts'
-
-interface Answer {
-  line: number
-  status: number
-  id?: number
-  eventId?: string
-  code?: string
-  detail?: string
-}
-
-async function sendLines(service: TestService, body: string | Uint8Array<ArrayBuffer>): Promise<Answer[]> {
-  const response = await service.admin('/events', {
-    method: 'POST',
-    headers: { 'content-type': 'application/x-ndjson' },
-    body,
-  })
-  assert.equal(response.status, 200)
-  assert.match(response.headers.get('content-type') ?? '', /^application\/x-ndjson/)
-  return readAnswers(await response.text())
-}
-
-const readAnswers = (text: string): Answer[] =>
-  text
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line) as Answer)
+import {
+  readLines,
+  type LineAnswer,
+  emitLines,
+  deliveries,
+  emit,
+  expectJson,
+  startEmitting,
+  subscribe,
+} from './harness.ts'
 
 /** A body that is sent by hand, and the answers as they come. */
 function openStream(service: TestService, expect = false) {
@@ -59,10 +42,10 @@ function openStream(service: TestService, expect = false) {
   return {
     call,
     response,
-    async answers(count: number): Promise<Answer[]> {
-      while (readAnswers(text.slice(0, text.lastIndexOf('\n') + 1)).length < count)
+    async answers(count: number): Promise<LineAnswer[]> {
+      while (readLines(text.slice(0, text.lastIndexOf('\n') + 1)).length < count)
         await new Promise<void>((resolve) => (changed = resolve))
-      return readAnswers(text)
+      return readLines(text)
     },
   }
 }
@@ -180,7 +163,7 @@ onEachEngine('many events', (engine) => {
       `{"type":"a","data":"${'x'.repeat(1024 * 1024)}"}`,
       '{"id":"l-2","type":"a","data":null}',
     ]
-    const answers = await sendLines(service, lines.join('\n'))
+    const answers = await emitLines(service, lines.join('\n'))
     assert.deepEqual(fields(answers, 'line', 'status'), [
       [1, 202],
       [3, 202],
@@ -199,8 +182,8 @@ onEachEngine('many events', (engine) => {
     assert.match(answers[5]!.detail ?? '', /data/)
     const calls = await receiver.waitFor(3)
     assert.ok(calls.some(({ body }) => body.toString().endsWith('"data":12345678901234567890}')))
-    assert.deepEqual(await sendLines(service, ''), [])
-    assert.equal((await sendLines(service, Uint8Array.from([0xff, 0x0a])))[0]!.status, 400)
+    assert.deepEqual(await emitLines(service, ''), [])
+    assert.equal((await emitLines(service, Uint8Array.from([0xff, 0x0a])))[0]!.status, 400)
   })
 
   test('slow lines are answered as they arrive; answered events stay when the sender disconnects', async () => {
@@ -227,7 +210,7 @@ onEachEngine('many events', (engine) => {
       parts: { roles: { http: true, workers: false }, timeouts, clock },
     })
     const lines = Array.from({ length: 5_000 }, (_, n) => `{"id":"b-${n}","type":"a","data":${n}}\n`).join('')
-    const answers = await sendLines(service, lines)
+    const answers = await emitLines(service, lines)
     assert.equal(answers.length, 5_000)
     assert.ok(answers.every(({ status }, index) => status === 202 && answers[index]!.line === index + 1))
 

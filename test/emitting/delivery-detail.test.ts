@@ -4,7 +4,7 @@ import { afterEach, test } from 'node:test'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { onEachEngine, started, startReceiver, each } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { emit, expectJson, removeSubscribers, settled, startEmitting, subscribe } from './harness.ts'
+import { change, emit, expectJson, removeSubscribers, settled, startEmitting, subscribe } from './harness.ts'
 
 type Detail = AnswerTo<'GET /deliveries/{id}'>
 
@@ -26,7 +26,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     await emit(service, { type: 'a', data: { text: 'é' }, audience: 'acme' })
     const { id: delivery } = await settled(service, id, 'delivered')
     const moved = `${receiver.url}/moved`
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: moved } })
+    await change(service, id, { url: moved })
     const read = async () => await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
 
     const shown = await read()
@@ -61,7 +61,7 @@ onEachEngine('the requests of a delivery', (engine) => {
     const { id } = await subscribe(service, { url: receiver.url, signatureHeaders: 'svix', body: 'data' })
     await emit(service, { type: 'a', data: { text: 'é' } })
     const { id: delivery } = await settled(service, id, 'delivered')
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { body: 'event' } })
+    await change(service, id, { body: 'event' })
     skipped += 301_000
     const { attempts } = await expectJson<Detail>(service, 200, `/deliveries/${delivery}`)
     assert.equal(attempts[0]!.signature, receiver.calls[0]!.headers['svix-signature'])

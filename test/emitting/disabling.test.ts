@@ -5,7 +5,8 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { type Answer, onEachEngine, started, startReceiver, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import {
-  deliveries,
+  untilStatus,
+  change,
   emit,
   expectJson,
   removeSubscribers,
@@ -76,10 +77,7 @@ onEachEngine('deliveries that end', (engine) => {
     const { id } = await subscribe(service, { url: receiver.url })
     const fail = async (data: number): Promise<void> => {
       await emit(service, { type: 'a', data })
-      await until(
-        async () => (await deliveries(service, id, '?status=dead')).length === data,
-        `delivery ${data} is dead`,
-      )
+      await untilStatus(service, id, 'dead', data)
     }
     await fail(1)
     const failing = await until(async () => {
@@ -114,7 +112,7 @@ onEachEngine('deliveries that end', (engine) => {
     assert.equal(disabled.disablesAt, null)
 
     receiver.answer(204)
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'active' } })
+    await change(service, id, { status: 'active' })
     const again = await show(service, id)
     assert.deepEqual([again.status, again.disabledReason, again.failingSince], ['active', null, null])
     await emit(service, { type: 'a', data: 6 })

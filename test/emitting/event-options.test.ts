@@ -6,7 +6,16 @@ import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { PayloadRemoval } from '../../src/emitting/events/payload-removal.ts'
 import { postWebhook } from '../receiving/harness.ts'
-import { dataOf, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import {
+  emitLines,
+  dataOf,
+  deliveries,
+  emit,
+  expectJson,
+  startEmitting,
+  subscribe,
+  until,
+} from './harness.ts'
 
 interface Shown {
   id: number
@@ -79,15 +88,7 @@ onEachEngine('options of events', (engine) => {
       '{"type":"a","data":1,"id":"line","channels":["asia"]}',
       '{"type":"a","data":1,"channels":[]}',
     ]
-    const response = await service.admin('/events', {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: lines.join('\n'),
-    })
-    const answers = (await response.text())
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>)
+    const answers = await emitLines(service, lines.join('\n'))
     assert.deepEqual(fields(answers, 'status', 'pointer'), [
       [202, undefined],
       [400, '/channels'],

@@ -24,6 +24,14 @@ export async function subscribe(
   return expectJson(service, 201, '/subscribers', { method: 'POST', json: settings })
 }
 
+/** Changes settings of a subscriber. */
+export const change = <Answer = SubscriberAnswer>(
+  service: TestService,
+  id: string,
+  json: unknown,
+  status = 200,
+): Promise<Answer> => expectJson<Answer>(service, status, `/subscribers/${id}`, { method: 'PATCH', json })
+
 export async function emit(
   service: TestService,
   event: Record<string, unknown>,
@@ -41,6 +49,50 @@ export async function deliveries(
   const path = `/subscribers/${subscriberId}/deliveries${query}`
   return (await expectJson<{ data: DeliveryAnswer[] }>(service, 200, path)).data
 }
+
+/** Waits until so many deliveries of the subscriber have the status; at most a hundred. */
+export async function untilStatus(
+  service: TestService,
+  subscriberId: string,
+  status: string,
+  count: number,
+): Promise<void> {
+  await until(
+    async () => (await deliveries(service, subscriberId, `?status=${status}&limit=100`)).length === count,
+    `${count} are ${status}`,
+  )
+}
+
+/** The answer to a line of events. */
+export interface LineAnswer {
+  line: number
+  status: number
+  id?: number
+  eventId?: string
+  deliverAt?: string
+  code?: string
+  detail?: string
+  pointer?: string
+}
+
+/** Emits lines of NDJSON, and returns what is answered to each. */
+export async function emitLines(
+  service: TestService,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<LineAnswer[]> {
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const response = await service.admin('/events', { method: 'POST', headers, body })
+  const text = await response.text()
+  if (response.status !== 200 || !response.headers.get('content-type')?.startsWith('application/x-ndjson'))
+    throw new Error(`lines of events were answered with ${response.status}: ${text}`)
+  return readLines(text)
+}
+
+export const readLines = (text: string): LineAnswer[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as LineAnswer)
 
 export async function delivery(service: TestService, id: number): Promise<DeliveryAnswer> {
   return expectJson(service, 200, `/deliveries/${id}`)

@@ -5,7 +5,7 @@ import { Health } from '../../src/emitting/subscribers/health.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, scoped, startReceiver, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import { untilStatus, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
 type HealthAnswer = AnswerTo<'GET /subscribers/{id}/health'>
 
@@ -21,10 +21,7 @@ onEachEngine('health of subscribers', (engine) => {
     const other = await subscribe(first, { url: receiver.url, eventTypes: ['never'] })
     await emit(first, { type: 'a', data: 1 })
     await emit(first, { type: 'a', data: 2 })
-    await until(
-      async () => (await deliveries(first, id, '?status=delivered')).length === 2,
-      'both are delivered',
-    )
+    await untilStatus(first, id, 'delivered', 2)
     const check = (shown: HealthAnswer): void => {
       assert.deepEqual([shown.delivered, shown.failed, shown.successRate], [2, 1, 2 / 3])
       assert.ok(shown.p50! >= 10 && shown.p99! >= shown.p50!)

@@ -118,6 +118,7 @@ const failed: [name: string, behave: Behaviour, failure: string, error: RegExp][
     /body did not end within 3 s/,
   ],
   ['trickles a head', forever('HTTP/1.1 200 OK\r\n', 'x', 20), 'timeout-answer', /no response within 0.6 s/],
+  ['never answers', () => undefined, 'timeout-answer', /no response within 0.6 s/],
   ['trickles headers', forever('HTTP/1.1 200 OK\r\n', 'x: y\r\n', 20), 'timeout-answer', /no response/],
   ['resets', (socket) => socket.resetAndDestroy(), 'closed', /reset|closed/],
   [

@@ -5,6 +5,8 @@ import { each, fields, onEachEngine, rowIn, started, startReceiver } from '../ha
 import type { TestService } from '../harness/service.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import {
+  untilStatus,
+  change,
   deliveries,
   type DeliveryAnswer,
   emit,
@@ -24,10 +26,7 @@ async function withDeadLetters(service: TestService, count: number) {
   const receiver = await startReceiver(500)
   const { id } = await subscribe(service, { url: receiver.url, retrySchedule: [0] })
   for (let n = 0; n < count; n += 1) await emit(service, { type: n % 2 === 0 ? 'even' : 'odd', data: n })
-  await until(
-    async () => (await deliveries(service, id, '?status=dead&limit=100')).length === count,
-    'all are dead',
-  )
+  await untilStatus(service, id, 'dead', count)
   receiver.answer(204)
   return { receiver, id }
 }
@@ -112,7 +111,7 @@ onEachEngine('delivery log', (engine) => {
     await expectJson(service, 202, `/deliveries/${dead.id}/replay`, { method: 'POST' })
     await receiver.waitFor(5)
     await expectJson(service, 404, '/deliveries/99999999/replay', { method: 'POST' })
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { status: 'disabled' } })
+    await change(service, id, { status: 'disabled' })
     await expectJson(service, 409, `/deliveries/${dead.id}/replay`, { method: 'POST' })
   })
 
@@ -146,10 +145,7 @@ onEachEngine('delivery log', (engine) => {
     }, 'the job is done')
     assert.equal(done.done, 6)
     await receiver.waitFor(before + 6)
-    await until(
-      async () => (await deliveries(service, id, '?status=delivered')).length === 6,
-      'all are delivered',
-    )
+    await untilStatus(service, id, 'delivered', 6)
     const cancelled = await expectJson<Job>(service, 200, `/jobs/${begun.id}`, { method: 'DELETE' })
     assert.equal(cancelled.status, 'done', 'a job that has ended stays as it is')
     await receiver.close()
@@ -174,9 +170,10 @@ onEachEngine('delivery log', (engine) => {
     await receiver.close()
   })
 
-  test('a bulk replay that is requested twice starts once', async () => {
+  test('a bulk replay that is requested twice starts once, and a cancelled one stops, also in another process', async () => {
     await using database = await engine.createMigratedDatabase()
     const service = await startEmitting(engine, { databaseUrl: database.url })
+    const { receiver: unused, id: cancelled } = await withDeadLetters(service, 2)
     const { receiver, id } = await withDeadLetters(service, 3)
     await service.close()
     const idle = await startEmitting(engine, {
@@ -193,16 +190,18 @@ onEachEngine('delivery log', (engine) => {
     assert.deepEqual(each(data, 'id'), [other.id, first.id])
     await expectJson(idle, 200, `/jobs/${first.id}`, { method: 'DELETE' })
     assert.notEqual((await begin()).id, first.id)
+    const job = await expectJson<Job>(idle, 202, `/subscribers/${cancelled}/replay`, { method: 'POST' })
+    assert.deepEqual([job.status, job.done], ['running', 0])
+    const ended = await expectJson<Job>(idle, 200, `/jobs/${job.id}`, { method: 'DELETE' })
+    assert.equal(ended.status, 'cancelled')
     await idle.close()
     // Both are over the same deliveries: each is sent again once.
     const before = receiver.calls.length
     const working = await startEmitting(engine, { databaseUrl: database.url })
-    await until(
-      async () => (await deliveries(working, id, '?status=delivered')).length === 3,
-      'all are delivered',
-    )
+    await untilStatus(working, id, 'delivered', 3)
     assert.equal(receiver.calls.length, before + 3)
-    await Promise.all([working.close(), receiver.close()])
+    assert.equal((await deliveries(working, cancelled, '?status=dead')).length, 2)
+    await Promise.all([working.close(), receiver.close(), unused.close()])
   })
 
   test('a step of a bulk replay examines a bounded number of deliveries, from the time of the filter on', async () => {
@@ -269,30 +268,6 @@ onEachEngine('delivery log', (engine) => {
       [1, added[2_101]],
       [0, undefined],
     ])
-  })
-
-  test('a cancelled bulk replay stops, also in another process', async () => {
-    await using database = await engine.createMigratedDatabase()
-    const service = await startEmitting(engine, { databaseUrl: database.url })
-    const { receiver, id } = await withDeadLetters(service, 3)
-    await service.close()
-    const idle = await startEmitting(engine, {
-      databaseUrl: database.url,
-      parts: { roles: { http: true, workers: false } },
-    })
-    const job = (await (await idle.admin(`/subscribers/${id}/replay`, { method: 'POST' })).json()) as Job
-    assert.deepEqual([job.status, job.done], ['running', 0])
-    assert.equal(
-      (await expectJson<Job>(idle, 200, `/jobs/${job.id}`, { method: 'DELETE' })).status,
-      'cancelled',
-    )
-    await idle.close()
-    const working = await startEmitting(engine, { databaseUrl: database.url })
-    const { id: other } = await subscribe(working, { url: receiver.url, eventTypes: ['marker'] })
-    await emit(working, { type: 'marker', data: 1 })
-    await settled(working, other, 'delivered')
-    assert.equal((await deliveries(working, id, '?status=dead')).length, 3)
-    await Promise.all([working.close(), receiver.close()])
   })
 
   test('removing a subscriber removes its log, also with attempts in progress', async () => {

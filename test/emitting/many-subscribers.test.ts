@@ -1,7 +1,7 @@
 // More subscribers with due deliveries than one process has queues: they take turns.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { onEachEngine, startReceiver } from '../harness/index.ts'
+import { engines, startReceiver } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 import { emit, startEmitting, subscribe } from './harness.ts'
 
@@ -10,8 +10,9 @@ const subscribers = 530
 /** An attempt in a hundred seconds. */
 const rateLimit = 0.01
 
-onEachEngine('more subscribers than queues', (engine) => {
-  test('each gets a call, and a rate limit outlives the turn of a queue', async () => {
+// Each queue is claimed on PostgreSQL; whose turn it is, a process knows by itself.
+for (const engine of engines.slice(-1))
+  test('of more subscribers than queues each gets a call, and a rate limit outlives the turn of a queue', async () => {
     await using service = await startEmitting(engine)
     await using receiver = await startReceiver()
     await Promise.all(
@@ -34,4 +35,3 @@ onEachEngine('more subscribers than queues', (engine) => {
       )
     }
   })
-})

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onEachEngine, startReceiver, type TestService } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import { untilStatus, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal } from './portal-harness.ts'
 
 type Job = AnswerTo<'GET /jobs/{id}'>
@@ -51,10 +51,7 @@ onEachEngine('missing events', (engine) => {
     const sent = ['all', 'eu', 'eu-other', 'new', 'usual']
     assert.deepEqual(await eventsOf(service, id), sent)
     assert.equal((await replayMissing(service, id)).done, 0)
-    await until(
-      async () => (await deliveries(service, id, '?status=delivered')).length === sent.length,
-      'all are delivered',
-    )
+    await untilStatus(service, id, 'delivered', sent.length)
 
     const channel = { ...settings, channels: ['eu'], conditions: [{ path: '/n', op: 'eq', value: 1 }] }
     const { id: narrow } = await subscribe(service, channel)

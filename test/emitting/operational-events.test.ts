@@ -11,6 +11,8 @@ import {
   fields,
 } from '../harness/index.ts'
 import {
+  untilStatus,
+  change,
   deliveries,
   emit,
   dataOf,
@@ -61,7 +63,7 @@ onEachEngine('operational events', (engine) => {
     await receiver.waitFor(15)
     receiver.answer(204)
     await admins.waitFor(2)
-    await until(async () => (await deliveries(service, id, '?status=delivered')).length === 3, 'all arrived')
+    await untilStatus(service, id, 'delivered', 3)
     assert.deepEqual(typesOf(admins), ['delivery.failing', 'delivery.recovered'])
     const [failing, recovered] = read(admins)
     assert.deepEqual(failing!.data.subscriber, { id, url: receiver.url, owner: 'acme' })
@@ -86,14 +88,8 @@ onEachEngine('operational events', (engine) => {
     await admins.waitFor(1)
     await emit(service, { id: 'g-1', type: 'gone', data: 1 })
     await admins.waitFor(3)
-    await expectJson(service, 200, `/subscribers/${failing.id}`, {
-      method: 'PATCH',
-      json: { status: 'disabled' },
-    })
-    await expectJson(service, 200, `/subscribers/${failing.id}`, {
-      method: 'PATCH',
-      json: { status: 'disabled' },
-    })
+    await change(service, failing.id, { status: 'disabled' })
+    await change(service, failing.id, { status: 'disabled' })
     await admins.waitFor(4)
     const notices = read(admins)
     assert.deepEqual(typesOf(admins).toSorted(), [
@@ -133,10 +129,7 @@ onEachEngine('operational events', (engine) => {
     await emit(service, { type: 'delivery.dead', data: 'not from here', audience: '*' })
     await admins.waitFor(2)
     // Both dead letters of acme, both of globex, told to the broken one, whose own failures end there.
-    await until(
-      async () => (await deliveries(service, failing.id, '?status=dead')).length === 4,
-      'the broken one has given up',
-    )
+    await untilStatus(service, failing.id, 'dead', 4)
     await settled(service, globex.id, 'dead')
     await until(
       async () => (await deliveries(service, chosen.id)).every(({ status }) => status === 'delivered'),
@@ -147,10 +140,7 @@ onEachEngine('operational events', (engine) => {
       ['delivered', 'delivery.dead'],
     ])
     assert.ok(read(admins).every(({ data }) => data.subscriber.id === acme.id))
-    await expectJson(service, 200, `/subscribers/${failing.id}`, {
-      method: 'PATCH',
-      json: { status: 'disabled' },
-    })
+    await change(service, failing.id, { status: 'disabled' })
     assert.equal((await deliveries(service, failing.id)).length, 4)
     assert.equal(await disabledOnes(), before)
     // It has no owner, and is given none.
@@ -158,7 +148,7 @@ onEachEngine('operational events', (engine) => {
       method: 'POST',
       json: { url: admins.url, owner: 'acme', operational: true },
     })
-    await expectJson(service, 409, `/subscribers/${chosen.id}`, { method: 'PATCH', json: { owner: 'acme' } })
+    await change(service, chosen.id, { owner: 'acme' }, 409)
   })
 
   test('an operational subscriber that fails is shown as failing, and is not disabled for it', async () => {
@@ -185,7 +175,7 @@ onEachEngine('operational events', (engine) => {
     const data = await dataOf<{ kind: string; about: { id: string } }>(service, '/attention')
     assert.ok(data.some(({ kind, about }) => kind === 'subscriber-failing' && about.id === id))
     await emit(service, { type: 'a', data: 2 })
-    await until(async () => (await deliveries(service, id, '?status=dead')).length === 2, 'it fails again')
+    await untilStatus(service, id, 'dead', 2)
     assert.equal((await read()).state, 'failing')
 
     admins.answer(204)

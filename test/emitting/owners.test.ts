@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { onEachEngine, started, startReceiver, each } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import { change, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
 import { enterPortal, makeLink } from './portal-harness.ts'
 
 type SubscriberRow = AnswerTo<'GET /subscribers'>['data'][number]
@@ -23,8 +23,7 @@ onEachEngine('states of subscribers and their owners', (engine) => {
     await make('idle', `${works.url}/idle`, { eventTypes: ['never'] })
     await make('paused', `${works.url}/paused`, { owner: 'globex/eu' })
     await make('disabled', `${works.url}/disabled`, { owner: undefined })
-    for (const name of ['paused', 'disabled'])
-      await expectJson(service, 200, `/subscribers/${ids[name]}`, { method: 'PATCH', json: { status: name } })
+    for (const name of ['paused', 'disabled']) await change(service, ids[name]!, { status: name })
     await emit(service, { type: 'a', data: 1, audience: '*' })
     await settled(service, ids['active']!, 'delivered')
     await settled(service, ids['failing']!, 'dead')

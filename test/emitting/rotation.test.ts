@@ -3,7 +3,7 @@ import { createPublicKey, verify } from 'node:crypto'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine, type ReceivedCall, started, startReceiver } from '../harness/index.ts'
-import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import { change, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
 
 /** Which of the secrets a call's signatures are made with. */
 function signers(call: ReceivedCall, secrets: Record<string, string>): string[] {
@@ -70,10 +70,7 @@ onEachEngine('rotation', (engine) => {
   test('ed25519 on request: the public key is shown, and verifies', async () => {
     await using receiver = await startReceiver()
     const { id, secret } = await subscribe(service, { url: receiver.url })
-    const { publicKey } = await expectJson<{ publicKey: string }>(service, 200, `/subscribers/${id}`, {
-      method: 'PATCH',
-      json: { signing: 'both' },
-    })
+    const { publicKey } = await change<{ publicKey: string }>(service, id, { signing: 'both' })
     assert.deepEqual(
       (await expectJson<{ publicKeys: string[] }>(service, 200, `/subscribers/${id}`)).publicKeys,
       [publicKey],

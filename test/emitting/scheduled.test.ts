@@ -4,7 +4,16 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { type Engine, onEachEngine, startReceiver, fields, each } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { postWebhook } from '../receiving/harness.ts'
-import { dataOf, deliveries, emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import {
+  emitLines,
+  dataOf,
+  deliveries,
+  emit,
+  expectJson,
+  startEmitting,
+  subscribe,
+  until,
+} from './harness.ts'
 
 type Scheduled = AnswerTo<'GET /events/{id}'>
 
@@ -145,15 +154,10 @@ onEachEngine('scheduled events', (engine) => {
       assert.equal(response.status, 400, JSON.stringify(settings))
       assert.ok((await response.text()).includes(pointer), pointer)
     }
-    const lines = await service.admin('/events', {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: '{"type":"a","data":1,"delay":1.0}\n{"type":"a","data":1,"delay":-1}\n',
-    })
-    const [good, bad] = (await lines.text())
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { status: number; deliverAt?: string })
+    const [good, bad] = await emitLines(
+      service,
+      '{"type":"a","data":1,"delay":1.0}\n{"type":"a","data":1,"delay":-1}\n',
+    )
     assert.ok(good!.status === 202 && good!.deliverAt !== undefined)
     assert.equal(bad!.status, 400)
     // Handlers schedule as well.

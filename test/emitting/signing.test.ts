@@ -8,7 +8,7 @@ import { Webhook as SvixWebhook } from 'svix'
 import { Webhook } from 'standardwebhooks'
 import { onEachEngine, type ReceivedCall, started, startReceiver } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
+import { change, emit, expectJson, settled, startEmitting, subscribe } from './harness.ts'
 
 type PublishedKey = AnswerTo<'GET /.well-known/webhook-keys/{id}'>['keys'][number]
 
@@ -77,13 +77,10 @@ onEachEngine('signing', (engine) => {
     assert.deepEqual([redacted, eventId], ['[redacted]', headers['svix-id']])
     assert.ok(!Object.keys(others).some((name) => name.startsWith('webhook-') || name.startsWith(':')))
 
-    await expectJson(service, 200, `/subscribers/${id}`, {
-      method: 'PATCH',
-      json: {
-        signatureHeaders: 'both',
-        gzip: true,
-        transformation: 'function handler(w) { w.payload.n = 2; return w }',
-      },
+    await change(service, id, {
+      signatureHeaders: 'both',
+      gzip: true,
+      transformation: 'function handler(w) { w.payload.n = 2; return w }',
     })
     await emit(service, { type: 'a', data: { n: 1 } })
     const [, second] = await receiver.waitFor(2)
@@ -174,14 +171,11 @@ onEachEngine('signing', (engine) => {
     assert.equal(requestHeaders['signature'], '[redacted]')
     assert.equal(requestHeaders['content-digest'], call!.headers['content-digest'])
 
-    await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: { httpSignature: false } })
+    await change(service, id, { httpSignature: false })
     await emit(service, { type: 'a', data: 2 })
     const [, second] = await receiver.waitFor(2)
     assert.equal(second!.headers['signature'], undefined)
     for (const name of ['signature', 'Signature-Input', 'content-digest', 'svix-id'])
-      await expectJson(service, 400, `/subscribers/${id}`, {
-        method: 'PATCH',
-        json: { headers: { [name]: 'x' } },
-      })
+      await change(service, id, { headers: { [name]: 'x' } }, 400)
   })
 })

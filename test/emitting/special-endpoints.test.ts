@@ -8,6 +8,8 @@ import { Webhook } from 'standardwebhooks'
 import { selfSigned } from '../harness/certificate.ts'
 import { each, listening, onEachEngine, started } from '../harness/index.ts'
 import {
+  deliveries,
+  delivery,
   emit,
   expectJson,
   removeSubscribers,
@@ -16,6 +18,7 @@ import {
   subscribe,
   type SubscriberAnswer,
   until,
+  untilStatus,
 } from './harness.ts'
 
 interface Seen {
@@ -130,17 +133,14 @@ onEachEngine('endpoints that ask for more', (engine) => {
     const auth = { ...oauth, tokenUrl: `${authority.url}token`, scope: 'hooks', audience: 'https://api.test' }
     const { id } = await subscribe(service, { url: receiver.url, auth })
     for (const data of [1, 2, 3]) await emit(service, { type: 'a', data })
-    const path = `/subscribers/${id}/deliveries?status=delivered`
-    const delivered = async (): Promise<number> =>
-      (await expectJson<{ data: unknown[] }>(service, 200, path)).data.length
-    while ((await delivered()) < 3) await new Promise((resolve) => setTimeout(resolve, 20))
+    await untilStatus(service, id, 'delivered', 3)
     assert.equal(authority.seen.length, 1)
     const [{ headers, body }] = authority.seen as [Seen]
     assert.equal(headers.authorization, `Basic ${Buffer.from('client:the-client-secret').toString('base64')}`)
     assert.equal(body.toString(), 'grant_type=client_credentials&scope=hooks&audience=https%3A%2F%2Fapi.test')
     valid = 2
     await emit(service, { type: 'a', data: 4 })
-    while ((await delivered()) < 4) await new Promise((resolve) => setTimeout(resolve, 20))
+    await untilStatus(service, id, 'delivered', 4)
     const one = await settled(service, id, 'delivered')
     // In the same attempt.
     assert.equal(one.attemptCount, 1)
@@ -254,19 +254,9 @@ onEachEngine('endpoints that ask for more', (engine) => {
     const failureWith = async (change: object): Promise<string | null | undefined> => {
       await expectJson(service, 200, `/subscribers/${id}`, { method: 'PATCH', json: change })
       await emit(service, { type: 'a', data: 1 })
-      while (
-        (await expectJson<{ data: unknown[] }>(service, 200, `/subscribers/${id}/deliveries?status=pending`))
-          .data.length > 0
-      )
-        await new Promise((resolve) => setTimeout(resolve, 20))
-      const [newest] = (
-        await expectJson<{ data: { id: number }[] }>(service, 200, `/subscribers/${id}/deliveries`)
-      ).data
-      const { attempts } = await expectJson<{ attempts: { failure: string | null }[] }>(
-        service,
-        200,
-        `/deliveries/${newest!.id}`,
-      )
+      await untilStatus(service, id, 'pending', 0)
+      const [newest] = await deliveries(service, id)
+      const { attempts } = await delivery(service, newest!.id)
       return attempts.at(-1)?.failure
     }
     assert.equal(await failureWith({ description: 'with all' }), null)

@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, scoped, started, startReceiver, type TestService, each } from '../harness/index.ts'
 import {
+  emitLines,
   delivery,
   deliveries,
   emit,
@@ -210,12 +211,8 @@ onEachEngine('tenants', (engine) => {
       })
       assert.equal(problem.source.pointer, '/id')
     }
-    const lines = await service.admin('/events', {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: `{"type":"a","data":1,"id":"b.${time}"}\n`,
-    })
-    assert.equal((JSON.parse(await lines.text()) as { status: number }).status, 400)
+    const [line] = await emitLines(service, `{"type":"a","data":1,"id":"b.${time}"}\n`)
+    assert.equal(line!.status, 400)
     await emit(service, { type: 'a', data: 1, id: "b!~-/'%2E" })
     const [call] = await receiver.waitFor(1)
     const verified = new Webhook(secret).verify(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { onPostgres, postgres as engine, startReceiver } from '../harness/index.ts'
-import { emit, expectJson, startEmitting, subscribe, until } from './harness.ts'
+import { change, emit, startEmitting, subscribe, until } from './harness.ts'
 
 test('a subscriber that another process changed is read again at once', onPostgres, async () => {
   // What was read a second ago is read again: for this process a second never passes.
@@ -19,7 +19,7 @@ test('a subscriber that another process changed is read again at once', onPostgr
   await using other = await startEmitting(engine!, { databaseUrl: owner.databaseUrl })
   await until(async () => {
     // A notification may be lost, which costs a second of a clock that moves: so it is sent again.
-    await expectJson(other, 200, `/subscribers/${id}`, { method: 'PATCH', json: { url: behind.url } })
+    await change(other, id, { url: behind.url })
     await emit(owner, { type: 'a', data: {} })
     return behind.calls.length > 0
   }, 'the owner of the queue sends to the new address')

@@ -13,6 +13,7 @@ import {
   settled,
   startEmitting,
   subscribe,
+  until,
   type DeliveryAnswer,
 } from './harness.ts'
 
@@ -96,7 +97,7 @@ onEachEngine('transformations', (engine) => {
       json: { transformation: null, gzip: true, ordered: true },
     })
     await expectJson(service, 202, `/deliveries/${done.id}/replay`, { method: 'POST' })
-    while (receiver.seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(async () => receiver.seen.length === 2, 'it is sent again')
     assert.equal(
       (JSON.parse(gunzipSync(receiver.seen[1]!.body).toString()) as { type: string }).type,
       'order.paid',

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { adminKey, freePort, onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import { adminKey, onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { scoped } from '../harness/scoped.ts'
 import { eventually, postWebhook } from '../receiving/harness.ts'
 import { hurried, listen } from './live-listener.ts'
@@ -113,14 +113,6 @@ onEachEngine('GET /live', (engine) => {
       await postWebhook(service, { id: 'elsewhere-1', type: 'order.paid' })
       await eventually(() => live.of('event').some(({ data }) => data.eventId === 'elsewhere-1'))
     })
-
-  test('behind a base path', async () => {
-    const port = String(await freePort())
-    const env = { PORT: port, BASE_URL: `http://127.0.0.1:${port}/gate` }
-    await using other = await startTestService(engine, { env })
-    await using live = scoped(await listen(other))
-    await eventually(() => live.of('hello').length === 1)
-  })
 
   test('a stop ends the connections at once', async () => {
     await using other = await startTestService(engine)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { before, describe, test } from 'node:test'
-import { onEachEngine, started } from '#test/harness/index.ts'
+import { engines, started } from '#test/harness/index.ts'
 import { createHandler, type MountOptions } from '../../src/index.ts'
 import { fastify, listen, type Mounted } from './ways.ts'
 
@@ -24,9 +24,10 @@ async function together(options: MountOptions): Promise<Mounted> {
   }
 }
 
-onEachEngine('the end of a mounted service', (engine) => {
+// On the last engine: a pool of PostgreSQL has most to close.
+describe('the end of a mounted service', () => {
   let env: Record<string, string>
-  const database = started(() => engine.createMigratedDatabase())
+  const database = started(() => engines.at(-1)!.createMigratedDatabase())
   before(async () => {
     env = {
       DATABASE_URL: database.url,

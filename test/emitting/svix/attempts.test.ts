@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { endpointId } from '../../../src/emitting/svix/ids.ts'
 import { type Answer, onEachEngine, started, startReceiver, each, fields } from '../../harness/index.ts'
-import { expectJson, startEmitting, subscribe, until } from '../harness.ts'
+import { change, expectJson, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Attempt {
   id: string
@@ -146,10 +146,7 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     assert.equal(other.calls.length, 1)
     await other.close()
     await call(404, `msg/${message}/endpoint/ep_missing/resend`, 'POST')
-    await expectJson(service, 200, `/subscribers/${subscriber}`, {
-      method: 'PATCH',
-      json: { status: 'disabled' },
-    })
+    await change(service, subscriber, { status: 'disabled' })
     await call(409, `msg/${message}/endpoint/${endpoint}/resend`, 'POST')
   })
 
@@ -195,10 +192,7 @@ onEachEngine("Attempts in Svix's API", (engine) => {
   })
 
   test('lose the body of their response, and those of a message its content', async () => {
-    await expectJson(service, 200, `/subscribers/${subscriber}`, {
-      method: 'PATCH',
-      json: { status: 'active' },
-    })
+    await change(service, subscriber, { status: 'active' })
     const message = await create({ payload: { secret: 1 } })
     const attempt = async (): Promise<Attempt | undefined> =>
       (await call(200, `attempt/msg/${message}`)).data[0]
