@@ -1,6 +1,6 @@
 import type { Configuration } from '../config/environment.ts'
 import type { PosternConfig } from '../define-config.ts'
-import { readSymmetricKey } from '../emitting/attempt/signature.ts'
+import { readSymmetricKey } from '../emitting/subscribers/secrets.ts'
 import { openHeaders } from '../emitting/subscribers/credentials.ts'
 import { recordPast } from '../emitting/events/emitter.ts'
 import { eventTypePattern, type NewEvent, prepareEvent } from '../emitting/events/event.ts'

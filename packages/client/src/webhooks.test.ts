@@ -1,14 +1,9 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
-import {
-  asymmetricKey,
-  newAsymmetricSeed,
-  newSymmetricKey,
-  signatures,
-  writePublicKey,
-  writeSymmetricKey,
-} from '../../../src/emitting/attempt/signature.ts'
+import { signatures } from '../../../src/emitting/attempt/signature.ts'
+import { asymmetricKey, writePublicKey } from '../../../src/emitting/subscribers/secrets.ts'
 import { HmacKey } from '../../../src/crypto/secrets.ts'
 import { verifyWebhook } from './webhooks.ts'
 
@@ -16,7 +11,8 @@ const at = Date.parse('2026-01-01T00:00:00Z')
 const now = (): number => at
 const body =
   '{"id":"e1","type":"order.paid","timestamp":"2026-01-01T00:00:00.000Z","data":{"total":9007199254740993,"é":1}}'
-const secret = writeSymmetricKey(newSymmetricKey())
+const written = (key: Buffer): string => `whsec_${key.toString('base64')}`
+const secret = written(randomBytes(32))
 const headersOf = (signed = body, key = secret, id = 'e1', time = at): Record<string, string> => ({
   'webhook-id': id,
   'webhook-timestamp': String(time / 1000),
@@ -41,8 +37,8 @@ describe('verifyWebhook', () => {
   })
 
   test('accepts what Postern signs, with both kinds of keys', async () => {
-    const seed = newAsymmetricSeed()
-    const bytes = newSymmetricKey()
+    const seed = randomBytes(32)
+    const bytes = randomBytes(32)
     const keys = [
       { id: 'a', scheme: 'v1', key: new HmacKey('sha256', bytes) },
       { id: 'b', scheme: 'v1a', key: asymmetricKey(seed) },
@@ -51,13 +47,13 @@ describe('verifyWebhook', () => {
       ...headersOf(),
       'webhook-signature': signatures(keys, 'e1', at / 1000, Buffer.from(body)),
     }
-    for (const key of [writeSymmetricKey(bytes), writePublicKey(seed)])
+    for (const key of [written(bytes), writePublicKey(seed)])
       assert.equal((await verifyWebhook(body, headers, key, { now })).id, 'e1')
-    await assert.rejects(verifyWebhook(body, headers, writePublicKey(newAsymmetricSeed()), { now }), refused)
+    await assert.rejects(verifyWebhook(body, headers, writePublicKey(randomBytes(32)), { now }), refused)
   })
 
   test('accepts one of several secrets and of several signatures', async () => {
-    const old = writeSymmetricKey(newSymmetricKey())
+    const old = written(randomBytes(32))
     await verifyWebhook(body, headersOf(), [old, secret], { now })
     const both = `${headersOf(body, old)['webhook-signature']} v9,x ${headersOf()['webhook-signature']}`
     await verifyWebhook(body, { ...headersOf(), 'webhook-signature': both }, secret, { now })
@@ -68,7 +64,7 @@ describe('verifyWebhook', () => {
       [`${body} `, headersOf()],
       [body, { ...headersOf(), 'webhook-id': 'e2' }],
       [body, { ...headersOf(), 'webhook-timestamp': String(at / 1000 + 1) }],
-      [body, headersOf(body, writeSymmetricKey(newSymmetricKey()))],
+      [body, headersOf(body, written(randomBytes(32)))],
       [
         body,
         { ...headersOf(), 'webhook-signature': headersOf()['webhook-signature']!.replace('v1,', 'v1a,') },

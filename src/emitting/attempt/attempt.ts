@@ -1,3 +1,5 @@
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import type { Clock, Random } from '../../runtime/clock.ts'
 import { version } from '../../runtime/version.ts'
 import {
@@ -23,7 +25,9 @@ import type { Configuration } from '../../config/environment.ts'
 import { Egress, type EgressRules } from '../../network/egress.ts'
 import type { TlsOptions } from '../../network/guarded-connector.ts'
 import type { ResponseClass } from '../dispatch/subscriber-pace.ts'
-import { compress, deliverTo, OutOfTime, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
+import { deliverTo, OutOfTime, sendWithToken, type SpecialEndpoint } from './special-endpoint.ts'
+
+const compress = promisify(gzip)
 
 /** Bytes of a response that are read at most. Then the connection is closed. */
 const responseLimit = 64 * 1024

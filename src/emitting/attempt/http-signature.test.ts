@@ -3,7 +3,8 @@ import { createHmac, createPublicKey } from 'node:crypto'
 import { test } from 'node:test'
 import { createVerifier, httpbis } from 'http-message-signatures'
 import { HmacKey } from '../../crypto/secrets.ts'
-import { httpSignatureHeaders, asymmetricKey, type SigningKey } from './signature.ts'
+import { asymmetricKey } from '../subscribers/secrets.ts'
+import { httpSignatureHeaders, type SigningKey } from './signature.ts'
 
 const seed = Buffer.alloc(32, 7)
 const symmetric = Buffer.alloc(32, 3)

@@ -6,9 +6,9 @@ import {
   asymmetricKey,
   readAsymmetricSeed,
   readSymmetricKey,
-  signatures,
   writePublicKey,
-} from './signature.ts'
+} from '../subscribers/secrets.ts'
+import { signatures } from './signature.ts'
 
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 const timestamp = 1614265330

@@ -1,5 +1,3 @@
-import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { ExchangeRequest, Outcome, OutboundAgent } from '../../network/exchange.ts'
 import type { AbortBroadcast } from '../../runtime/abort-broadcast.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -28,8 +26,6 @@ export interface SpecialEndpoint {
   succeeds?: ((status: number) => boolean) | undefined
   isFinal?: ((status: number) => boolean) | undefined
 }
-
-export const compress = promisify(gzip)
 
 /** The reason of an exchange that was aborted at its time-out. */
 export class OutOfTime extends Error {}

@@ -5,7 +5,7 @@ import type { SpecialEndpoint } from '../attempt/special-endpoint.ts'
 import type { OutboundAgent } from '../../network/exchange.ts'
 import { type Auth, type Credentials, openCredentials, openHeaders } from '../subscribers/credentials.ts'
 import { destinationIn, type Destinations } from '../subscribers/destinations.ts'
-import { readRequestOptions, type RequestOptions, statusTest } from '../subscribers/request-options.ts'
+import { readRequestOptions, type RequestOptions } from '../subscribers/request-options.ts'
 import { type LiveKey, schemesOf, type SubscriberSecrets } from '../subscribers/secrets.ts'
 import { keyOf } from '../transformations/transformation.ts'
 import type { SigningKey } from '../attempt/signature.ts'
@@ -160,6 +160,12 @@ export class Endpoints {
     const agent = own && new URL(client.tokenUrl).origin === new URL(url).origin ? own : shared
     return new OAuthTokens({ client, agent, owned: owner !== null, clock })
   }
+}
+
+/** @returns whether a status is in the list */
+function statusTest(listed: NonNullable<RequestOptions['successStatuses']>): (status: number) => boolean {
+  const all = new Set(listed)
+  return (status) => all.has(status) || all.has(`${Math.floor(status / 100)}xx`)
 }
 
 /** Undefined for OAuth, whose tokens are fetched. */

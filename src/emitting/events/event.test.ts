@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eventTypesPattern, prepareEvent } from './event.ts'
+import { eventTypesPattern } from '../subscribers/subscriber-body.ts'
+import { prepareEvent } from './event.ts'
 
 const now = Date.UTC(2026, 0, 31, 8, 30)
 

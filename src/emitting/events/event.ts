@@ -16,8 +16,6 @@ export const everybody = '*'
 
 /** The name of a tenant or user: 1 to 256 visible ASCII characters, except `*` alone. */
 export const ownerPattern = '^(?!\\*$)[!-~]{1,256}$'
-/** The same in words. */
-export const ownerForm = 'The id of an owner: 1 to 256 visible ASCII characters without spaces, and not `*`'
 
 /**
  * Whether an event for `audience` is for a subscriber of `owner`. An event without an audience goes to subscribers
@@ -288,14 +286,6 @@ function writeJson({ data: value, dataJson }: NewEvent): { data: string; canonic
   }
   throw invalid('data', 'is required; it may be any JSON value')
 }
-
-/** An exact type, or a pattern: a type in which `*` stands for any of the parts between full stops. */
-export const eventTypesPattern =
-  '^(?=.{1,256}$)([A-Za-z0-9._:/-]+|(\\*|[A-Za-z0-9_:/-]+)(\\.(\\*|[A-Za-z0-9_:/-]*))*)$'
-
-/** The same in words. */
-export const eventTypesForm =
-  'An event type of letters, digits and `._:/-`, or a pattern such as `order.*`, `*.created`, `order.*.paid` or `*`'
 
 /** Whether an event's type matches one of a subscriber's patterns. */
 export function matchesType(patterns: readonly string[], type: string): boolean {

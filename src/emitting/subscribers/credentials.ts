@@ -49,7 +49,7 @@ export const TlsBody = closedObject(
 )
 
 export type Auth = Static<typeof AuthBody>
-export type EndpointTls = Static<typeof TlsBody>
+type EndpointTls = Static<typeof TlsBody>
 
 /** The secrets of a destination. All of them are hidden. */
 export const SecretsBody = Type.Record(

@@ -66,14 +66,6 @@ export function readRequestOptions(column: string | null): StoredOptions {
   return column === null ? {} : (JSON.parse(column) as StoredOptions)
 }
 
-/** @returns whether a status is in the list */
-export function statusTest(
-  listed: NonNullable<RequestOptions['successStatuses']>,
-): (status: number) => boolean {
-  const all = new Set(listed)
-  return (status) => all.has(status) || all.has(`${Math.floor(status / 100)}xx`)
-}
-
 const most = 20
 const longestValue = 4096
 /** A token (RFC 9110, section 5.6.2). */

@@ -1,23 +1,22 @@
+import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { type Keyring, sealedColumns } from '../../crypto/keyring.ts'
 import { HmacKey } from '../../crypto/secrets.ts'
 import { newId } from '../../crypto/ids.ts'
+import { invalidBody } from '../../errors.ts'
 import { closedObject, DateTime, dateTime, nullable } from '../../http/schemas/schemas.ts'
 import { isoTime, isoTimeOrNull } from '../../runtime/iso-time.ts'
 import type { Queryable, Tx } from '../../storage/database.ts'
 import type { SigningScheme, Row } from '../../storage/tables.ts'
-import {
-  asymmetricKey,
-  newAsymmetricSeed,
-  newSymmetricKey,
-  privatePrefix,
-  publicJwk,
-  readAsymmetricSeed,
-  readSymmetricKey,
-  type SigningKey,
-  writePublicKey,
-  writeSymmetricKey,
-} from '../attempt/signature.ts'
+import type { SigningKey } from '../attempt/signature.ts'
+
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md, "Signature scheme". */
+const symmetricPrefix = 'whsec_'
+const publicPrefix = 'whpk_'
+/** The prefix of a private key: the base64 of seed and public key follows. */
+const privatePrefix = 'whsk_'
+const leastBytes = 16
+const mostBytes = 75
 
 type Scheme = Row<'subscriber_secrets'>['scheme']
 const contextOf = sealedColumns.subscriberSecret.context
@@ -153,14 +152,10 @@ export class SubscriberSecrets {
     { scheme, now, given }: { scheme: Scheme; now: number; given?: string | undefined },
   ): Promise<ShownKeys> {
     const id = newId(now)
-    const bytes =
-      scheme === 'v1a'
-        ? given?.startsWith(privatePrefix)
-          ? readAsymmetricSeed(given)
-          : newAsymmetricSeed()
-        : given === undefined
-          ? newSymmetricKey()
-          : readSymmetricKey(given)
+    const read = scheme === 'v1' ? readSymmetricKey : readAsymmetricSeed
+    // A secret that the caller chose is of one scheme. The seed of an ed25519 key is random as well (RFC 8032, section 5.1.5).
+    const isGiven = given !== undefined && (scheme === 'v1' || given.startsWith(privatePrefix))
+    const bytes = isGiven ? read(given) : randomBytes(32)
     await tx
       .insertInto('subscriber_secrets')
       .values({
@@ -201,4 +196,80 @@ export class SubscriberSecrets {
 
 export function schemesOf(signing: SigningScheme): Scheme[] {
   return signing === 'both' ? ['v1', 'v1a'] : [signing]
+}
+
+function writeSymmetricKey(key: Uint8Array): string {
+  return symmetricPrefix + Buffer.from(key).toString('base64')
+}
+
+/**
+ * Reads a secret that a caller chose: `whsec_` (or `v1,whsec_`, or nothing) and base64 with or without padding.
+ * @throws Problem `invalid-body` that never repeats the secret.
+ */
+export function readSymmetricKey(text: string): Buffer {
+  const base64 = text
+    .trim()
+    .replace(/^v1,/, '')
+    .replace(/^whsec_/, '')
+  const valid = /^[A-Za-z0-9+/]+={0,2}$/.test(base64)
+  const key = valid ? Buffer.from(base64, 'base64') : Buffer.alloc(0)
+  // Encoding it again detects invalid lengths, which the decoder accepts.
+  if (
+    key.toString('base64').replaceAll('=', '') !== base64.replaceAll('=', '') ||
+    key.length < leastBytes ||
+    key.length > mostBytes
+  ) {
+    throw invalidBody(
+      '/secret',
+      `The secret must be ${symmetricPrefix} followed by the base64 of ${leastBytes} to ${mostBytes} bytes.`,
+    )
+  }
+  return key
+}
+
+/**
+ * Reads an ed25519 private key that a caller chose. Returns its seed.
+ * @throws Problem `invalid-body` that never repeats the key
+ */
+export function readAsymmetricSeed(text: string): Buffer {
+  const bytes = Buffer.from(text.slice(privatePrefix.length), 'base64')
+  const seed = bytes.subarray(0, 32)
+  const isPair =
+    bytes.length === 64 &&
+    text === privatePrefix + bytes.toString('base64') &&
+    bytes.subarray(32).equals(publicBytes(seed))
+  if (!isPair)
+    throw invalidBody(
+      '/secret',
+      `The secret must be ${privatePrefix} followed by the base64 of an ed25519 seed and its public key.`,
+    )
+  return seed
+}
+
+/** DER before the seed of an ed25519 private key (RFC 8410, section 7). */
+const privateHead = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+export function asymmetricKey(seed: Uint8Array): KeyObject {
+  return createPrivateKey({ key: Buffer.concat([privateHead, seed]), format: 'der', type: 'pkcs8' })
+}
+
+/** The public half, as subscribers get it: `whpk_` and base64. */
+export function writePublicKey(seed: Uint8Array): string {
+  return publicPrefix + publicBytes(seed).toString('base64')
+}
+
+/** The public half as a JSON Web Key (RFC 8037). */
+function publicJwk(seed: Uint8Array, kid: string) {
+  return {
+    kty: 'OKP',
+    crv: 'Ed25519',
+    x: publicBytes(seed).toString('base64url'),
+    kid,
+    alg: 'Ed25519',
+    use: 'sig',
+  }
+}
+
+function publicBytes(seed: Uint8Array): Buffer {
+  return createPublicKey(asymmetricKey(seed)).export({ format: 'der', type: 'spki' }).subarray(-32)
 }

@@ -1,16 +1,18 @@
 import { type Static, Type } from 'typebox'
-import {
-  ownerForm,
-  ownerPattern,
-  eventTypesForm,
-  eventTypesPattern,
-  channelPattern,
-} from '../events/event.ts'
+import { channelPattern, ownerPattern } from '../events/event.ts'
 import { ConditionBody, mostConditions } from './conditions.ts'
 import { AuthBody, SecretsBody, TlsBody } from './credentials.ts'
 import { type Given, requestOptions } from './request-options.ts'
 import { Metadata, Uid } from './metadata.ts'
 import { closedObject, nullable, storablePattern } from '../../http/schemas/schemas.ts'
+
+/** An exact type, or a pattern: a type in which `*` stands for any of the parts between full stops. */
+export const eventTypesPattern =
+  '^(?=.{1,256}$)([A-Za-z0-9._:/-]+|(\\*|[A-Za-z0-9_:/-]+)(\\.(\\*|[A-Za-z0-9_:/-]*))*)$'
+
+/** The same in words. */
+const eventTypesForm =
+  'An event type of letters, digits and `._:/-`, or a pattern such as `order.*`, `*.created`, `order.*.paid` or `*`'
 
 const Description = Type.String({ maxLength: 1000, pattern: storablePattern })
 const orDefault = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T, description: string) =>
@@ -87,7 +89,10 @@ const settings = {
   uid: orDefault(Uid, 'Your own id, unique among the subscribers of the owner'),
   metadata: orDefault(Metadata, 'Your own strings by name'),
   owner: orDefault(
-    Type.String({ pattern: ownerPattern, description: ownerForm }),
+    Type.String({
+      pattern: ownerPattern,
+      description: 'The id of an owner: 1 to 256 visible ASCII characters without spaces, and not `*`',
+    }),
     'The tenant or user who owns the subscriber: it only gets events for this audience',
   ),
   operational: Type.Optional(

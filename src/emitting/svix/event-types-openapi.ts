@@ -13,7 +13,7 @@ import { taskId } from './ids.ts'
 type Json = Readonly<Record<string, unknown>>
 
 /** An event type of an OpenAPI document. */
-export type FoundEventType = Omit<StoredEventType, 'group' | 'featureFlags' | 'createdAt' | 'updatedAt'>
+type FoundEventType = Omit<StoredEventType, 'group' | 'featureFlags' | 'createdAt' | 'updatedAt'>
 
 /** The background task of every export. The export is created when the task is read. */
 export const exportTaskId = taskId('00000000-0000-0000-0000-000000000000')
@@ -24,7 +24,7 @@ const methods = ['post', 'put', 'patch', 'get', 'delete'] as const
 const own = '#/definitions/'
 
 /** A document as a call sends it: one of both. */
-export interface GivenSpec {
+interface GivenSpec {
   spec?: object | null
   /** JSON or YAML. */
   specRaw?: string | null
