@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { before, describe, test } from 'node:test'
 import { engines, started, startReceiver, startTestService } from '../harness/index.ts'
 import { newPkce } from '../login/harness.ts'
-import { startDevice } from '../oauth2/device-harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
 import { answerDialog, launchBrowser, openPage, pictures, signIn } from './browser.ts'
 
-/** What people see of the product's applications: the consent, the code of a device, the sign-out, the list of apps. */
+/** What people see of the product's applications: the consent, the sign-out, the list of apps. */
 describe('apps in a browser', () => {
   const complaints: string[] = []
 
@@ -23,7 +22,6 @@ describe('apps in a browser', () => {
           clients: [
             { id: 'forum', name: 'The forum of gardeners', firstParty: false, redirectUris },
             { id: 'shop', name: 'Shop', redirectUris, postLogoutRedirectUris: [app.url] },
-            { id: 'cli', name: 'Acme command line', deviceGrant: true, firstParty: false },
           ],
         },
       },
@@ -47,37 +45,15 @@ describe('apps in a browser', () => {
     assert.ok(new URL(page.url()).searchParams.get('code'))
   })
 
-  test('a person compares the code of a device and allows it', async () => {
-    const device = await startDevice(service, { client_id: 'cli', scope: 'openid email' })
-    await page.goto(`${service.baseUrl}/device`)
-    await pictures(page, 'device-code')
-    await page.getByLabel('Code').fill(device.user_code.toLowerCase())
-    await page.getByRole('button', { name: 'Continue' }).click()
-    await page.getByText('Did someone send you').waitFor()
-    await pictures(page, 'device')
-    await page.getByRole('button', { name: 'Allow', exact: true }).click()
-    await page.getByText('Compare the codes first').waitFor()
-    await page.getByLabel(/my device shows/).check()
-    await page.getByRole('button', { name: 'Allow', exact: true }).click()
-    await page.getByText('Your device is signed in').waitFor()
-    await pictures(page, 'device-done')
-    // A browser tells of every answer 400; this one is meant.
-    assert.match(complaints.splice(0).join(), /400/)
-  })
-
   test('the dashboard lists the apps, and one is removed', async () => {
-    await page.goto(start('shop', 'openid'))
-    await page.getByText('The app').waitFor()
     await page.goto(`${service.baseUrl}/dashboard/account?tab=apps`)
     const apps = page.getByRole('main')
     await apps.getByText('The forum of gardeners').waitFor()
-    await apps.getByText('Acme command line').waitFor()
     await pictures(page, 'dashboard-apps')
     const forum = apps.getByRole('row').filter({ hasText: 'The forum of gardeners' })
     await forum.getByRole('button', { name: /^Remove/ }).click()
     await answerDialog(page, 'Remove')
     await forum.waitFor({ state: 'detached' })
-    await apps.getByText('Acme command line').waitFor()
   })
 
   test('a sign-out of an app asks first, and then goes on to the app', async () => {

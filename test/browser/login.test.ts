@@ -23,7 +23,13 @@ describe('pages for people in a browser', () => {
     await page.getByText('Ada Lovelace').first().click()
     await page.waitForURL('**/dashboard')
     await page.goto(`${service.baseUrl}/login`)
+    const cookie = (await context.cookies()).find(({ name }) => name === 'postern_session')!
+    const sessionStatus = async () =>
+      (await service.fetch('/auth/session', { headers: { cookie: `${cookie.name}=${cookie.value}` } })).status
+    assert.equal(await sessionStatus(), 200)
     await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL('**/login')
+    assert.equal(await sessionStatus(), 401)
     await page.goto(`${service.baseUrl}/login`)
     assert.match(await buttons.first().innerText(), /development provider.*Last used/)
     await context.close()
@@ -32,7 +38,17 @@ describe('pages for people in a browser', () => {
   test('they are accessible in both themes', async () => {
     const page = await browser.newPage()
     await page.goto(`${service.baseUrl}/login`)
-    await page.getByRole('link', { name: /development provider/ }).click()
+    const provider = page.getByRole('link', { name: /development provider/ })
+    for (const width of [400, 1440]) {
+      await page.setViewportSize({ width, height: 900 })
+      const button = await provider.boundingBox()
+      assert.ok(button && button.height < 50, `one line at ${width}`)
+    }
+    await provider.click()
+    const people = await page.locator('button.person').all()
+    const widths = await Promise.all(people.map(async (person) => (await person.boundingBox())?.width))
+    assert.equal(new Set(widths).size, 1, 'buttons of one width')
+    assert.equal(await page.locator('button.person', { hasText: 'admin' }).count(), 1)
     await assertAccessible(page)
     await page.getByText('Ada Lovelace').first().click()
     await page.waitForURL('**/dashboard')
