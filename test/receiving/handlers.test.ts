@@ -5,7 +5,6 @@ import { inspect } from 'node:util'
 import { github, type Handler } from '../../src/index.ts'
 import { onEachEngine, rowIn, rowsOf, startTestService, type TestService, each } from '../harness/index.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
-import { insertReceived } from './insert-received.ts'
 import { dataOf } from '../emitting/harness.ts'
 
 onEachEngine('handlers', (engine) => {
@@ -229,22 +228,6 @@ onEachEngine('handlers', (engine) => {
       const data = await dataOf<{ error: string }>(service, `/events/failed?type=${type}`)
       assert.match(data[0]!.error, error)
     }
-  })
-
-  test('a type without a handler is recorded and marked', async () => {
-    await postWebhook(service, { id: 'unhandled', type: 'unheard.of' })
-    const entry = await entryOf('unhandled')
-    assert.equal(entry.status, 'processed')
-    assert.ok(entry.processed_at)
-  })
-
-  test('a type whose handler was removed is marked', async () => {
-    await service.database.transaction((tx) =>
-      insertReceived(tx, { event_id: 'orphan', source: 'gone', type: 'gone' }),
-    )
-    service.database.signal('event_queue')
-    await settled(service.database)
-    assert.equal((await entryOf('orphan')).status, 'processed')
   })
 
   if (engine.name === 'postgres') {

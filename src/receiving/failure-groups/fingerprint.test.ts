@@ -18,14 +18,6 @@ function fails(number: number): Error {
   return new RangeError(`order ${number} has no customer`)
 }
 
-test('failures with one cause are in one group, whatever their numbers', () => {
-  const [one, other] = [fingerprintOf('order.*', fails(1)), fingerprintOf('order.*', fails(2))]
-  assert.deepEqual(one, other)
-  assert.match(one.id, /^[0-9a-f]{24}$/)
-  assert.equal(one.name, 'RangeError')
-  assert.equal(one.message, 'order … has no customer')
-})
-
 test('another handler, name, message or place is another group', () => {
   const base = fingerprintOf('order.*', fails(1)).id
   const renamed = fails(1)

@@ -7,7 +7,6 @@ import { dropbox, intercom, notion, stripe, woocommerce, x, zoom } from './prese
 import { meta } from './meta.ts'
 import { microsoftGraph } from './microsoft-graph.ts'
 import type { Scheme, VerificationResult } from './scheme.ts'
-import { slack } from './slack.ts'
 
 const now = 1_700_000_000_000
 const time = '1700000000'
@@ -24,18 +23,6 @@ const ask = (scheme: Scheme, query: string) =>
 const post = (scheme: Scheme, body: string, headers: Record<string, string>, url = 'https://a.example/w') =>
   shown(scheme.verify({ rawBody: Buffer.from(body), headers, now, url }))
 const text = (body: string) => ({ status: 200, body, contentType: 'text/plain; charset=utf-8' })
-
-test('slack: only a signed url_verification is answered', () => {
-  const body =
-    '{"token":"t","challenge":"3eZbrw1aBm2rZgRNFdxV2595E9CY3gmdALWMmHkvFXO7tYXAYM8P","type":"url_verification"}'
-  const headers = {
-    'x-slack-request-timestamp': time,
-    'x-slack-signature': `v0=${hex('s', `v0:${time}:${body}`)}`,
-  }
-  assert.deepEqual(post(slack({ secret: 's' }), body, headers), text(JSON.parse(body).challenge))
-  assert.equal(post(slack({ secret: 'other' }), body, headers), 'signature')
-  assert.equal(post(slack({ secret: 's' }), body, {}), 'signature')
-})
 
 test('notion: its unsigned token is answered, noted once in ten seconds, and accepts nothing', () => {
   const token = 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl'
