@@ -207,7 +207,7 @@ async function replayTo(options: ReplayToOptions): Promise<void> {
   const { from, key, to, dryRun } = options
   if (from === undefined || key === undefined)
     throw new UsageFailure('--to needs --from, the remote service, and --key, its API key with events:read')
-  if (!URL.canParse(to) || !/^https?:$/.test(new URL(to).protocol))
+  if (!/^https?:$/.test(URL.parse(to)?.protocol ?? ''))
     throw new UsageFailure(`--to ${to} is not a URL such as http://localhost:3000`)
   const remote = serviceClient({ url: from, key })
   const events = await findFailed(remote, options)

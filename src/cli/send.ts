@@ -66,7 +66,7 @@ function listSamples(sources: Awaited<ReturnType<typeof localSources>>): void {
 
 /** @throws UsageFailure for an address or data that cannot be sent */
 function readWebhook(url: string, type: string, options: SampleOptions): Omit<SampleRequest, 'secret'> {
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
     throw new UsageFailure(`${url} is not a URL such as http://127.0.0.1:3000/webhooks/provider`)
   const data = readData(options.data)
   const now = systemClock.now()

@@ -20,7 +20,7 @@ export function serviceClient(options: ClientOptions) {
   // It may have a path.
   const service = (options.url ?? settings.service).replace(/\/$/, '')
   const key = options.key ?? settings.adminApiKey
-  if (!URL.canParse(service) || !/^https?:$/.test(new URL(service).protocol))
+  if (!/^https?:$/.test(URL.parse(service)?.protocol ?? ''))
     throw new UsageFailure(`${service} is not a URL such as https://gate.example.com`)
   const advice = options.url === undefined ? adviceOnAddress : undefined
   /** Calls the service with the key. @throws Unavailable; CommandFailure for any other answer that is no 2xx */

@@ -245,6 +245,6 @@ function readFamily(env: Environment, upper: string, faults: string[]): Provider
 
 /** @throws Error unless the value is an http or https address. */
 export function httpUrl(value: string): string {
-  if (URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)) return value
+  if (/^https?:$/.test(URL.parse(value)?.protocol ?? '')) return value
   throw new Error('expected an https address')
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { test } from 'node:test'
-import { readSpoolUrl } from './spool-url.ts'
+import { spoolUrl } from './address-readers.ts'
 
 const gibibyte = 1024 ** 3
 
 test('reads a relative or absolute file and its maximum size', () => {
   const maxBytes = 4 * gibibyte
-  assert.deepEqual(readSpoolUrl('file:/var/lib/postern/spool.db'), {
+  assert.deepEqual(spoolUrl('file:/var/lib/postern/spool.db'), {
     file: '/var/lib/postern/spool.db',
     maxBytes,
   })
-  assert.deepEqual(readSpoolUrl('file:///var/lib/spool.db'), { file: '/var/lib/spool.db', maxBytes })
-  assert.deepEqual(readSpoolUrl('file:data/spool.db'), { file: resolve('data/spool.db'), maxBytes })
-  assert.deepEqual(readSpoolUrl('file:/spool.db?max_bytes=1073741824'), {
+  assert.deepEqual(spoolUrl('file:///var/lib/spool.db'), { file: '/var/lib/spool.db', maxBytes })
+  assert.deepEqual(spoolUrl('file:data/spool.db'), { file: resolve('data/spool.db'), maxBytes })
+  assert.deepEqual(spoolUrl('file:/spool.db?max_bytes=1073741824'), {
     file: '/spool.db',
     maxBytes: gibibyte,
   })
@@ -21,7 +21,7 @@ test('reads a relative or absolute file and its maximum size', () => {
 
 test('a URL of NATS names the example', () => {
   for (const url of ['nats://one:4222', 'tls://user:swordfish@one?replicas=1'])
-    assert.throws(() => readSpoolUrl(url), /^Error: NATS is not built in: copy examples\/spool-nats/)
+    assert.throws(() => spoolUrl(url), /^Error: NATS is not built in: copy examples\/spool-nats/)
 })
 
 test('rejects invalid settings without showing secrets', () => {
@@ -38,7 +38,7 @@ test('rejects invalid settings without showing secrets', () => {
   ]
   for (const url of rejected)
     assert.throws(
-      () => readSpoolUrl(url),
+      () => spoolUrl(url),
       (error: Error) => !error.message.includes('swordfish'),
       url,
     )

@@ -155,7 +155,7 @@ function faultsOfCors(name: string, cors: unknown): string[] {
 }
 
 function isOrigin(text: string): boolean {
-  return text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+  return text === '*' || URL.parse(text)?.origin === text
 }
 
 /** Whether it is a list of texts that is not empty. */
@@ -214,7 +214,7 @@ function unknownFields(name: string, value: Record<string, unknown>, known: read
 function isHost(text: string): boolean {
   if (!/^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?$/.test(text)) return false
   // A default port would never match.
-  return URL.canParse(`http://${text}`) && new URL(`http://${text}`).host === text && !text.endsWith(':443')
+  return URL.parse(`http://${text}`)?.host === text && !text.endsWith(':443')
 }
 
 function isPathPattern(text: string): boolean {

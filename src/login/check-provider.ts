@@ -95,7 +95,7 @@ function addressesOf(
 ): { service: string[]; browser: string[] } {
   const hosts = new Set<string>()
   const isNew = (url: unknown): url is string => {
-    const host = typeof url === 'string' && URL.canParse(url) ? new URL(url).host : undefined
+    const host = typeof url === 'string' ? URL.parse(url)?.host : undefined
     return host !== undefined && !hosts.has(host) && hosts.add(host).size > 0
   }
   return { service: [tokenUrl, profileUrl].filter(isNew), browser: [authUrl].filter(isNew) }

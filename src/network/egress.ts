@@ -183,7 +183,7 @@ export function faultOfDestination(text: string, egress: Egress): string | undef
   // oxlint-disable-next-line no-control-regex
   if (/[\0-\x1f\x7f]/.test(text))
     return 'The address must not contain line breaks, tabs or other control characters.'
-  const url = URL.canParse(text) ? new URL(text) : undefined
+  const url = URL.parse(text)
   // The parser accepts `https:host` and `https:\\host` as well.
   if (!url || !/^\s*https?:\/\/[^/\\]/i.test(text)) return 'The address must be a whole http or https URL.'
   if (url.username !== '' || url.password !== '') {

@@ -37,7 +37,7 @@ const code = globSync(
   .join('\n')
 
 test('each variable that a page sets or names is read by something', () => {
-  const known = new Set(Object.values(settings).map(({ env }) => env))
+  const known = new Set<string>(Object.values(settings).map(({ env }) => env))
   const endings = [
     ...Object.keys(companions),
     ...Object.values(presets).flatMap((one) => Object.keys(one.settings ?? {})),

@@ -170,7 +170,7 @@ function withStored<T extends object>(
 }
 
 function originOf(url: string | undefined): string | undefined {
-  return url !== undefined && URL.canParse(url) ? new URL(url).origin : undefined
+  return URL.parse(url ?? '')?.origin
 }
 
 function invalid(part: keyof Credentials, field: string, rule: string): Problem {

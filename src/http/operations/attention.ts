@@ -7,7 +7,7 @@ import { DateTime, nullable } from '../schemas/schemas.ts'
 import { isoTimeOrNull } from '../../runtime/iso-time.ts'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { FileSpoolSettings } from '../../config/spool-url.ts'
+import type { FileSpoolSettings } from '../../config/address-readers.ts'
 import { oldestDue, type ReadinessParts, spoolReport, stalledAfter } from './readiness.ts'
 
 const mebibyte = 1024 ** 2

@@ -54,8 +54,7 @@ export function defaultTarget(baseUrl: string): string {
 /** Where the browser goes after the sign-in: a path of this origin, or the dashboard if `wanted` is anything else. */
 export function safeReturnTo(wanted: string | undefined, baseUrl: string): string {
   if (!wanted || wanted.length > longestWayBack || !isLocalPath(wanted)) return defaultTarget(baseUrl)
-  if (!URL.canParse(wanted, baseUrl)) return defaultTarget(baseUrl)
-  const url = new URL(wanted, baseUrl)
-  if (url.origin !== new URL(baseUrl).origin || url.pathname.startsWith('//')) return defaultTarget(baseUrl)
+  const url = URL.parse(wanted, baseUrl)
+  if (url?.origin !== new URL(baseUrl).origin || url.pathname.startsWith('//')) return defaultTarget(baseUrl)
   return url.pathname + url.search + url.hash
 }

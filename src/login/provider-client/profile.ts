@@ -110,9 +110,9 @@ export function pictureIn({ picture, avatar_url: avatar }: ProfileDocument): unk
 
 /** Other schemes (`javascript:`, `data:`) are dropped, since applications show the picture and link the pages. */
 function webAddress(value: unknown): string | null {
-  if (typeof value !== 'string' || value.length > maxUrlCharacters || !URL.canParse(value)) return null
-  const { protocol, href } = new URL(value)
-  return /^https?:$/.test(protocol) && href.length <= maxUrlCharacters ? href : null
+  if (typeof value !== 'string' || value.length > maxUrlCharacters) return null
+  const url = URL.parse(value)
+  return url && /^https?:$/.test(url.protocol) && url.href.length <= maxUrlCharacters ? url.href : null
 }
 
 /** The usable claims in a fixed order, so that equal claims are equal in the database. Claims beyond the size limit are dropped. */

@@ -378,8 +378,8 @@ export function endSessionAddress(
   { end_session_endpoint: endpoint }: ServerMetadata,
   { postLogoutRedirectUri, state }: EndSessionRequest,
 ): URL | undefined {
-  if (typeof endpoint !== 'string' || !URL.canParse(endpoint)) return undefined
-  const url = new URL(endpoint)
+  const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null
+  if (!url) return undefined
   // As secure as the issuer at least; never `javascript:`.
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && issuer.startsWith('http:'))) return undefined
   url.searchParams.set('client_id', clientId)

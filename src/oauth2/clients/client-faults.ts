@@ -144,7 +144,7 @@ const runsInBrowser = /^(javascript|data|vbscript|file|blob|about|view-source|ja
 
 /** @param named the URI in the message. */
 export function uriFaults(uri: string, named: string): string[] {
-  const url = URL.canParse(uri) ? new URL(uri) : undefined
+  const url = URL.parse(uri)
   if (!url || url.hash !== '' || uri.endsWith('#'))
     return [`${named} must be an absolute URL without a fragment`]
   // RFC 3986, section 2: other characters are percent-encoded. A line break would end the header Location.

@@ -72,7 +72,7 @@ export function apiFinder(registered: readonly string[]): (wanted: string) => st
 }
 
 function canonical(api: string): string {
-  return URL.canParse(api) ? new URL(api).href : api
+  return URL.parse(api)?.href ?? api
 }
 
 /** What self-registered apps can request, in addition to what they registered. */
