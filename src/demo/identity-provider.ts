@@ -8,7 +8,7 @@ import type { OpenIdHandler } from './openid-server.ts'
 export const demoProviderName = 'demo'
 const mountPath = '/demo-idp'
 
-interface DemoIdentityProvider {
+export interface DemoIdentityProvider {
   /** The provider for the login room. */
   provider: BuiltInProvider
   routes(app: App): Promise<void>

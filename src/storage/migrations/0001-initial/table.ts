@@ -24,7 +24,7 @@ type Definition = Word | `${Word} ${string}`
 type Constraint = `(${string}`
 
 /** A definition with the type of the column's values. */
-interface Typed<Value> {
+export interface Typed<Value> {
   readonly definition: Readonly<Record<Engine, string>>
   /** For the compiler only. */
   readonly values?: readonly Value[]
@@ -33,7 +33,7 @@ interface Typed<Value> {
 /** Columns, constraints and indexes by the words before their definitions, in the order of the table. */
 type Elements = Readonly<Record<string, Definition | Constraint | Typed<unknown>>>
 
-interface Table<Of extends Elements> {
+export interface Table<Of extends Elements> {
   readonly elements: Of
   /** What stands behind the elements, by engine. `undefined`: the engine does not have the table. */
   readonly options: Readonly<Record<Engine, string | undefined>>

@@ -112,7 +112,7 @@ const ofSessions = 3
 export const leastConnections = 8
 
 /** How many connections of the pool each kind of work may have at once. */
-interface ConnectionCounts {
+export interface ConnectionCounts {
   /** All connections of the pool. */
   pool: number
   /** For handlers, which may hold theirs as long as they run. */
