@@ -52,7 +52,7 @@ function columnsOf({ name, conditions, severity, repeatSeconds, enabled }: Parti
 export interface Destination {
   row: Row<'alert_destinations'>
   target: Target
-  lastSending: SendingRow | undefined
+  lastSending: Row<'alert_sendings'> | undefined
 }
 
 interface DestinationsParts extends Pick<ModuleParts, 'database' | 'keyring' | 'clock'> {
@@ -160,7 +160,7 @@ export class Destinations {
   }
 
   /** Writes a test message, which the caller sends. @throws Problem `not-found` */
-  async beginTest(id: string, origin: AuditOrigin): Promise<SendingRow> {
+  async beginTest(id: string, origin: AuditOrigin): Promise<Row<'alert_sendings'>> {
     const { database, clock } = this.#parts
     const { row } = await this.get(id)
     const now = clock.now()
@@ -175,7 +175,7 @@ export class Destinations {
   }
 
   /** A page of the messages of a destination, newest first. @throws Problem `not-found`, `invalid-cursor` */
-  async sendings(id: string, request: PageRequest): Promise<PageOfRows<SendingRow>> {
+  async sendings(id: string, request: PageRequest): Promise<PageOfRows<Row<'alert_sendings'>>> {
     const { database, cursors } = this.#parts
     await this.get(id)
     const all = database.reader.selectFrom('alert_sendings').selectAll().where('destination_id', '=', id)
@@ -210,8 +210,6 @@ export function noSuchDestination(): Problem {
   return new Problem('not-found', { detail: 'There is no such destination of alerts.' })
 }
 
-export type SendingRow = Row<'alert_sendings'>
-
 /** Milliseconds that one attempt may take before another process repeats it. */
 const claimTime = 60_000
 
@@ -228,7 +226,7 @@ export function newSending(
   what: MessageKind,
   lines: readonly Line[],
   now: number,
-): SendingRow {
+): Row<'alert_sendings'> {
   return {
     id: newId(now),
     destination_id: destination,
@@ -245,7 +243,11 @@ export function newSending(
 }
 
 /** Takes due messages for this process, at most `most`: each counts as attempted, and is due again if the process ends. */
-export async function claimSendings(database: Database, now: number, most: number): Promise<SendingRow[]> {
+export async function claimSendings(
+  database: Database,
+  now: number,
+  most: number,
+): Promise<Row<'alert_sendings'>[]> {
   const dueIn = (db: Queryable, count: number) =>
     db
       .selectFrom('alert_sendings')
@@ -276,10 +278,10 @@ export async function claimSendings(database: Database, now: number, most: numbe
 /** Records the result of an attempt. @param error undefined after a success; `final` if no other attempt follows */
 export async function finishSending(
   tx: Tx,
-  { id, attempts }: Pick<SendingRow, 'id' | 'attempts'>,
+  { id, attempts }: Pick<Row<'alert_sendings'>, 'id' | 'attempts'>,
   { error, final }: { error?: string; final?: boolean },
   now: number,
-): Promise<SendingRow | undefined> {
+): Promise<Row<'alert_sendings'> | undefined> {
   const delay = final === true ? undefined : delays[attempts - 1]
   const status = error === undefined ? 'sent' : delay === undefined ? 'failed' : 'pending'
   return tx

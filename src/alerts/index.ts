@@ -15,14 +15,7 @@ import {
   Refused,
   subjectOf,
 } from './deliver.ts'
-import {
-  Destinations,
-  claimSendings,
-  finishSending,
-  type SendingRow,
-  sweepSendings,
-  newSending,
-} from './destinations.ts'
+import { Destinations, claimSendings, finishSending, sweepSendings, newSending } from './destinations.ts'
 import { alertRoutes } from './routes.ts'
 import { sql } from 'kysely'
 import type { Queryable, Tx } from '../storage/database.ts'
@@ -125,7 +118,10 @@ async function evaluateIfDue({ database, clock, conditions }: AlertRounds): Prom
 }
 
 /** Sends a claimed message, and records the result. Returns undefined if its destination was deleted meanwhile. */
-async function attempt(parts: AlertRounds, sending: SendingRow): Promise<SendingRow | undefined> {
+async function attempt(
+  parts: AlertRounds,
+  sending: Row<'alert_sendings'>,
+): Promise<Row<'alert_sendings'> | undefined> {
   const { database, clock, log } = parts
   const result = await tryToSend(parts, sending)
   const row = await database.inBackground((tx) => finishSending(tx, sending, result, clock.now()))
@@ -137,7 +133,7 @@ async function attempt(parts: AlertRounds, sending: SendingRow): Promise<Sending
 
 async function tryToSend(
   { database, keyring, deliver }: AlertRounds,
-  { destination_id: id, what, subject, lines }: SendingRow,
+  { destination_id: id, what, subject, lines }: Row<'alert_sendings'>,
 ): Promise<{ error?: string; final?: boolean }> {
   const destination = await database.reader
     .selectFrom('alert_destinations')

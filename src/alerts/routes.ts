@@ -12,14 +12,15 @@ import {
   nullable,
 } from '../http/schemas/schemas.ts'
 import { pageSchema, viewPage, pageParameters, readPageRequest } from '../paging/parameters.ts'
-import { type Destination, type Destinations, noSuchDestination, type SendingRow } from './destinations.ts'
+import { type Destination, type Destinations, noSuchDestination } from './destinations.ts'
 import { attentionKinds } from '../http/attention.ts'
 import { isoTime, isoTimeOrNull } from '../runtime/iso-time.ts'
+import type { Row } from '../storage/tables.ts'
 
 interface AlertRouteParts {
   destinations: Destinations
   /** Sends one message now, and records the result. */
-  send: (sending: SendingRow) => Promise<SendingRow | undefined>
+  send: (sending: Row<'alert_sendings'>) => Promise<Row<'alert_sendings'> | undefined>
 }
 
 const tags = ['alerts']
@@ -186,7 +187,7 @@ const DestinationView = closedObject({
   lastSending: nullable(Sending),
 })
 
-function viewSending(row: SendingRow): Static<typeof Sending> {
+function viewSending(row: Row<'alert_sendings'>): Static<typeof Sending> {
   return {
     id: row.id,
     what: row.what,

@@ -13,10 +13,20 @@ import {
   type ProcessedMarker,
 } from './queue/store.ts'
 import type { ReceivingParts } from './plan-handling.ts'
-import { isUnwritable } from '../storage/unavailable.ts'
+import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { Database } from '../storage/database.ts'
 import { postgresEventQueue } from './postgres/store.ts'
 import { sqliteEventQueue } from './sqlite/store.ts'
+
+/** SQLite result codes: read-only, I/O error, full; and SQLSTATE disk_full. */
+const unwritable = new Set<unknown>([8, 10, 13, '53100'])
+
+/** Whether the database answers and cannot store more, as on a full disk. */
+function isUnwritable(error: unknown): boolean {
+  if (!(error instanceof StorageUnavailable)) return false
+  const { errcode, code } = (error.cause ?? {}) as { errcode?: number; code?: unknown }
+  return unwritable.has(errcode === undefined ? code : errcode & 0xff)
+}
 
 /** Milliseconds for which a failure counts. Without new webhooks it would count for ever, and a load balancer would send none. */
 const countsFor = 10_000

@@ -88,16 +88,6 @@ export function isWithoutRoom(error: unknown): boolean {
   return (causeOf(error) as { code?: unknown } | undefined)?.code === tooManyConnections
 }
 
-/** SQLite result codes: read-only, I/O error, full; and SQLSTATE disk_full. */
-const unwritable = new Set<unknown>([8, 10, 13, '53100'])
-
-/** Whether the database answers and cannot store more, as on a full disk. */
-export function isUnwritable(error: unknown): boolean {
-  if (!(error instanceof StorageUnavailable)) return false
-  const { errcode, code } = (error.cause ?? {}) as { errcode?: number; code?: unknown }
-  return unwritable.has(errcode === undefined ? code : errcode & 0xff)
-}
-
 /** Whether an error is a unique violation, on either engine. */
 export function isUniqueViolation(error: unknown): boolean {
   const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string }

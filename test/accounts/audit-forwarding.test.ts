@@ -9,13 +9,13 @@ import { listening, onEachEngine, type ReceivedCall, started, startReceiver } fr
 import { clockWith } from '#test/harness/manual-clock.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
-import type { AuditRow } from '../../src/accounts/audit/audit-log.ts'
 import { frames, syslogDestination } from '../../src/accounts/audit-forwarding/index.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { postern } from '../cli/command.ts'
 import { until } from '../emitting/harness.ts'
+import type { Row } from '../../src/storage/tables.ts'
 
 interface Entry {
   seq: number
@@ -198,7 +198,7 @@ describe('settings of the forwarding', () => {
   })
 })
 
-const row: AuditRow = {
+const row: Row<'audit_log'> = {
   seq: 1,
   id: '0198a1b2-c3d4-7e5f-8a6b-000000000000',
   created_at: 0,

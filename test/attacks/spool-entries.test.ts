@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { beforeEach, describe, test } from 'node:test'
 import { Keyring } from '../../src/crypto/keyring.ts'
 import { encodeEvents, type IncomingEvent } from '../../src/receiving/queue/store.ts'
-import { foreignFiles, openAbandoned, openFileSpool } from '../../src/receiving/spool/file-spool.ts'
+import { foreignFiles, openSpool } from '../../src/receiving/spool/file-spool.ts'
 import { SignedSpool, type Spool } from '../../src/receiving/spool/spool.ts'
 import { SpoolFile } from '../../src/receiving/sqlite/spool-file.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -123,16 +123,17 @@ describe(
       }
       forge(setting)
       forge(`${setting}.3`)
+      const parts = { keyring: new Keyring([a]), clock: systemClock, log: createLog('silent') }
       const settings = { file: setting, maxBytes: 2 ** 27 }
-      const spool = await openFileSpool(settings)
+      const { spool, openAbandoned } = (await openSpool({ settings, custom: undefined }, parts))!
       assert.deepEqual(await spool.read(10), [])
-      assert.equal(await openAbandoned(settings), undefined)
-      await spool.close()
+      assert.equal(await openAbandoned!(), undefined)
+      await spool.close!()
       assert.deepEqual(foreignFiles(setting), [setting, `${setting}.3`])
       for (const name of foreignFiles(setting)) chownSync(name, 0, 0)
-      const left = await openAbandoned(settings)
+      const left = await openAbandoned!()
       assert.equal((await left!.read(10)).length, 1)
-      await left!.close()
+      await left!.close!()
     })
   },
 )

@@ -4,7 +4,6 @@ import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { withoutBrackets } from '../../network/egress.ts'
-import type { AuditRow } from '../audit/audit-log.ts'
 import { auditEntriesAfter, exportEntry } from '../audit/audit-reader.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { HmacKey } from '../../crypto/secrets.ts'
@@ -14,6 +13,7 @@ import { periodicWorker, type PeriodicWorker, type Worker } from '../../runtime/
 import { whenAborted } from '../../runtime/abort-broadcast.ts'
 import { ExportPosition } from './position.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
+import type { Row } from '../../storage/tables.ts'
 
 /** Entries of one batch. */
 const batchSize = 100
@@ -27,7 +27,7 @@ const [firstDelay, longestDelay] = [1_000, 300_000]
 /** A receiver of audit entries. */
 interface AuditDestination {
   /** Sends a batch, in order. @throws when the receiver does not accept it in time, or `signal` is aborted. */
-  send(rows: readonly AuditRow[], signal: AbortSignal): Promise<void>
+  send(rows: readonly Row<'audit_log'>[], signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -231,7 +231,7 @@ function write(socket: Socket, bytes: Buffer, signal: AbortSignal): Promise<void
 }
 
 /** The messages of a batch, each as its length in bytes, a space and the message. */
-export function frames(rows: readonly AuditRow[], hostname: string): Buffer {
+export function frames(rows: readonly Row<'audit_log'>[], hostname: string): Buffer {
   const parts = rows.map((row) => {
     const message = syslogMessage(row, hostname)
     return `${message.length} ${message}`
@@ -243,7 +243,7 @@ export function frames(rows: readonly AuditRow[], hostname: string): Buffer {
  * One message: version, time, host, application, no process id, the action as message id, no structured data, and the entry as
  * JSON. All characters are ASCII (others are JSON escapes), so its length in bytes is its length in characters.
  */
-function syslogMessage(row: AuditRow, hostname: string): string {
+function syslogMessage(row: Row<'audit_log'>, hostname: string): string {
   const priority = row.code === null ? success : failure
   const time = isoTime(row.created_at)
   const json = JSON.stringify(exportEntry(row)).replace(

@@ -13,8 +13,6 @@ import { isStorableText } from '../../storage/sql-text.ts'
 import type { AccountServices } from '../services.ts'
 import { type AuditAction, auditActions, isAuditAction } from './audit.ts'
 
-export type AuditRow = Row<'audit_log'>
-
 /** Which entries to read. */
 interface AuditFilter {
   action?: AuditAction
@@ -77,7 +75,7 @@ export async function auditPage(
   { database, cursors }: Pick<AccountServices, 'database' | 'cursors'>,
   filter: AuditFilter,
   { limit, cursor }: PageRequest,
-): Promise<PageOfRows<AuditRow>> {
+): Promise<PageOfRows<Row<'audit_log'>>> {
   const scope = scopeOf(filter)
   let query = auditEntries(database, filter)
   if (cursor !== undefined) {

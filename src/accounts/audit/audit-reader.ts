@@ -1,12 +1,13 @@
 import { sql } from 'kysely'
 import type { Database } from '../../storage/database.ts'
-import { type AuditRow, readSubjectNames } from './audit-log.ts'
+import { readSubjectNames } from './audit-log.ts'
 import { printable } from '../../telemetry/printable.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
 import { type PageOfRows, viewPage } from '../../paging/parameters.ts'
+import type { Row } from '../../storage/tables.ts'
 
 /** An entry in the API for admins. */
-export function presentEntry(row: AuditRow) {
+export function presentEntry(row: Row<'audit_log'>) {
   return {
     id: row.id,
     at: isoTime(row.created_at),
@@ -26,18 +27,21 @@ export function presentEntry(row: AuditRow) {
 }
 
 /** The same with `seq`, the position in an export. */
-export function exportEntry(row: AuditRow) {
+export function exportEntry(row: Row<'audit_log'>) {
   return { seq: row.seq, ...presentEntry(row) }
 }
 
 /** An entry as one line of NDJSON. Terminal control characters are escaped, so that it can be printed. */
-export function entryLine(row: AuditRow): string {
+export function entryLine(row: Row<'audit_log'>): string {
   return `${printable(JSON.stringify(exportEntry(row)))}\n`
 }
 
 /** A page of the audit log for admins, with the names of the users, API keys and apps in it. */
-export async function viewNamedEntries(database: Pick<Database, 'reader'>, page: PageOfRows<AuditRow>) {
-  const userOf = (row: AuditRow): string => `user:${row.user_id}`
+export async function viewNamedEntries(
+  database: Pick<Database, 'reader'>,
+  page: PageOfRows<Row<'audit_log'>>,
+) {
+  const userOf = (row: Row<'audit_log'>): string => `user:${row.user_id}`
   const names = await readSubjectNames(
     database,
     page.rows.flatMap((row) => [userOf(row), row.actor, row.target]),
@@ -69,7 +73,7 @@ export async function auditEntriesAfter(
   database: Database,
   { after, since }: AuditStart,
   limit: number,
-): Promise<AuditRow[]> {
+): Promise<Row<'audit_log'>[]> {
   // The horizon needs its own, earlier statement, so that the rows come from a later snapshot.
   const horizon = await horizonOf(database)
   return database.reader
@@ -92,7 +96,7 @@ export async function* auditPages(
   database: Database,
   start: AuditStart,
   closed: AbortSignal,
-): AsyncGenerator<AuditRow[]> {
+): AsyncGenerator<Row<'audit_log'>[]> {
   for (let after = await firstPosition(database, start); !closed.aborted;) {
     const rows = await auditEntriesAfter(database, { ...start, after }, batch)
     if (rows.length > 0) yield rows

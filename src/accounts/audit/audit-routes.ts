@@ -10,7 +10,7 @@ import {
   readTimeParameter,
 } from '../../paging/parameters.ts'
 import { auditPages, entryLine, presentEntry, viewNamedEntries, type AuditStart } from './audit-reader.ts'
-import { auditPage, type AuditRow, parseAuditFilter } from './audit-log.ts'
+import { auditPage, parseAuditFilter } from './audit-log.ts'
 import type { AccountServices } from '../services.ts'
 import { signedIn } from '../routes.ts'
 import { optionalText, DateTime, nullable } from '../../http/schemas/schemas.ts'
@@ -18,6 +18,7 @@ import { Readable } from 'node:stream'
 import { closedSignal } from '../../http/connections/closing.ts'
 import { acceptedCoding, encodeStream } from '../../http/caching/tagged-answer.ts'
 import { auditActions } from './audit.ts'
+import type { Row } from '../../storage/tables.ts'
 
 /** GET /audit for admins, and GET /auth/audit for a user's own account. */
 export function auditRoutes(scope: App, services: AccountServices): void {
@@ -72,7 +73,7 @@ function ownRoute(scope: App, services: AccountServices): void {
 }
 
 /** Hides addresses of admins. A user sees those of their own calls and of failed attempts. */
-function ownEntryOf(row: AuditRow, userId: string) {
+function ownEntryOf(row: Row<'audit_log'>, userId: string) {
   const { userId: _about, actor, sessionId: _session, detail: _detail, ...entry } = presentEntry(row)
   const byMe = actor === `user:${userId}`
   const byAnother = actor !== null && !byMe

@@ -78,7 +78,7 @@ export function foreignFiles(file: string): string[] {
  * It may hold events of an earlier process.
  * @throws StorageUnavailable if the file cannot be opened; FileInUse if all names are taken
  */
-export async function openFileSpool(settings: FileSpoolSettings): Promise<FileSpool> {
+async function openFileSpool(settings: FileSpoolSettings): Promise<FileSpool> {
   for (const file of fileNames(settings.file)) {
     if (isForeign(file)) continue
     const spool = await claimSpool({ ...settings, file })
@@ -88,7 +88,7 @@ export async function openFileSpool(settings: FileSpoolSettings): Promise<FileSp
 }
 
 /** Opens a file with events that no process uses, if there is one. @throws StorageUnavailable if a file cannot be opened */
-export async function openAbandoned(settings: FileSpoolSettings): Promise<FileSpool | undefined> {
+async function openAbandoned(settings: FileSpoolSettings): Promise<FileSpool | undefined> {
   for (const file of fileNames(settings.file)) {
     if (!existsSync(file) || isForeign(file) || !holdsEvents(file)) continue
     const spool = await claimSpool({ ...settings, file })

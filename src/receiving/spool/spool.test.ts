@@ -7,8 +7,8 @@ import { Keyring } from '../../crypto/keyring.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { createLog } from '../../telemetry/log.ts'
 import type { IncomingEvent } from '../queue/store.ts'
-import { openFileSpool } from './file-spool.ts'
-import { EntrySignature, SignedSpool, type Spool } from './spool.ts'
+import { openSpool } from './file-spool.ts'
+import { EntrySignature, type Spool } from './spool.ts'
 import { temporaryFolder } from '#test/harness/temporary-folder.ts'
 
 const a = 'a'.repeat(32)
@@ -28,23 +28,22 @@ test('a changed, shortened or unsigned entry is forged', () => {
 })
 
 /** Each spool that an implementation of the interface opens. */
-const spools: Record<string, (folder: string) => Promise<Spool<IncomingEvent>>> = {
-  'the file': (folder) => openFileSpool({ file: join(folder, 'spool.db'), maxBytes: 2 ** 27 }),
-  'a custom spool': async () =>
-    new SignedSpool(new MemorySpool(), {
-      keyring: new Keyring([a]),
-      clock: systemClock,
-      log: createLog('silent'),
-    }),
+const spools: Record<string, (folder: string) => Parameters<typeof openSpool>[0]> = {
+  'the file': (folder) => ({
+    settings: { file: join(folder, 'spool.db'), maxBytes: 2 ** 27 },
+    custom: undefined,
+  }),
+  'a custom spool': () => ({ settings: undefined, custom: new MemorySpool() }),
 }
+const parts = { keyring: new Keyring([a]), clock: systemClock, log: createLog('silent') }
 
-for (const [name, open] of Object.entries(spools))
+for (const [name, choose] of Object.entries(spools))
   describe(name, () => {
     let folder: string
     let spool: Spool<IncomingEvent>
     beforeEach(async () => {
       folder = temporaryFolder()
-      spool = await open(folder)
+      spool = (await openSpool(choose(folder), parts))!.spool
     })
     afterEach(async () => {
       await spool.close?.()

@@ -247,12 +247,3 @@ export function rollBack(connection: SqliteConnection): void {
     // SQLite ends the transaction also when ROLLBACK reports an error. The next statement reports what is wrong with the file.
   }
 }
-
-/** Temporary tables last as long as the connection: the next user of the connection would find them. */
-export function dropTemporary(connection: SqliteConnection): void {
-  const objects = connection.all<{ type: string; name: string }>(
-    `select type, name from sqlite_temp_schema where type in ('table', 'view', 'trigger') and name not like 'sqlite_%'`,
-  )
-  for (const { type, name } of objects)
-    connection.run(`drop ${type} if exists temp."${name.replaceAll('"', '""')}"`)
-}

@@ -3,7 +3,7 @@ import type { WritePriority } from '../database.ts'
 import { TransactionEndedByStatement, type TransactionDriver } from '../sharing/transaction-driver.ts'
 import { kindOf } from '../statement-kinds.ts'
 import type { ClosingStatement } from '../lazy-transaction.ts'
-import { type SqliteConnection, dropTemporary, execute, rollBack } from './connection.ts'
+import { type SqliteConnection, execute, rollBack } from './connection.ts'
 import type { WriteGate } from './gate.ts'
 
 /** Opens a transaction on the connection of asynchronous transactions. @throws the signal's reason */
@@ -89,8 +89,14 @@ class SqliteTransactionDriver implements TransactionDriver {
     this.#release()
   }
 
+  /** Temporary tables last as long as the connection: the next user of the connection would find them. */
   #dropTemporary(): void {
-    if (this.#mayHaveChanged) dropTemporary(this.#connection)
+    if (!this.#mayHaveChanged) return
+    const objects = this.#connection.all<{ type: string; name: string }>(
+      `select type, name from sqlite_temp_schema where type in ('table', 'view', 'trigger') and name not like 'sqlite_%'`,
+    )
+    for (const { type, name } of objects)
+      this.#connection.run(`drop ${type} if exists temp."${name.replaceAll('"', '""')}"`)
     this.#mayHaveChanged = false
   }
 
