@@ -1,8 +1,8 @@
 // Attackers want a code from a person's browser without the sign-in, the account or the page that the app asked for.
 import assert from 'node:assert/strict'
-import { request, type IncomingMessage } from 'node:http'
 import { test } from 'node:test'
 import { Browser, onEachEngine, started } from '#test/harness/index.ts'
+import { plainRequest } from '#test/harness/plain-request.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
 import { answerOf, authorizeUrl, callback } from '../oauth2/harness.ts'
 import { assertPageOfRefusal, assertRecorded, startAttackedProvider } from './provider-harness.ts'
@@ -223,7 +223,10 @@ onEachEngine('sign-ins that an attacker wants to skip or to swap', (engine) => {
       const text = await answer.text()
       assert.doesNotMatch(text, /evil/)
       assert.equal((JSON.parse(text) as { issuer: string }).issuer, attacked.service.baseUrl)
-      assert.equal(await hostPoisoned(attacked.service.baseUrl, path), text)
+      const poisoned = await plainRequest(attacked.service.baseUrl, path, {
+        headers: { host: 'evil.example' },
+      })
+      assert.equal(poisoned.text, text)
     }
     const answer = await browser.go(authorizeUrl(attacked.service), { headers: evil })
     assert.deepEqual(locationOf(answer).searchParams.getAll('iss'), [attacked.service.baseUrl])
@@ -231,15 +234,3 @@ onEachEngine('sign-ins that an attacker wants to skip or to swap', (engine) => {
     assert.equal(iss, attacked.service.baseUrl)
   })
 })
-
-/** The answer to a request with a Host header of the attacker, which fetch cannot send. */
-async function hostPoisoned(baseUrl: string, path: string): Promise<string> {
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    request(new URL(path, baseUrl), { headers: { host: 'evil.example' } }, resolve)
-      .on('error', reject)
-      .end()
-  })
-  let text = ''
-  for await (const chunk of response) text += String(chunk)
-  return text
-}

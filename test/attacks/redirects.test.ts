@@ -1,9 +1,9 @@
 // Groups 16 and 17: getting the browser, or the provider's answer, to another place.
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, test } from 'node:test'
 import { Browser, engines, started, startedService, startTestService } from '#test/harness/index.ts'
+import { plainRequest } from '#test/harness/plain-request.ts'
 import { appStart, newPkce, spa } from '../login/harness.ts'
 import { assertProblem, begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
@@ -155,17 +155,11 @@ describe('redirects', () => {
       { host: 'gate.example.com', 'x-original-url': '/auth/nobody', 'x-rewrite-url': '/auth/nobody' },
     ]
     for (const headers of spoofed) {
-      const answer = await new Promise<{ status: number; location: string | undefined }>((done, failed) => {
-        const call = httpRequest({ port, host: '127.0.0.1', path: '/auth/acme', headers }, (response) => {
-          response.resume()
-          done({ status: response.statusCode!, location: response.headers.location })
-        })
-        call.on('error', failed).end()
-      })
+      const answer = await plainRequest(`http://127.0.0.1:${port}`, '/auth/acme', { headers })
       assert.ok(answer.status < 500)
       // To refuse such a host is as good as not to look at it.
-      if (answer.location === undefined) continue
-      const asked = new URL(answer.location)
+      if (answer.headers.location === undefined) continue
+      const asked = new URL(answer.headers.location)
       assert.equal(asked.origin, provider.url, JSON.stringify(headers))
       const redirectUri = asked.searchParams.get('redirect_uri')
       assert.equal(redirectUri, 'https://gate.example.com/auth/acme/callback', JSON.stringify(headers))

@@ -4,9 +4,10 @@ import { describe, test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { engines, onEachEngine } from '#test/harness/engines.ts'
 import { nextMinute } from '#test/harness/minute.ts'
+import { plainRequest } from '#test/harness/plain-request.ts'
 import type { ForwardAuthConfig } from '../../src/forward-auth/config.ts'
 import { signIn, whoAmI } from '../login/harness.ts'
-import { asPage, GuardedSite, ProxiedBrowser, passedOf } from './harness.ts'
+import { asPage, forwarded, GuardedSite, ProxiedBrowser, passedOf } from './harness.ts'
 
 const app = 'app.example.com'
 
@@ -261,8 +262,10 @@ onEachEngine('forward authentication', (engine) => {
     const browser = await site.signedIn('envoy')
     await browser.open(`http://${app}/`)
     const cookie = [...browser.cookies(`http://${app}`)].map((pair) => pair.join('=')).join('; ')
-    const ask = (path: string, headers: Record<string, string>, method = 'GET') =>
-      fetchWithHost(site.service, `/auth/forward${path}`, method, { host: app, ...headers })
+    const ask = async (path: string, more: Record<string, string>, method = 'GET') => {
+      const headers = { host: app, ...more }
+      return (await plainRequest(site.service.baseUrl, `/auth/forward${path}`, { method, headers })).status
+    }
     // Envoy takes 200 only.
     assert.equal(await ask('/x?y=1', { cookie }), 200)
     assert.equal(await ask('/', { cookie }, 'POST'), 200)
@@ -340,15 +343,15 @@ describe('limits of forward authentication', () => {
 
   test('neither assets without a session nor those with one or with an ended one reach a limit', async () => {
     const browser = await site.signedIn('assets')
+    const cookie = [...browser.cookies(site.service.baseUrl)].map((pair) => pair.join('=')).join('; ')
+    const ask = (uri: string, more: Record<string, string>) =>
+      plainRequest(site.service.baseUrl, '/auth/forward', {
+        headers: { ...forwarded(site.ownHost, uri), ...more },
+      })
     for (let count = 0; count < 4_000; count += 1)
-      assert.equal((await site.ask(browser, site.ownHost, `/assets/${count}`)).status, 204)
-    for (let count = 0; count < 1_000; count += 1) {
-      const headers = { cookie: token(0) }
-      assert.equal(
-        (await site.ask(undefined, site.ownHost, '/x', { headers })).headers.get('retry-after'),
-        null,
-      )
-    }
+      assert.equal((await ask(`/assets/${count}`, { cookie })).status, 204)
+    for (let count = 0; count < 1_000; count += 1)
+      assert.equal((await ask('/x', { cookie: token(0) })).headers['retry-after'], undefined)
   })
 
   test('an address with many invalid cookies waits; valid ones pass meanwhile', async () => {
@@ -376,21 +379,3 @@ describe('limits of forward authentication', () => {
     )
   })
 })
-
-/** `fetch` sets the Host itself. */
-async function fetchWithHost(
-  service: { baseUrl: string },
-  path: string,
-  method: string,
-  headers: Record<string, string>,
-): Promise<number> {
-  const { request } = await import('node:http')
-  return new Promise((resolve, reject) => {
-    request(new URL(path, service.baseUrl), { method, headers }, (response) => {
-      response.resume()
-      resolve(response.statusCode!)
-    })
-      .on('error', reject)
-      .end()
-  })
-}

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { adminKey, onEachEngine, onOneEngine } from '#test/harness/index.ts'
 import { nextMinute } from '#test/harness/minute.ts'
+import { plainRequest, type PlainAnswer } from '#test/harness/plain-request.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { whoAmI } from '../login/harness.ts'
 import { callback, secret, token, tokensOf } from '../oauth2/harness.ts'
@@ -342,12 +343,15 @@ onOneEngine('programs at guarded applications', (engine) => {
   })
 
   const preflight = (uri: string, method = 'POST', origin = spa, more = {}) =>
-    fetchPreflight(site.service.baseUrl, `/auth/forward${uri}`, {
-      host: api,
-      origin,
-      'access-control-request-method': method,
-      'access-control-request-headers': 'authorization, x-custom',
-      ...more,
+    plainRequest(site.service.baseUrl, `/auth/forward${uri}`, {
+      method: 'OPTIONS',
+      headers: {
+        host: api,
+        origin,
+        'access-control-request-method': method,
+        'access-control-request-headers': 'authorization, x-custom',
+        ...more,
+      },
     })
 
   test('a preflight of a listed origin is answered for the requested method, without a user', async () => {
@@ -442,30 +446,8 @@ onEachEngine('limits of programs', (engine) => {
   })
 })
 
-interface PreflightAnswer {
-  status: number
-  headers: Record<string, string | string[] | undefined>
-}
-
-function assertNothing({ status, headers }: PreflightAnswer): void {
+function assertNothing({ status, headers }: PlainAnswer): void {
   assert.ok(status === 401 || status === 403, `${status}`)
   for (const name of ['access-control-allow-methods', 'remote-user', 'remote-token'])
     assert.equal(headers[name] ?? '', '', name)
-}
-
-/** `fetch` sets Host and Origin itself. */
-async function fetchPreflight(
-  baseUrl: string,
-  path: string,
-  headers: Record<string, string>,
-): Promise<PreflightAnswer> {
-  const { request } = await import('node:http')
-  return new Promise((resolve, reject) => {
-    request(new URL(baseUrl), { path, method: 'OPTIONS', headers }, (response) => {
-      response.resume()
-      resolve({ status: response.statusCode!, headers: response.headers })
-    })
-      .on('error', reject)
-      .end()
-  })
 }

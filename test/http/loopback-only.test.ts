@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { adminKey, engines, startedService, startTestService, type TestService } from '../harness/index.ts'
+import { plainRequest } from '../harness/plain-request.ts'
 
-/** fetch leaves no choice of the Host header. */
 async function get(
   service: TestService,
   path: string,
   headers: Record<string, string>,
 ): Promise<{ status: number; code: unknown }> {
-  const call = request(new URL(path, service.baseUrl), { headers }).end()
-  const [answer] = (await once(call, 'response')) as [IncomingMessage]
-  const text = (await answer.toArray()).join('')
+  const answer = await plainRequest(service.baseUrl, path, { headers })
   const isProblem = answer.headers['content-type']?.startsWith('application/problem+json')
   return {
-    status: answer.statusCode ?? 0,
-    code: isProblem ? (JSON.parse(text) as { code: unknown }).code : undefined,
+    status: answer.status,
+    code: isProblem ? (JSON.parse(answer.text) as { code: unknown }).code : undefined,
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
 import { describe, test } from 'node:test'
 import { Browser, engines, started, startOAuthProvider, startTestService } from '#test/harness/index.ts'
+import { plainRequest } from '#test/harness/plain-request.ts'
 import { appTokens, exchange, signIn, spa } from '../login/harness.ts'
 
 const minute = 60_000
@@ -26,23 +26,8 @@ describe('rate limits', () => {
   const later = (): void => void (now += 3 * minute)
 
   /** A call as a proxy that TRUSTED_PROXIES names passes it on, with the path as it is written. */
-  function from(
-    address: string,
-    path: string,
-    method = 'GET',
-    headers: Record<string, string> = {},
-  ): Promise<{ status: number; headers: Record<string, string | string[] | undefined> }> {
-    const { hostname, port } = new URL(service.baseUrl)
-    return new Promise((resolve, reject) => {
-      const call = httpRequest(
-        { hostname, port, path, method, headers: { 'x-forwarded-for': address, ...headers } },
-        (answer) => {
-          answer.resume().on('end', () => resolve({ status: answer.statusCode!, headers: answer.headers }))
-        },
-      )
-      call.on('error', reject).end()
-    })
-  }
+  const from = (address: string, path: string, method = 'GET', headers: Record<string, string> = {}) =>
+    plainRequest(service.baseUrl, path, { method, headers: { 'x-forwarded-for': address, ...headers } })
   async function exhaust(address: string, path: string, most = 3_100): Promise<number> {
     for (let count = 0; count < most; count += 1) {
       if ((await from(address, path)).status === 429) return count

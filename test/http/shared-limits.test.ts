@@ -1,12 +1,12 @@
 // Limits of sign-ins and tokens hold for all processes on one PostgreSQL together.
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { type Engine, onPostgres, postgres, type TestDatabase } from '../harness/engines.ts'
 import { startOAuthProvider, type OAuthProvider } from '../harness/oauth-provider.ts'
+import { plainRequest } from '../harness/plain-request.ts'
 import { startTestService, type TestService } from '../harness/service.ts'
 import { appCode, exchange, newPkce, spa, codeGrant } from '../login/harness.ts'
 
@@ -47,20 +47,10 @@ describe('limits of two processes', onPostgres, () => {
   })
 
   /** A call as a proxy that TRUSTED_PROXIES names passes it on. */
-  function from(
-    address: string,
-    path: string,
-    process: number,
-  ): Promise<{ status: number; remaining: number }> {
-    const { hostname, port } = new URL(services[process]!.app.listeningOrigin)
-    return new Promise((resolve, reject) => {
-      const headers = { 'x-forwarded-for': address, host: new URL(services[0]!.baseUrl).host }
-      const call = httpRequest({ hostname, port, path, headers }, (answer) => {
-        const remaining = Number(answer.headers['ratelimit-remaining'])
-        answer.resume().on('end', () => resolve({ status: answer.statusCode!, remaining }))
-      })
-      call.on('error', reject).end()
-    })
+  async function from(address: string, path: string, process: number) {
+    const headers = { 'x-forwarded-for': address, host: new URL(services[0]!.baseUrl).host }
+    const answer = await plainRequest(services[process]!.app.listeningOrigin, path, { headers })
+    return { status: answer.status, remaining: Number(answer.headers['ratelimit-remaining']) }
   }
   const database = (): PostgresDatabase => services[0]!.database as PostgresDatabase
   const counted = async (): Promise<number> =>
