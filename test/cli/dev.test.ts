@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { freePort, startReceiver, temporaryFolder } from '../harness/index.ts'
+import { startCommand } from '../harness/program.ts'
 import { eventually } from '../receiving/harness.ts'
-import { postern, startPostern } from './command.ts'
+import { postern } from './command.ts'
 
 const folder = temporaryFolder()
 
@@ -26,11 +27,11 @@ test('postern dev --forward posts the events of all sources, signed, and tries a
     RATE_LIMIT: 'off',
     LOG_LEVEL: 'warn',
   }
-  const { child, ended } = startPostern(folder, ['dev', '--forward', receiver.url], env)
-  let told = ''
-  child.stderr!.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  const program = startCommand(folder, ['dev', '--forward', receiver.url], env)
   try {
-    const secret = await eventually(() => /forwarded to \S+, signed with (whsec_\S+)\n/.exec(told)?.[1])
+    const secret = await eventually(
+      () => /forwarded to \S+, signed with (whsec_\S+)\n/.exec(program.output())?.[1],
+    )
     for (const [source, type] of [
       ['stripe', 'invoice.paid'],
       ['provider', 'order.paid'],
@@ -55,8 +56,7 @@ test('postern dev --forward posts the events of all sources, signed, and tries a
       return data.length === 2 && data.every(({ status }) => status === 'processed')
     })
   } finally {
-    child.kill('SIGTERM')
-    await ended
+    await program.stop()
     await receiver.close()
   }
 })

@@ -1,61 +1,25 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { childEnvironment } from '../harness/child-environment.ts'
-import { mainFile } from '../harness/main-file.ts'
+import { type Program, startCommand } from '../harness/program.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 import { eventually } from '../receiving/harness.ts'
 
-interface Run {
-  process: ChildProcess
-  output(): string
-  /** Resolves when the output holds the text. */
-  shows(text: string): Promise<void>
-  /** Resolves with the exit code. */
-  ended: Promise<number | null>
-}
-
 describe('postern serve', () => {
   const home = temporaryFolder()
-  const running = new Set<ChildProcess>()
-
-  after(async () => {
-    for (const child of running) child.kill('SIGKILL')
+  const started: Program[] = []
+  after(() => {
+    for (const program of started) program.kill('SIGKILL')
   })
 
-  function run(args: string[], env: Record<string, string> = {}): Run {
-    const child = spawn(process.execPath, [mainFile, ...args], {
-      cwd: home,
-      env: { ...childEnvironment(), HOME: home, PORT: '0', ...env },
-    })
-    running.add(child)
-    let text = ''
-    const listeners = new Set<() => void>()
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-        for (const listener of listeners) listener()
-      })
-    }
-    const ended = once(child, 'close').then(([code]) => {
-      running.delete(child)
-      return code as number | null
-    })
-    const shows = (wanted: string): Promise<void> =>
-      new Promise((found, reject) => {
-        const look = (): void => {
-          if (text.includes(wanted)) found()
-        }
-        listeners.add(look)
-        look()
-        void ended.then(() => reject(new Error(`ended without showing ${wanted}:\n${text}`)))
-        setTimeout(() => reject(new Error(`does not show ${wanted}:\n${text}`)), 300_000).unref()
-      })
-    return { process: child, output: () => text, shows, ended }
+  function run(args: string[], env: Record<string, string> = {}): Program {
+    const program = startCommand(home, args, { PORT: '0', ...env })
+    started.push(program)
+    return program
   }
 
   const address = (output: string): string => /http:\/\/127\.0\.0\.1:\d+/.exec(output)![0]
@@ -66,13 +30,13 @@ describe('postern serve', () => {
     await first.shows('/products')
     assert.match(first.output(), /shown only once/)
     await eventually(async () => (await fetch(`${address(first.output())}/readyz`)).ok)
-    first.process.kill('SIGTERM')
+    first.kill('SIGTERM')
     assert.equal(await first.ended, 0)
 
     const secrets = await readFile(join(home, 'data/demo-secrets.json'), 'utf8')
     const second = run(['serve'])
     await second.shows('/products')
-    second.process.kill('SIGINT')
+    second.kill('SIGINT')
     assert.equal(await second.ended, 0)
     assert.equal(await readFile(join(home, 'data/demo-secrets.json'), 'utf8'), secrets, 'kept over restarts')
     const { ADMIN_API_KEY, POSTERN_SECRET } = JSON.parse(secrets) as Record<string, string>
@@ -91,7 +55,7 @@ describe('postern serve', () => {
       execFileSync('sh', ['-c', `printf %s "${printed}"`], { encoding: 'utf8' }),
       'pk_of_the_file_0123456789',
     )
-    service.process.kill('SIGTERM')
+    service.kill('SIGTERM')
     assert.equal(await service.ended, 0)
   })
 
@@ -106,7 +70,7 @@ describe('postern serve', () => {
     await service.shows('npx postern trigger shop')
     assert.match(service.output(), /Webhooks +http:\/\/127\.0\.0\.1:\d+\/webhooks\/shop\n/)
     assert.doesNotMatch(service.output(), /sample data|subscriber that is down/)
-    service.process.kill('SIGTERM')
+    service.kill('SIGTERM')
     assert.equal(await service.ended, 0)
   })
 
@@ -130,7 +94,7 @@ describe('postern serve', () => {
     assert.equal(await status('/products'), 200)
     assert.doesNotMatch(service.output(), /demo mode|a-master-secret/)
 
-    service.process.kill('SIGTERM')
+    service.kill('SIGTERM')
     await service.shows('"stopping"')
     const readiness = await fetch(`http://127.0.0.1:${port}/readyz`)
     assert.equal(readiness.status, 503)
@@ -138,7 +102,7 @@ describe('postern serve', () => {
     assert.equal(((await readiness.json()) as { status: string }).status, 'stopping')
     assert.equal(await status('/products'), 200, 'it still serves')
     // A signal a second after the first one ends the delay; until then they are the same request.
-    const repeated = setInterval(() => service.process.kill('SIGTERM'), 200)
+    const repeated = setInterval(() => service.kill('SIGTERM'), 200)
     try {
       assert.equal(await service.ended, 0)
     } finally {

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { postern, startPostern } from './command.ts'
+import { postern } from './command.ts'
+import { startCommand } from '../harness/program.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
 
 const strong = {
@@ -20,15 +21,10 @@ describe('weak settings in production', () => {
 
   /** Starts the service, waits until it is ready or has ended, and gives what it wrote. */
   async function start(env: Record<string, string>): Promise<{ ready: boolean; output: string }> {
-    const { child, ended } = startPostern(home, ['serve'], env)
-    let ready = false
-    child.stdout!.on('data', (lines: string) => {
-      if (!lines.includes('"ready"')) return
-      ready = true
-      child.kill('SIGTERM')
-    })
-    const { stdout, stderr } = await ended
-    return { ready, output: stdout + stderr }
+    const program = startCommand(home, ['serve'], env)
+    await program.shows('"ready"').catch(() => program.ended)
+    await program.stop()
+    return { ready: program.output().includes('"ready"'), output: program.output() }
   }
 
   test('refused ones are reported together with weak secrets of the configuration module', async () => {

@@ -1,14 +1,18 @@
 // Two processes on one PostgreSQL, of which one sleeps while the other takes its lanes.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { childEnvironment } from '../harness/child-environment.ts'
-import { adminKey, freePort, onPostgres, postgres as engine, serviceEnvironment } from '../harness/index.ts'
+import {
+  adminKey,
+  freePort,
+  onPostgres,
+  openLink,
+  postgres as engine,
+  serviceEnvironment,
+} from '../harness/index.ts'
 import { type ReceivedCall, startReceiver } from '../harness/receiver.ts'
-import { scoped } from '../harness/scoped.ts'
 import { until } from './harness.ts'
 import { mainFile } from '../harness/main-file.ts'
 
@@ -24,13 +28,15 @@ const isStopped = ({ pid }: ChildProcess): boolean =>
 
 const idOf = ({ headers }: ReceivedCall): string => String(headers['webhook-id'])
 
-async function start(databaseUrl: string): Promise<Process> {
+/** @param sessionUrl the way of the sessions that say that the process lives */
+async function start(databaseUrl: string, sessionUrl = databaseUrl): Promise<Process> {
   const port = await freePort()
   const child = spawn(process.execPath, [mainFile, 'serve'], {
     stdio: 'ignore',
     env: {
       ...childEnvironment(),
       ...serviceEnvironment(databaseUrl),
+      DATABASE_SESSION_URL: sessionUrl,
       PORT: String(port),
       ALLOW_PRIVATE_NETWORK: 'true',
       LOG_LEVEL: 'fatal',
@@ -48,62 +54,12 @@ async function start(databaseUrl: string): Promise<Process> {
   }
 }
 
-/** Between a process and its database. It can swallow the sessions that say that the process lives. */
-class Proxy {
-  readonly #server: Server
-  readonly #pairs = new Set<{ down: Socket; up: Socket; claims: boolean }>()
-  /** The database, through here. */
-  readonly url: string
-
-  private constructor(server: Server, url: URL) {
-    this.#server = server
-    const through = new URL(url)
-    through.port = String((server.address() as AddressInfo).port)
-    this.url = through.href
-    server.on('connection', (down) => {
-      const up = connect(Number(url.port), url.hostname)
-      const pair = { down, up, claims: false }
-      this.#pairs.add(pair)
-      down.once('data', (first) => (pair.claims = first.includes('postern-claims')))
-      down.pipe(up).pipe(down)
-      for (const [one, other] of [
-        [up, down],
-        [down, up],
-      ] as const)
-        one.on('error', () => other.destroy()).on('close', () => other.destroy())
-    })
-  }
-
-  static async open(databaseUrl: string): Promise<Proxy> {
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    return new Proxy(server, new URL(databaseUrl))
-  }
-
-  /** The server sees them end; the process does not: what it sends is lost. */
-  swallow(): void {
-    for (const { down, up, claims } of this.#pairs) {
-      if (!claims) continue
-      down.unpipe(up)
-      up.unpipe(down)
-      up.removeAllListeners('close')
-      down.resume()
-      up.destroy()
-    }
-  }
-
-  close(): void {
-    this.#server.close()
-    for (const { down, up } of this.#pairs) for (const socket of [down, up]) socket.destroy()
-  }
-}
-
 test(
   'a process that was suspended while others acquired its queues sends nothing twice, and resumes later',
   onPostgres,
   async () => {
     await using home = await engine!.createMigratedDatabase()
-    await using proxy = scoped(await Proxy.open(home.url))
+    await using link = await openLink(home.url)
     // It answers so many, and holds the others back until it is let go.
     const held: (() => void)[] = []
     let letGo = false
@@ -114,7 +70,7 @@ test(
     })
     const processes: Process[] = []
     try {
-      const sleeper = await start(proxy.url)
+      const sleeper = await start(home.url, link.url)
       processes.push(sleeper)
       const made = await sleeper.call('/subscribers', { url: receiver.url })
       assert.equal(made.status, 201)
@@ -127,7 +83,8 @@ test(
       // What it had sent before is read by the time of this call, which is answered when all are.
       const call = fetch(receiver.url, { method: 'POST', headers: { 'webhook-id': 'behind' } })
       await until(async () => receiver.calls.some((one) => idOf(one) === 'behind'), 'the call is read')
-      proxy.swallow()
+      // The server sees the sessions end; the process does not: what it sends is lost.
+      link.silence()
       letGo = true
       for (const answer of held) answer()
       await call

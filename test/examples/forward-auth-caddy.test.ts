@@ -12,7 +12,8 @@ import { Browser, freePort, temporaryFolder } from '../harness/index.ts'
 import { mainFile } from '../harness/main-file.ts'
 import { reaches } from '../harness/reaches.ts'
 import { eventually } from '../receiving/harness.ts'
-import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
+import { startProgram, type Program } from '../harness/program.ts'
+import { programEnvironment } from './shop/programs.ts'
 
 const folder = join(import.meta.dirname, '../../examples/forward-auth-caddy')
 const read = (file: string): string => readFileSync(join(folder, file), 'utf8')

@@ -11,7 +11,7 @@ import { blocksOf, pages, root } from '../house/documented/blocks.ts'
 import { signIn } from '../login/harness.ts'
 import { callback, tokensOf } from '../oauth2/harness.ts'
 import { eventually } from '../receiving/harness.ts'
-import { startProgram, type Program } from './shop/programs.ts'
+import { startProgram, type Program } from '../harness/program.ts'
 
 /** A command that runs a block. It finds packages as a file of this checkout does. */
 const commandOf = (code: string): [string, ...string[]] => {

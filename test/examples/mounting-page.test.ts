@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { each, freePort, temporaryFolder } from '../harness/index.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
-import { programEnvironment, startProgram } from './shop/programs.ts'
+import { startProgram } from '../harness/program.ts'
+import { programEnvironment } from './shop/programs.ts'
 
 const blocks = blocksOf('docs/guides/mounting.md')
 /** The first line of a program names its file. */

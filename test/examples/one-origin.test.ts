@@ -11,7 +11,8 @@ import { mainFile } from '../harness/main-file.ts'
 import { reaches } from '../harness/reaches.ts'
 import { blocksOf, root } from '../house/documented/blocks.ts'
 import { eventually } from '../receiving/harness.ts'
-import { programEnvironment, startProgram, type Program } from './shop/programs.ts'
+import { startProgram, type Program } from '../harness/program.ts'
+import { programEnvironment } from './shop/programs.ts'
 
 const installed = spawnSync('caddy', ['version']).status === 0
 const caddyfile = blocksOf('docs/guides/frameworks.md').find(({ language }) => language === 'caddyfile')!.text

@@ -8,7 +8,7 @@ import { Browser, each, engines, freePort, type OAuthProvider, startOAuthProvide
 import { startTestService, type TestService } from '../harness/service.ts'
 import { childEnvironment } from '../harness/child-environment.ts'
 import { callback, tokensOf } from '../oauth2/harness.ts'
-import { startProgram, type Program } from './shop/programs.ts'
+import { startProgram, type Program } from '../harness/program.ts'
 
 const root = join(import.meta.dirname, '../..')
 const audience = 'https://api.example.com'

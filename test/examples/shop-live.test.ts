@@ -9,7 +9,8 @@ import { samples } from '../../src/receiving/samples/index.ts'
 import { type Answer, ask, host, type Proxy, proxyKinds, startProxy } from '../deploy/proxies.ts'
 import { engines, freePort, temporaryFolder, type TestDatabase } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
-import { type Program, programEnvironment, startProgram } from './shop/programs.ts'
+import { type Program, startProgram } from '../harness/program.ts'
+import { programEnvironment } from './shop/programs.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')
 const settings = parseEnv(readFileSync(join(folder, 'deploy/shop.env'), 'utf8'))

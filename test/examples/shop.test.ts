@@ -10,7 +10,8 @@ import { mainFile } from '../harness/main-file.ts'
 import { samples } from '../../src/receiving/samples/index.ts'
 import { verifyWebhook } from '../../packages/client/src/webhooks.ts'
 import { eventually } from '../receiving/harness.ts'
-import { addEndpoint, type Program, programEnvironment, signIn, startProgram } from './shop/programs.ts'
+import { type Program, startProgram } from '../harness/program.ts'
+import { addEndpoint, programEnvironment, signIn } from './shop/programs.ts'
 
 const folder = join(import.meta.dirname, '../../examples/shop')
 const key = 'pk_the_key_of_the_administrator_0'

@@ -1,10 +1,7 @@
-// The programs of examples/shop as processes, and what people do in a browser.
-import { spawn, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+// The environment of the programs of examples/shop, and what people do in a browser.
 import { join } from 'node:path'
 import { childEnvironment } from '../../harness/child-environment.ts'
 import type { Browser } from '../../harness/browser.ts'
-import { eventually } from '../../receiving/harness.ts'
 
 /** For Node.js: where imports of the packages lead. */
 export const withPackages = `--import=${join(import.meta.dirname, 'use-packages.ts')}`
@@ -17,46 +14,6 @@ export function programEnvironment(home: string): Record<string, string> {
     HOME: home,
     NODE_OPTIONS: withPackages,
     ...(installed !== undefined && { POSTERN_PACKAGE: installed }),
-  }
-}
-
-export interface Program {
-  output(): string
-  /** Resolves when the output matches. */
-  shows(pattern: RegExp): Promise<void>
-  /** Sends SIGTERM. @returns the exit code */
-  stop(): Promise<number | null>
-}
-
-/** Starts a program in a process group of its own, so that a stop also reaches what it started. */
-export function startProgram(
-  command: readonly [string, ...string[]],
-  options: { cwd: string; env: Record<string, string> },
-): Program {
-  const [program, ...args] = command
-  const child: ChildProcess = spawn(program, args, { ...options, detached: true })
-  let text = ''
-  for (const stream of [child.stdout!, child.stderr!])
-    stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
-  const ended = once(child, 'close').then(([code]) => code as number | null)
-  return {
-    output: () => text,
-    async shows(pattern) {
-      await eventually(
-        () => {
-          if (pattern.test(text)) return true
-          if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended:\n${text}`)
-          return false
-        },
-        `${command.join(' ')} shows ${String(pattern)}`,
-      ).catch((error: unknown) => {
-        throw new Error(`${String(error)}\n${text}`)
-      })
-    },
-    async stop() {
-      if (child.exitCode === null) process.kill(-child.pid!, 'SIGTERM')
-      return ended
-    },
   }
 }
 

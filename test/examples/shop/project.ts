@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path'
 import { freePort } from '../../harness/free-port.ts'
 import { mainFile } from '../../harness/main-file.ts'
 import { eventually } from '../../receiving/harness.ts'
-import { programEnvironment, startProgram, type Program } from './programs.ts'
+import { startProgram, type Program } from '../../harness/program.ts'
+import { programEnvironment } from './programs.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
