@@ -10,6 +10,7 @@ import { printableLines } from '../telemetry/printable.ts'
 import { leastConnections } from '../storage/postgres/pool/connection-shares.ts'
 import { checkContents } from '../diagnostics/contents.ts'
 import { checkDatabase, checkStandby } from '../diagnostics/database.ts'
+import type { Database } from '../storage/database.ts'
 import { checkSpool } from '../diagnostics/spool.ts'
 
 /** Checks the settings and the configuration module as the start of the service does. Exit code 1 if anything is at fault. */
@@ -52,17 +53,14 @@ export async function doctor(): Promise<void> {
   report.tell(checkSettings(inspected))
   const { databaseUrl, databaseSessionUrl, databaseConnections = leastConnections } = configuration
   const place = databaseUrl === undefined ? undefined : { databaseUrl, databaseSessionUrl }
-  let isUsable = place !== undefined
-  if (place)
-    for await (const finding of checkDatabase(place, databaseConnections)) {
-      report.tell([finding])
-      if (finding.state === 'fault') isUsable = false
-    }
+  if (place) {
+    const contents = (database: Database) => checkContents(database, inspected)
+    for await (const finding of checkDatabase(place, databaseConnections, contents)) report.tell([finding])
+  }
   report.tell(await checkStandby(configuration))
   const spool = inspected.config?.receiving?.spool
   report.tell(await checkSpool(configuration, spool))
   await spool?.close?.()
-  if (place && isUsable) for await (const finding of checkContents(place, inspected)) report.tell([finding])
   if (configuration.demo) report.tell([ok('provider demo', 'built in, there while the service runs')])
   report.tell(await checkProviders(providers, configuration.allowPrivateNetwork ?? false))
   report.end()

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { Database } from '../storage/database.ts'
 import { migrationsFolder } from '../config/module.ts'
 import { isUpToDate } from '../storage/migrate.ts'
@@ -7,9 +6,7 @@ import {
   ProductMigrationError,
   readProductMigrations,
 } from '../storage/product-migrations.ts'
-import { type DatabasePlace, openDatabase } from '../storage/open.ts'
 import { destinationIn, destinationUrl } from '../emitting/subscribers/destinations.ts'
-import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
 import { fault, type Finding, ok, warning } from './finding.ts'
@@ -38,17 +35,13 @@ import { explainList, type ExplainedQuery } from '../listing/checking/explain.ts
 import { readLists } from '../listing/declaration.ts'
 import type { ListDeclaration } from '../listing/list.ts'
 
-/** Checks what the database holds. It skips what checkDatabase reports: no database, no answer, missing migrations. */
+/** Checks what an open database holds. It skips what checkDatabase reports, such as missing migrations. */
 export async function* checkContents(
-  place: DatabasePlace,
+  database: Database,
   { configuration, config }: InspectedConfiguration,
 ): AsyncGenerator<Finding> {
-  const file = sqliteFileOf(place.databaseUrl)
-  if (file !== undefined && !existsSync(file)) return
-  let database: Database | undefined
   try {
-    database = await openDatabase(place)
-    if (await isUpToDate(database)) yield* checkRows(database, { ...configuration, ...place }, config)
+    if (await isUpToDate(database)) yield* checkRows(database, configuration, config)
     const pending = await pendingOfProduct(database, configuration.configFile)
     // Their tables may be missing until then.
     if (pending.length > 0)
@@ -62,8 +55,6 @@ export async function* checkContents(
     if (error instanceof ProductMigrationError) yield fault('migrations', error.message)
     else if (error instanceof StorageUnavailable) yield fault('contents', describeError(error))
     else throw error
-  } finally {
-    await database?.close()
   }
 }
 

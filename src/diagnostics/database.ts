@@ -23,8 +23,13 @@ const littleSpace = 500
  * The database, its migrations, the space for it, its connections, and this machine's clock. It does not create a database that
  * does not exist.
  * @param connections of a process at most, on PostgreSQL
+ * @param contents what else is checked of a database without a fault
  */
-export async function* checkDatabase(place: DatabasePlace, connections: number): AsyncGenerator<Finding> {
+export async function* checkDatabase(
+  place: DatabasePlace,
+  connections: number,
+  contents: (database: Database) => AsyncGenerator<Finding>,
+): AsyncGenerator<Finding> {
   const { databaseUrl: url } = place
   const file = sqliteFileOf(url)
   yield* checkModes(url, file)
@@ -41,7 +46,12 @@ export async function* checkDatabase(place: DatabasePlace, connections: number):
       await database.checkPooling()
       yield ok('sessions', 'no pooler changes the sessions of connections')
     }
-    yield* checkOpenDatabase(database, connections)
+    let isUsable = true
+    for await (const finding of checkOpenDatabase(database, connections)) {
+      yield finding
+      if (finding.state === 'fault') isUsable = false
+    }
+    if (isUsable) yield* contents(database)
   } catch (error) {
     yield fault('database', describeError(error))
   } finally {

@@ -91,7 +91,7 @@ describe('poolers', onPostgres, () => {
     assert.equal(migrate.code, 1)
     assert.match(migrate.stderr, refusal)
     const past = { databaseUrl: pooler.url, databaseSessionUrl: database.url }
-    const findings = await Array.fromAsync(checkDatabase(past, 20))
+    const findings = await Array.fromAsync(checkDatabase(past, 20, async function* () {}))
     const sessions = findings.find(({ about }) => about === 'sessions')
     assert.deepEqual(sessions, ok('sessions', 'no pooler changes the sessions of connections'))
   })
