@@ -241,19 +241,6 @@ onEachEngine('fairness between handlers', (engine) => {
     assert.equal(order.indexOf('b'), runs + 1)
   })
 
-  test('a handler has its declared timeout', async () => {
-    await start({
-      handlers: {
-        short: { timeout: 0.1, handle: () => held },
-      },
-    })
-    await post('short', 1)
-    const { error } = await eventually(() =>
-      service.database.reader.selectFrom('handler_failures').select('error').executeTakeFirst(),
-    )
-    assert.match(error, /did not end within 100 ms/)
-  })
-
   test('events whose handler was removed are marked in batches, and delay no others', async () => {
     await start({ handlers: { quick: write } })
     const many = 2_500

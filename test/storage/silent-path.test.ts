@@ -1,6 +1,6 @@
 // The network path to PostgreSQL becomes silent: nothing is answered, and no connection is reset.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import pg from 'pg'
 import { defineConfig } from '../../src/index.ts'
 import { emit, subscribe } from '../emitting/harness.ts'
@@ -10,10 +10,8 @@ import { createEffects, eventually, postWebhook, readEffects, writeEffect } from
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 
-test(
-  'all connections become silent, new ones work: work continues, and each event has one effect',
-  onPostgres,
-  async () => {
+describe('a silent path to PostgreSQL', onPostgres, () => {
+  test('all connections become silent, new ones work: work continues, and each event has one effect', async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using link = await openLink(home.url)
     await using direct = scoped(await openDatabase(home.url))
@@ -74,13 +72,9 @@ test(
     assert.equal(effects.length, new Set(effects).size)
     // The check may be the first to use a silent connection, and then waits for its deadline.
     await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-  },
-)
+  })
 
-test(
-  'everything becomes silent: not ready, calls get 503, and a stop ends within its limit',
-  onPostgres,
-  async () => {
+  test('everything becomes silent: not ready, calls get 503, and a stop ends within its limit', async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using link = await openLink(home.url)
     await using service = await startTestService(postgres!, { databaseUrl: link.url })
@@ -99,13 +93,9 @@ test(
     await service.stop(2_000)
     cancelSecond()
     assert.deepEqual(late, [])
-  },
-)
+  })
 
-test(
-  'idle connections become silent: handlers with a long timeout do not wait for them',
-  onPostgres,
-  async () => {
+  test('idle connections become silent: handlers with a long timeout do not wait for them', async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using link = await openLink(home.url)
     await using direct = scoped(await openDatabase(home.url))
@@ -139,13 +129,9 @@ test(
     for (let n = 0; n < 3; n += 1)
       assert.equal((await postWebhook(other, { id: `after-${n}`, type: 'work' })).status, 200)
     await eventually(async () => (await done()) === 27, 'what came later is done')
-  },
-)
+  })
 
-test(
-  'a session finds the path silent: the idle connections of the pool are not used any more',
-  onPostgres,
-  async () => {
+  test('a session finds the path silent: the idle connections of the pool are not used any more', async () => {
     await using home = await postgres!.createMigratedDatabase()
     await using link = await openLink(home.url)
     // A busy machine takes longer for a connection than the service's own pool waits.
@@ -165,5 +151,5 @@ test(
     await eventually(async () => ![0, first].includes(await claims()), 'the session is remade')
     await Promise.all(Array.from({ length: 8 }, () => service.database.ping()))
     await eventually(async () => (await service.fetch('/readyz')).status === 200, 'it is ready')
-  },
-)
+  })
+})

@@ -187,18 +187,6 @@ onEachEngine('transactions', (engine) => {
     assert.deepEqual(await migrate(one, [of(1), of(2), of(4)]), ['made 2'])
   })
 
-  test('an older program refuses a database with an unknown breaking migration', async () => {
-    const future = { number: 9_001, name: 'future', breaking: true, sqlite: 'select 1', postgres: 'select 1' }
-    const harmless = { ...future, number: 9_002, name: 'harmless', breaking: false }
-    await using fresh = await engine.createDatabase()
-    await using one = scoped(await openDatabase(fresh.url))
-    await migrate(one)
-    await migrate(one, [...migrations, harmless])
-    assert.deepEqual(await migrate(one), [], 'one that does not break is no reason to refuse')
-    await migrate(one, [...migrations, future, harmless])
-    await assert.rejects(migrate(one), /migration 9001 \(future\)/)
-  })
-
   test('a failed migration leaves nothing', async () => {
     await using fresh = await engine.createDatabase()
     await using one = scoped(await openDatabase(fresh.url))
