@@ -4,7 +4,12 @@ import { join } from 'node:path'
 import { beforeEach, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { importFile, type ImportResult, targetOf } from '../../src/listing/importing/import-file.ts'
+import {
+  importFile,
+  type ImportKind,
+  type ImportResult,
+  targetOf,
+} from '../../src/listing/importing/import-file.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { postern } from '../cli/command.ts'
 import { each, onEachEngine, started, temporaryFolder, fields } from '../harness/index.ts'
@@ -21,7 +26,7 @@ onEachEngine('postern import', (engine) => {
   )
 
   async function run(
-    kind: Parameters<typeof targetOf>[0],
+    kind: ImportKind,
     name: string,
     content: string | Buffer,
     signal?: AbortSignal,

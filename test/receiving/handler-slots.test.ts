@@ -1,7 +1,7 @@
 // What the database does with the slots of handlers that declare a concurrency.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { EventQueue } from '../../src/receiving/queue/store.ts'
+import type { ShareSlots } from '../../src/receiving/queue/store.ts'
 import { postgresEventQueue } from '../../src/receiving/postgres/store.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
@@ -23,7 +23,7 @@ after(async () => {
 
 interface Process {
   id: number
-  share: NonNullable<EventQueue['shareSlots']>
+  share: ShareSlots
   /** Asks for one handler's slots and answers with [held, share], or with nothing. */
   ask(key: string, needs: { keeps?: number; wants: number; limit?: number; now?: number }): Promise<number[]>
 }

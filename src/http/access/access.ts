@@ -202,7 +202,7 @@ export function isForeignWrite(request: FastifyRequest, baseUrl: string): boolea
 /**
  * The error handler of a page's form whose session may have expired before it was sent. Others' forms get the problem.
  * @param answer what the person gets
- * @param isForm of a route that programs call, too
+ * @param isForm whether a page sent the request. Default: always, for a route that programs do not call
  */
 export function whenSignedOut(
   baseUrl: () => string,

@@ -45,7 +45,7 @@ const targets = {
   products: (engine: Engine) => itemTarget(writableProducts, engine),
   posts: (engine: Engine) => itemTarget(writablePosts, engine),
 }
-type ImportKind = keyof typeof targets
+export type ImportKind = keyof typeof targets
 
 export function isImportKind(name: string): name is ImportKind {
   return Object.hasOwn(targets, name)

@@ -336,7 +336,7 @@ function takesMediaType({ mediaTypes }: Pick<Scheme, 'mediaTypes'>, contentType:
 const unknownType = 'application/octet-stream'
 
 /**
- * Makes what returns the media type of a request for a source. `Content-Type` is not signed, so where a source takes both JSON and
+ * Returns a function that finds a request's media type. `Content-Type` is not signed, so where a source takes both JSON and
  * forms, the bytes decide which of them a body is, and the header only names the kind that they have.
  */
 function mediaTypeReader(scheme: Pick<Scheme, 'mediaTypes'>) {
@@ -352,7 +352,8 @@ function mediaTypeReader(scheme: Pick<Scheme, 'mediaTypes'>) {
 
 /**
  * Why the body cannot be read as sent, whatever its media type: it is compressed, or split into parts. A source that accepts every
- * type stores such bodies as bytes. @param isTaken whether the source takes the media type
+ * type stores such bodies as bytes.
+ * @param isTaken whether the source takes the media type
  */
 function unreadableAs(
   scheme: Pick<Scheme, 'mediaTypes'>,

@@ -152,12 +152,8 @@ export interface EventQueue {
    * @throws ClaimLost if another claim holds one of the events; the returned statement may fail with it too
    */
   markProcessed(tx: Tx, marks: readonly ProcessedMarker[]): Promise<ClosingStatement | undefined>
-  /**
-   * Changes the slots of this process for some handlers that declare a concurrency, where several processes share them. Returns an empty
-   * list if others consider this process dead.
-   * @throws StorageUnavailable
-   */
-  readonly shareSlots?: (asked: readonly SlotRequest[], now: number) => Promise<readonly SlotsShared[]>
+  /** For handlers that declare a concurrency, where several processes share their slots. */
+  readonly shareSlots?: ShareSlots
   /**
    * Releases all claims of this process except `held`: a database that was restored to an earlier state may hold claims that this
    * process has ended. Only on PostgreSQL; nothing can restore an SQLite file under a running process.
@@ -223,6 +219,12 @@ export interface SlotsShared {
   /** Whether slots were released that another process waits for. */
   readonly freed: boolean
 }
+
+/**
+ * Changes the slots of this process for some handlers. Returns an empty list if others consider this process dead.
+ * @throws StorageUnavailable also while this process has no session
+ */
+export type ShareSlots = (asked: readonly SlotRequest[], now: number) => Promise<readonly SlotsShared[]>
 
 /** The columns of a spooled event, in the order of `toRow`. */
 export const eventColumns =

@@ -6,7 +6,7 @@ import { ManualClock } from '#test/harness/manual-clock.ts'
 import { fields } from '#test/harness/fields.ts'
 import { createLog } from '../../telemetry/log.ts'
 import { plansOver } from '../handlers/plan.ts'
-import type { EventQueue, SlotRequest } from '../queue/store.ts'
+import type { ShareSlots, SlotRequest } from '../queue/store.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 import { HandlerSlots } from './handler-slots.ts'
 
@@ -19,7 +19,7 @@ test('a clock that is set back makes neither a need nor a share nor a pause long
   }
   const asked: SlotRequest[] = []
   const groups = new ConcurrencyGroups()
-  const share: NonNullable<EventQueue['shareSlots']> = async (requests) => {
+  const share: ShareSlots = async (requests) => {
     asked.push(...requests)
     return requests.map(({ key }) => ({ key, held: 2, share: 2, freed: false }))
   }

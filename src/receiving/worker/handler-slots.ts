@@ -2,7 +2,7 @@ import { Period } from '../../runtime/clock.ts'
 import type { EventRunner } from './event-runner.ts'
 import type { WorkerContext } from './worker-parts.ts'
 import type { Bound, Plan } from '../handlers/plan.ts'
-import type { EventQueue, SlotRequest, SlotsShared } from '../queue/store.ts'
+import type { ShareSlots, SlotRequest, SlotsShared } from '../queue/store.ts'
 
 /** Milliseconds for which a share is valid without a renewal. */
 const validFor = 5_000
@@ -40,7 +40,7 @@ const renewEvery = 1_000
  * answer does no harm.
  */
 export class HandlerSlots {
-  readonly #share: NonNullable<EventQueue['shareSlots']>
+  readonly #share: ShareSlots
   readonly #parts: WorkerContext & { readonly runner: EventRunner }
   readonly #shares = new Map<string, SlotShare>()
   /** Bounds of the next request, which waits for the answer to the last one. */
@@ -51,10 +51,7 @@ export class HandlerSlots {
   #cancelTimer: (() => void) | undefined
   #stopped = false
 
-  constructor(
-    share: NonNullable<EventQueue['shareSlots']>,
-    parts: WorkerContext & { readonly runner: EventRunner },
-  ) {
+  constructor(share: ShareSlots, parts: WorkerContext & { readonly runner: EventRunner }) {
     this.#share = share
     this.#parts = parts
   }
