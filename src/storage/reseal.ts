@@ -127,17 +127,21 @@ async function lockRows(
   return rows
 }
 
+/** PostgreSQL gets all statements before it answers the first one. */
 async function replaceAll(
   tx: Tx,
   { table, column, key }: SealedColumn,
   replacements: readonly Replacement[],
 ): Promise<void> {
-  for (const { row, fresh } of replacements) {
-    const matches = key.map((part) => sql`${sql.ref(part)} = ${row[part]}`)
-    await sql`update ${sql.table(table)} set ${sql.ref(column)} = ${fresh} where ${sql.join(matches, sql` and `)}`.execute(
-      tx,
-    )
-  }
+  await Promise.all(
+    replacements.map(({ row, fresh }) => {
+      const matches = sql.join(
+        key.map((part) => sql`${sql.ref(part)} = ${row[part]}`),
+        sql` and `,
+      )
+      return sql`update ${sql.table(table)} set ${sql.ref(column)} = ${fresh} where ${matches}`.execute(tx)
+    }),
+  )
 }
 
 /** Returns `undefined` if the value does not open with its key: it was changed, or moved from another row. */
