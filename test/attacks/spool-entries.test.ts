@@ -40,9 +40,15 @@ describe('entries of a custom spool that another program wrote', () => {
   test('they are rejected and logged, and the others are read', async () => {
     const spool = open(a)
     await spool.append([event('first')])
-    const changed = Buffer.from([...stored.entries.values()][0]!)
-    changed[changed.indexOf('first')]! ^= 1
-    const forgeries = [encodeEvents([event('unsigned')]), changed, Buffer.from('noise'), new Uint8Array(0)]
+    const entry = Buffer.from([...stored.entries.values()][0]!)
+    // In the signature, at both ends of the content, and in its middle.
+    const changed = [5, 20, 36, 37, entry.indexOf('first'), entry.length - 1].map((at) => {
+      const copy = Buffer.from(entry)
+      copy[at]! ^= 1
+      return copy
+    })
+    const shortened = [0, 1, 36, 37].map((length) => entry.subarray(0, length))
+    const forgeries = [encodeEvents([event('unsigned')]), ...changed, ...shortened, Buffer.from('noise')]
     await stored.append(forgeries)
     await spool.append([event('last')])
     assert.deepEqual(await idsIn(spool), ['first', 'last'])

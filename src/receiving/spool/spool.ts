@@ -218,7 +218,7 @@ const purpose = 'spool'
  * Proves that this service wrote an entry, because other programs may be able to write to a spool, and its contents are taken
  * for verified webhooks. Layout: version, id of the master key (4 bytes), HMAC-SHA256 of the content, content.
  */
-export class EntrySignature {
+class EntrySignature {
   readonly #keys: readonly [Key, ...Key[]]
 
   constructor(keyring: Keyring) {
