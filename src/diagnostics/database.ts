@@ -211,7 +211,7 @@ interface Seen {
  * Whether the server has room for all connections that the processes may make, as many as are running now, or one.
  * @param connections of a process at most
  */
-export async function checkConnections({ pool }: PostgresDatabase, connections: number): Promise<Finding> {
+async function checkConnections({ pool }: PostgresDatabase, connections: number): Promise<Finding> {
   const { rows } = await pool.query<Seen>(statement, [listening])
   const { room, processes, others } = rows[0]!
   const wanted = Math.max(1, processes) * connections

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import pg from 'pg'
-import { checkConnections } from '../../src/diagnostics/database.ts'
-import type { PostgresDatabase } from '../../src/storage/database.ts'
+import { checkDatabase } from '../../src/diagnostics/database.ts'
 import { onPostgres, postgres } from '../harness/engines.ts'
 
 test(
@@ -24,12 +23,10 @@ test(
     await admin.query(`create role ${role} login password 'plain'`)
     stack.defer(async () => void (await admin.query(`drop role ${role}`)))
     const plain = Object.assign(new URL(home.url), { username: role, password: 'plain' })
-    const pool = new pg.Pool({ connectionString: plain.href, max: 1 })
-    stack.defer(() => pool.end())
-    // Its session may end after the pool, when the database is dropped.
-    pool.on('error', () => undefined)
-
-    const { text } = await checkConnections({ pool } as PostgresDatabase, 12)
+    const findings = await Array.fromAsync(
+      checkDatabase({ databaseUrl: plain.href }, 12, async function* () {}),
+    )
+    const { text } = findings.find(({ about }) => about === 'connections')!
     const [, processes, others] = /^(\d+) process is running; .* other programs use (\d+)$/.exec(text) ?? []
     assert.equal(processes, '1', text)
     assert.ok(Number(others) >= 1, text)
