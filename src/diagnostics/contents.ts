@@ -7,7 +7,6 @@ import {
   readProductMigrations,
 } from '../storage/product-migrations.ts'
 import { destinationIn, destinationUrl } from '../emitting/subscribers/destinations.ts'
-import { StorageUnavailable } from '../storage/unavailable.ts'
 import type { InspectedConfiguration } from './configuration.ts'
 import { fault, type Finding, ok, warning } from './finding.ts'
 import { describeError } from './describe-error.ts'
@@ -53,8 +52,7 @@ export async function* checkContents(
     else yield* checkLists(database, config)
   } catch (error) {
     if (error instanceof ProductMigrationError) yield fault('migrations', error.message)
-    else if (error instanceof StorageUnavailable) yield fault('contents', describeError(error))
-    else throw error
+    else yield fault('contents', describeError(error))
   }
 }
 
