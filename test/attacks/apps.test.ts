@@ -1,5 +1,4 @@
-// Groups 6, 12 and 15, as far as they are about apps: stolen codes and refresh tokens. What PKCE refuses before a sign-in
-// begins is in test/login/tokens.test.ts, rotation and grace are in test/login/apps.test.ts.
+// Groups 12 and 15, as far as they are about apps: stolen refresh tokens. Stolen codes are in provider-codes.test.ts.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowIn, rowsOf, started, startTestService } from '#test/harness/index.ts'
@@ -15,9 +14,8 @@ onEachEngine('credentials of apps', (engine) => {
   let stoppedAt: number | undefined
   const provider = started(startHonestProvider)
   const service = started(async () => {
-    const other = { id: 'other', redirectUris: ['https://other.example.com/callback'] }
     const clock = { ...systemClock, now: () => (stoppedAt ?? Date.now()) + shift }
-    const config = { login: { clients: [spa, other] } }
+    const config = { login: { clients: [spa] } }
     const env = { ...provider.env('ACME'), TRUSTED_PROXIES: '127.0.0.1' }
     return startTestService(engine, { env, config, parts: { clock } })
   })
@@ -67,57 +65,8 @@ onEachEngine('credentials of apps', (engine) => {
     return (await service.fetch('/auth/session', { headers })).status === 200
   }
 
-  const thefts: [name: string, fields: Record<string, string>][] = [
-    ['another verifier', { code_verifier: newPkce().verifier }],
-    ['another redirect URI', { redirect_uri: spa.redirectUris[1]! }],
-  ]
-  for (const [name, fields] of thefts) {
-    test(`a stolen code is refused with ${name}, is used up, and is in the audit log`, async () => {
-      const person = `stolen with ${name}`
-      const { code, verifier } = await begun(person)
-      const before = await accountsOf(service)
-      isRefused(await redeem(code, verifier, fields))
-      assert.deepEqual(await told(person), [
-        'tokens.refused',
-        'invalid-grant',
-        `app:${fields['client_id'] ?? 'spa'}`,
-      ])
-      isRefused(await redeem(code, verifier))
-      const { families, tokens } = await accountsOf(service)
-      assert.deepEqual([families, tokens], [before['families'], before['tokens']])
-    })
-  }
-
-  test('a stolen code is refused with another app, which does not use it up', async () => {
-    const { code, verifier } = await begun('stolen')
-    isRefused(await redeem(code, verifier, { client_id: 'other' }))
-    assert.deepEqual(await told('stolen'), ['tokens.refused', 'invalid-grant', 'app:other'])
-    const { body } = await redeem(code, verifier)
-    isRefused(await redeem(code, verifier, { client_id: 'other' }))
-    assert.ok(await works(body['access_token']), 'nor does it end the sign-in of a used one')
-  })
-
-  test('the second use of a code revokes its tokens, and the audit log says why', async () => {
-    const { code, verifier } = await begun('twice')
-    const { body } = await redeem(code, verifier)
-    assert.ok(await works(body['access_token']))
-    isRefused(await redeem(code, verifier))
-    assert.ok(!(await works(body['access_token'])))
-    isRefused(await refresh(body['refresh_token']))
-    const rows = await rowsOf(service, 'audit_log', {
-      user_id: await userOf('twice'),
-      action: 'tokens.revoked',
-    })
-    assert.deepEqual(
-      rows.map(({ detail }) => detail),
-      ['{"reason":"reuse"}'],
-    )
-  })
-
-  test('an unknown code is refused and recorded without an account', async () => {
+  test('an unknown refresh token is refused and recorded without an account', async () => {
     const before = await accountsOf(service)
-    isRefused(await redeem('A'.repeat(43), newPkce().verifier))
-    isRefused(await redeem('\0', newPkce().verifier))
     isRefused(await refresh(`rt_${'A'.repeat(43)}`))
     isRefused(await refresh('\0'))
     assert.deepEqual(await accountsOf(service), before)
@@ -127,15 +76,8 @@ onEachEngine('credentials of apps', (engine) => {
       .where('action', '=', 'tokens.refused')
       .where('user_id', 'is', null)
       .execute()
-    assert.equal(rows.length, 4)
+    assert.equal(rows.length, 2)
     for (const row of rows) assert.deepEqual({ ...row }, { code: 'invalid-grant', target: 'app:spa' })
-  })
-
-  test('a refresh token of one app is refused for another, and stays valid for its own', async () => {
-    const { refresh_token: token } = await tokensOf('apps')
-    isRefused(await refresh(token, { client_id: 'other' }))
-    assert.deepEqual(await told('apps'), ['tokens.refused', 'invalid-grant', 'app:other'])
-    assert.equal((await refresh(token)).status, 200)
   })
 
   test('a copied refresh token: its second use after the grace period revokes the family', async () => {

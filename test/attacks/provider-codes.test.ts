@@ -88,13 +88,15 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
     ]) {
       const { code, verifier } = await newCode('web')
       await assertRefused({ client_id: 'web', code, code_verifier: verifier, redirect_uri: redirectUri })
+      await assertRefused({ client_id: 'web', code, code_verifier: verifier })
     }
   })
 
-  test('a wrong verifier, and the one of another sign-in', async () => {
+  test('a wrong verifier, and the one of another sign-in, which use the code up', async () => {
     for (const wrong of [newPkce().verifier, (await newCode('spa')).verifier]) {
-      const { code } = await newCode('spa')
+      const { code, verifier } = await newCode('spa')
       await assertRefused({ client_id: 'spa', code, code_verifier: wrong })
+      await assertRefused({ client_id: 'spa', code, code_verifier: verifier })
     }
   })
 
