@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { conditionOf } from '../../src/alerts/index.ts'
 import { mailOf, webhookFormats, subjectOf } from '../../src/alerts/deliver.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
-import { onEachEngine, startedService } from '../harness/index.ts'
+import { onOneEngine, startedService } from '../harness/index.ts'
 import { expectJson } from '../emitting/harness.ts'
 
 type Message = Parameters<typeof mailOf>[0]
@@ -12,7 +12,7 @@ type Message = Parameters<typeof mailOf>[0]
 const evil = 'https://evil.example'
 const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\n*a*_b_~\u2028www.evil.example x@evil.example`
 
-onEachEngine('what a tenant writes into alerts', (engine) => {
+onOneEngine('what a tenant writes into alerts', (engine) => {
   let message: Message
   const service = startedService(engine)
   before(async () => {

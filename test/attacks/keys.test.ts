@@ -1,7 +1,7 @@
 // Group 25: what a stolen key with few rights is worth. Which key reaches which route at all is test/http/scopes.test.ts.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onEachEngine, started, startedService } from '#test/harness/index.ts'
+import { Browser, onOneEngine, started, startedService } from '#test/harness/index.ts'
 import { plainRequest } from '#test/harness/plain-request.ts'
 import { ApiKeys } from '../../src/accounts/tokens/api-keys.ts'
 import { createRecordAudit } from '../../src/accounts/audit/audit.ts'
@@ -13,7 +13,7 @@ import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 import { dataOf } from '../emitting/harness.ts'
 
-onEachEngine('keys with few rights', (engine) => {
+onOneEngine('keys with few rights', (engine) => {
   const provider = started(() => startHonestProvider({ openid: true }))
   const service = startedService(engine, () => ({ env: provider.env('ACME') }))
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { before, test } from 'node:test'
 import { base64url, decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
+import { type Browser, onOneEngine, started } from '#test/harness/index.ts'
 import { signIn } from '../login/harness.ts'
 import { codeOf, exchangeCode, sessionOf, signInApp, type AppTokens } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
@@ -14,7 +14,7 @@ const web = { id: 'web', redirectUris: [callback], secret }
 const rsa = { id: 'rsa', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256' as const }
 const elsewhere = { id: 'elsewhere', redirectUris: [callback], secret, audience: 'https://api.example' }
 
-onEachEngine('forged and misplaced tokens', (engine) => {
+onOneEngine('forged and misplaced tokens', (engine) => {
   let victim: Browser
   let tokens: AppTokens
   const attacked = started(() => startAttackedProvider(engine, { clients: [web, rsa, elsewhere] }))

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { request } from 'node:http'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { sql } from 'kysely'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { hmac, twilio, type Scheme } from '../../src/index.ts'
 import type { Reply } from '../../src/receiving/schemes/scheme.ts'
-import { each, engines, fields, freePort, onEachEngine, started } from '../harness/index.ts'
+import { each, fields, freePort, onEachEngine, onOneEngine, started } from '../harness/index.ts'
 import { startTestService, type TestService, webhookSecret } from '../harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { eventually, sign } from './harness.ts'
@@ -91,9 +91,7 @@ onEachEngine('answers to webhooks that cannot be stored', (engine) => {
   })
 })
 
-// The database has no part in these.
-describe('answers to webhooks', () => {
-  const engine = engines[0]!
+onOneEngine('answers to webhooks', (engine) => {
   const start = (env = {}): Promise<TestService> =>
     startTestService(engine, {
       env,

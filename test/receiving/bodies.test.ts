@@ -2,9 +2,16 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { mailgun } from '../../src/index.ts'
-import { engines, findRow, onEachEngine, startedService, startTestService } from '../harness/index.ts'
+import {
+  engines,
+  findRow,
+  onEachEngine,
+  onOneEngine,
+  startedService,
+  startTestService,
+} from '../harness/index.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
 const bodyLimit = 10_000
@@ -37,9 +44,8 @@ onEachEngine('stored webhooks', (engine) => {
   })
 })
 
-// The database has no part in these.
-describe('bodies of webhooks', () => {
-  const service = startedService(engines[0]!, () => ({
+onOneEngine('bodies of webhooks', (engine) => {
+  const service = startedService(engine, () => ({
     env: { WEBHOOK_BODY_LIMIT: String(bodyLimit) },
     config: { receiving: { sources: { mail: mailgun({ secret: 'a-signing-key-of-mailgun' }) } } },
   }))

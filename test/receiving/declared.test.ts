@@ -1,11 +1,12 @@
 // What any source can declare: compressed bodies, checks of the address, filters, routes, addresses.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { hmac, twilio } from '../../src/index.ts'
 import { readSources } from '../../src/receiving/sources.ts'
-import { engines, startedService } from '../harness/index.ts'
+import { onOneEngine, startedService } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually } from './harness.ts'
 
@@ -31,10 +32,10 @@ test('an invalid pattern of drop stops the start', () => {
   )
 })
 
-// The database has no part in these.
-describe('declared', () => {
+onOneEngine('declared', (engine) => {
   let throwing = false
-  const service = startedService(engines[0]!, () => ({
+  const service = startedService(engine, () => ({
+    parts: { clock: clockWith({ 1_000: 100 }) },
     receiving: {
       sources: {
         plain: hmac(base),

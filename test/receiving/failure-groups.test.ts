@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { each, fields, onEachEngine, startedService } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
@@ -16,6 +17,7 @@ onEachEngine('failures in groups', (engine) => {
   let isMended = false
   const service = startedService(engine, () => ({
     env: { HANDLER_RETRY_SCHEDULE: '0,0' },
+    parts: { clock: clockWith({ 1_000: 100 }) },
     handlers: {
       'order.*': async (event, { tx }) => {
         if (!isMended) throw new RangeError(`order ${event.id} has no customer`)

@@ -11,6 +11,7 @@ import { reasons, type Reason } from '../../src/receiving/rejections/reasons.ts'
 import type { Database } from '../../src/storage/database.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, startedService } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, sign } from './harness.ts'
 
@@ -22,6 +23,7 @@ const feedSecret = 'feed-secret'
 onEachEngine('rejected webhooks', (engine) => {
   const service = startedService(engine, () => ({
     env: { WEBHOOK_BODY_LIMIT: '20000' },
+    parts: { clock: clockWith({ 1_000: 100 }) },
     receiving: {
       sources: {
         stripe: stripe({ secret: stripeSecret }),

@@ -5,6 +5,7 @@ import { discord, github, hmac, stripe } from '../../src/index.ts'
 import { otherProofs, secretPresets } from '../harness/presets.ts'
 import { setUps } from '../../src/receiving/schemes/set-up.ts'
 import { fields, onEachEngine, startedService } from '../harness/index.ts'
+import { clockWith } from '../harness/manual-clock.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
 
@@ -39,6 +40,7 @@ test('each preset has steps, a link to documentation and the type of a typical e
 
 onEachEngine('sources', (engine) => {
   const service = startedService(engine, () => ({
+    parts: { clock: clockWith({ 1_000: 100 }) },
     receiving: {
       sources: {
         shop: stripe({ secret: 'whsec_of_the_shop_0123456789' }),
