@@ -3,7 +3,7 @@ import type { StandardSchema } from './json/standard-schema.ts'
 import type { ForwardAuthConfig } from './forward-auth/config.ts'
 import type { ListingConfig } from './listing/config.ts'
 import type { LoginConfig } from './login/config.ts'
-import type { OAuth2Config } from './oauth2/clients/client-config.ts'
+import type { OAuth2Config } from './oauth2/clients/client.ts'
 import type { AnyTables, DeclaredHandler, ReceivedEvent, ReceivingConfig } from './receiving/config.ts'
 import type { Scheme } from './receiving/schemes/scheme.ts'
 

@@ -7,7 +7,7 @@ import { startOAuthProvider, type OAuthProvider } from '#test/harness/oauth-prov
 import { startTestService, type TestService } from '#test/harness/service.ts'
 import { rowsOf } from '#test/harness/rows.ts'
 import type { ForwardAuthConfig } from '../../src/forward-auth/config.ts'
-import type { ClientConfig } from '../../src/oauth2/clients/client-config.ts'
+import type { ClientConfig } from '../../src/oauth2/clients/client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { signIn } from '../login/harness.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { RateLimiter, SharedRateLimiter, type CallsToCount, type Counted } from './rate-limiter.ts'
+import { RateLimiter, SharedRateLimiter, type CountCalls } from './rate-limiter.ts'
 
 function at(start: number, capacity?: number) {
   let now = start
@@ -64,12 +64,12 @@ test('after the reset all calls are allowed again, and before it they are not', 
 /** After all that a promise leads to. */
 const settled = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 const unexpected = (error: unknown): never => assert.fail(String(error))
-const allowed: Counted = { granted: 1, calls: 1, before: 0, passed: 0 }
-const refused: Counted = { granted: 0, calls: 10, before: 0, passed: 0 }
+const allowed = { granted: 1, calls: 1, before: 0, passed: 0 }
+const refused = { granted: 0, calls: 10, before: 0, passed: 0 }
 
 test('concurrent calls share one statement', async () => {
   const asked: number[] = []
-  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+  const count: CountCalls = async (calls) => {
     asked.push(calls.length)
     return calls.map(() => allowed)
   }
@@ -80,8 +80,8 @@ test('concurrent calls share one statement', async () => {
 })
 
 test('concurrent calls of one key are one row; calls above the grant are refused', async () => {
-  const asked: (readonly CallsToCount[])[] = []
-  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+  const asked: Parameters<CountCalls>[0][] = []
+  const count: CountCalls = async (calls) => {
     asked.push(calls)
     return [{ granted: 2, calls: 10, before: 0, passed: 0 }]
   }
@@ -104,7 +104,7 @@ test('concurrent calls of one key are one row; calls above the grant are refused
 test('a refused key is queried again when it may call again', async () => {
   let asked = 0
   const clock = new ManualClock()
-  const count = async (): Promise<Counted[]> => {
+  const count: CountCalls = async () => {
     asked += 1
     return [refused]
   }
@@ -126,7 +126,7 @@ test('a refused key is queried again when it may call again', async () => {
 test('at most a hundred new rows per second are added; known keys are still counted', async () => {
   let rows = 0
   const clock = new ManualClock()
-  const count = async (calls: readonly CallsToCount[]): Promise<Counted[]> => {
+  const count: CountCalls = async (calls) => {
     rows += calls.length
     return calls.map(() => allowed)
   }
@@ -146,8 +146,8 @@ test('at most a hundred new rows per second are added; known keys are still coun
 test('a failing or silent database delays no call', async () => {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  let answer = Promise.withResolvers<Counted[]>()
-  const count = (): Promise<Counted[]> => answer.promise
+  let answer = Promise.withResolvers<Awaited<ReturnType<CountCalls>>>()
+  const count: CountCalls = () => answer.promise
   const counts = new SharedRateLimiter({ count, clock, onError: (error) => errors.push(error) })
   const waiting = counts.take('key', 10)
   await settled()
@@ -160,7 +160,7 @@ test('a failing or silent database delays no call', async () => {
   assert.equal(await other, undefined)
   await settled()
   assert.equal(errors.length, 1)
-  answer = Promise.withResolvers<Counted[]>()
+  answer = Promise.withResolvers<Awaited<ReturnType<CountCalls>>>()
   answer.resolve([allowed])
   clock.pass(4_000)
   assert.equal(await counts.take('key', 10), undefined)
@@ -171,7 +171,7 @@ test('a failing or silent database delays no call', async () => {
 test('a clock that is set back makes neither a refusal nor a pause longer', async () => {
   const clock = new ManualClock()
   let fails = false
-  const count = async (): Promise<Counted[]> => {
+  const count: CountCalls = async () => {
     if (fails) throw new Error('the database does not answer')
     return [refused]
   }

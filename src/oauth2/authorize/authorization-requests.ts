@@ -18,7 +18,7 @@ import { allowClientOrigins, browserCall } from '../token/token-call.ts'
 export type Parameters = readonly (readonly [name: string, value: string])[]
 
 /** Seconds from a push to the first use of the request (RFC 9126, section 2.2: short). */
-export const pushedLifetime = 90
+const pushedLifetime = 90
 /** Milliseconds that a person may take for the sign-in and the consent. */
 const parkedLifetime = 20 * 60_000
 

@@ -7,7 +7,7 @@ import { propertyRun } from '#test/harness/properties.ts'
 import { OAuthError } from '../oauth-error.ts'
 import type { ClientAssertions } from './client-assertions.ts'
 import { ClientAuthentication } from './client-authentication.ts'
-import { clientOf } from './client-config.ts'
+import { clientOf } from './client.ts'
 import type { Clients } from './clients.ts'
 
 const secret = 'a-secret-of-thirty-two-characters'

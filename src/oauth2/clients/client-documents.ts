@@ -7,8 +7,7 @@ import { openGuardedFetch } from '../../network/guarded-fetch.ts'
 import { BoundedCache, shareRun } from '../../runtime/bounded-cache.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Worker } from '../../runtime/worker.ts'
-import type { Client } from './client.ts'
-import { withDefaults } from './client-config.ts'
+import { type Client, withDefaults } from './client.ts'
 import {
   describedApp,
   redirectFault,

@@ -2,8 +2,15 @@ import { isId } from '../../crypto/ids.ts'
 import { anywhere, faultOfDestination } from '../../network/egress.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
 import { printable } from '../../telemetry/printable.ts'
-import { idTokenClaims, reauthenticationProofs, signingAlgorithms } from './client.ts'
-import { type ClientConfig, type ClientSettings, type OAuth2Config, secretsOf } from './client-config.ts'
+import {
+  idTokenClaims,
+  reauthenticationProofs,
+  signingAlgorithms,
+  type ClientConfig,
+  type ClientSettings,
+  type OAuth2Config,
+  secretsOf,
+} from './client.ts'
 import { keyFaults } from './client-assertions.ts'
 
 /** What is wrong with a setting of a client. */

@@ -2,10 +2,9 @@ import type { AuditEntry, AuditOrigin, RecordAudit } from '../../accounts/audit/
 import { invalidBody, Problem } from '../../errors.ts'
 import type { Database, Queryable, Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
-import { type Client, isPrivileged, originsOf } from './client.ts'
+import { type Client, isPrivileged, originsOf, type ClientSettings } from './client.ts'
 import { rejectTooMany } from './registered-clients.ts'
 import { announceClients, isClientId, newClientId, storedClient, type StoredClient } from './clients.ts'
-import type { ClientSettings } from './client-config.ts'
 import { nameFaults, settingsFaults } from './client-faults.ts'
 import { recordLogouts } from '../../accounts/sessions/apps-of-sessions.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -38,9 +37,6 @@ interface ClientManagementParts extends Pick<ModuleParts, 'database' | 'clock'> 
   /** The limits of registrations, for tests. */
   mostRegistered?: { all?: number; unused?: number } | undefined
 }
-
-/** The audit log's name of a client. */
-export const clientTarget = (id: string): string => `app:${id}`
 
 /** Creates and changes the clients of the database. Declared clients are only listed. */
 export class ClientManagement {
@@ -88,7 +84,7 @@ export class ClientManagement {
       await tx.insertInto('clients').values(row).execute()
       await writeOrigins(tx, client)
       const action = kind === 'api' ? 'client.created' : 'client.registered'
-      await record(tx, { action, target: clientTarget(id), detail: { name, confidential }, ...caller.origin })
+      await record(tx, { action, target: `app:${id}`, detail: { name, confidential }, ...caller.origin })
       if (!confidential || settings.jwks !== undefined) return undefined
       return (await addSecret(tx, id, { now, overlap: 0 })).secret
     })
@@ -190,7 +186,7 @@ export class ClientManagement {
       const client = await this.#read(tx, id)
       if (isPrivileged(client)) caller.requireAdmin()
       const [result, entry] = await change(tx, client)
-      await record(tx, { ...entry, target: clientTarget(id), ...caller.origin })
+      await record(tx, { ...entry, target: `app:${id}`, ...caller.origin })
       await announceClients(database, tx)
       return result
     })

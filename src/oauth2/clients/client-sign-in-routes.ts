@@ -14,7 +14,6 @@ import {
 import { isoTime } from '../../runtime/iso-time.ts'
 import { deviceName } from '../../accounts/sessions/devices.ts'
 import { idScope } from '../../paging/cursor.ts'
-import { clientTarget } from './client-management.ts'
 import type { OAuth2Services } from '../services.ts'
 
 const tags = ['apps']
@@ -109,7 +108,7 @@ async function revokeSignIn(
   const userId = await tokenFamilies.ownerOf(database.reader, id)
   if (userId === undefined) return false
   const detail = { signIn: id }
-  const target = clientTarget(clientId)
+  const target = `app:${clientId}`
   return tokenFamilies.revoke(
     userId,
     id,

@@ -1,8 +1,17 @@
 import type { AppRequest } from '../../accounts/sessions/authentication.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Client, originsOf, type SharedReach, withReach, allowsRedirect } from './client.ts'
+import {
+  type Client,
+  originsOf,
+  type SharedReach,
+  withReach,
+  allowsRedirect,
+  type ClientConfig,
+  clientOf,
+  type ClientSettings,
+  withDefaults,
+} from './client.ts'
 import type { ClientDocuments } from './client-documents.ts'
-import { type ClientConfig, clientOf, type ClientSettings, withDefaults } from './client-config.ts'
 import { type CompiledQuery, sql } from 'kysely'
 import { newId } from '../../crypto/ids.ts'
 import { BoundedCache } from '../../runtime/bounded-cache.ts'

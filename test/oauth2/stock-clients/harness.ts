@@ -3,7 +3,7 @@ import { after, before, beforeEach } from 'node:test'
 import type { Engine } from '#test/harness/engines.ts'
 import { startProvingProvider, type OAuthProvider } from '#test/harness/oauth-provider.ts'
 import { startTestService, type TestService } from '#test/harness/service.ts'
-import type { ClientConfig } from '../../../src/oauth2/clients/client-config.ts'
+import type { ClientConfig } from '../../../src/oauth2/clients/client.ts'
 
 export const webSecret = 'a-secret of+thirty/two=characters%'
 /** The ports of loopback addresses may differ, so that each test may listen on any. */
