@@ -134,20 +134,26 @@ test('Google: the response has the full issuer, and the id_token the short one',
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k', alg: 'RS256', use: 'sig' }
   const seconds = Math.floor(Date.now() / 1000)
-  const idToken = await new SignJWT({ sub: 'g-1', nonce: 'n', email: 'g@x.example', email_verified: true })
-    .setProtectedHeader({ alg: 'RS256', kid: 'k' })
-    .setIssuer('accounts.google.com')
-    .setAudience('id')
-    .setIssuedAt(seconds)
-    .setExpirationTime(seconds + 300)
-    .sign(privateKey)
+  const idTokenOf = (tokenIssuer: string): Promise<string> =>
+    new SignJWT({ sub: 'g-1', nonce: 'n', email: 'g@x.example', email_verified: true })
+      .setProtectedHeader({ alg: 'RS256', kid: 'k' })
+      .setIssuer(tokenIssuer)
+      .setAudience('id')
+      .setIssuedAt(seconds)
+      .setExpirationTime(seconds + 300)
+      .sign(privateKey)
+  const tokens = {
+    access_token: 'at',
+    token_type: 'Bearer',
+    id_token: await idTokenOf('accounts.google.com'),
+  }
   const answers: Record<string, unknown> = {
     [`${google}/.well-known/openid-configuration`]: {
       ...document,
       issuer: google,
       authorization_response_iss_parameter_supported: true,
     },
-    [document.token_endpoint]: { access_token: 'at', token_type: 'Bearer', id_token: idToken },
+    [document.token_endpoint]: tokens,
     [document.jwks_uri]: { keys: [jwk] },
   }
   const fetch: ProviderFetch = async (url) => Response.json(answers[url])
@@ -158,8 +164,13 @@ test('Google: the response has the full issuer, and the id_token the short one',
       await assert.rejects(client.checkIssuer({ issuer, isError }), /issuer/)
   }
   const url = new URL('https://gate.example/auth/google/callback?code=c&state=s')
-  const { identity } = await client.identity({ url, state: 's', verifier: undefined, nonce: 'n' })
+  const identify = () => client.identity({ url, state: 's', verifier: undefined, nonce: 'n' })
+  const { identity } = await identify()
   assert.deepEqual([identity.providerId, identity.emailVerified], ['g-1', true])
+  for (const forged of ['accounts.google.com.evil.example', 'https://accounts.google.com.evil.example']) {
+    tokens.id_token = await idTokenOf(forged)
+    await assert.rejects(identify(), forged)
+  }
 })
 
 test('the provider’s own sign-out has the client id, and is off by default', async () => {
