@@ -1,10 +1,13 @@
+import { type ChildProcess, fork } from 'node:child_process'
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sql } from 'kysely'
 import type { HandlerContext } from '../../src/index.ts'
 import type { Database } from '../../src/storage/database.ts'
-import { webhookSecret, type TestService } from '../harness/service.ts'
+import { serviceEnvironment, webhookSecret, type TestService } from '../harness/service.ts'
 
 export function sign(body: string | Uint8Array, secret = webhookSecret): string {
   return createHmac('sha256', secret).update(body).digest('hex')
@@ -98,4 +101,27 @@ export function settled({ reader }: Database): Promise<boolean> {
       .executeTakeFirst()
     return row === undefined
   }, 'the event queue has nothing left to process')
+}
+
+/** A service in a process of its own, which a test may kill. */
+export interface CrashService extends Pick<TestService, 'fetch'> {
+  child: ChildProcess
+  /** The ids that its handler `stuck` has begun, in order. */
+  begun: string[]
+}
+
+/** Starts `crash-service.ts`. Resolves when it serves. */
+export async function startCrashService(
+  databaseUrl: string,
+  env: Record<string, string>,
+): Promise<CrashService> {
+  const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
+    env: { ...process.env, ...serviceEnvironment(databaseUrl), ...env },
+  })
+  const begun: string[] = []
+  child.on('message', ({ begun: id }: { begun?: string }) => {
+    if (id !== undefined) begun.push(id)
+  })
+  const [{ baseUrl }] = (await once(child, 'message')) as [{ baseUrl: string }]
+  return { child, begun, fetch: (path, init) => fetch(new URL(path, baseUrl), init) }
 }

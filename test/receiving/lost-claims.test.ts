@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import { sql } from 'kysely'
 import pg from 'pg'
 import type { HandlerContext, ReceivedEvent } from '../../src/index.ts'
+import type { Database } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Chance } from '../harness/chance.ts'
@@ -87,6 +88,16 @@ test(
   },
 )
 
+const effectsOf = (database: Database, count: number): Promise<string[]> =>
+  eventually(
+    async () => {
+      const found = await readEffects(database)
+      return found.length >= count ? found : undefined
+    },
+    'every event has its effect',
+    soon,
+  )
+
 const ids = (name: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${name}-${String(index).padStart(2, '0')}`)
 
@@ -108,14 +119,7 @@ test('responses to claims are lost: the claimed events are released', onPostgres
     await eventually(async () => (await postWebhook(service, body)).status === 200)
     if (index % 10 === 0) await eventually(() => link.toLose === 0, 'an answer is lost')
   }
-  const effects = await eventually(
-    async () => {
-      const found = await readEffects(direct)
-      return found.length >= events.length ? found : undefined
-    },
-    'every event has its effect',
-    soon,
-  )
+  const effects = await effectsOf(direct, events.length)
   assert.deepEqual(effects, events.toSorted())
   const { rows } = await sql<{ attempts: number }>`select distinct attempts from event_queue`.execute(
     direct.reader,
@@ -128,7 +132,7 @@ for (const { name, away } of [
   { name: "for so long that its claims are others'", away: 4_000 },
 ]) {
   test(
-    `the database becomes ${name} while handlers run: they run again when it is back`,
+    `the database is away ${name} while handlers run: they run again when it is back`,
     onPostgres,
     async () => {
       await using home = await postgres!.createMigratedDatabase()
@@ -171,14 +175,7 @@ for (const { name, away } of [
       gate.resolve()
       await wait(away)
       link.mend()
-      const effects = await eventually(
-        async () => {
-          const found = await readEffects(direct)
-          return found.length >= events.length ? found : undefined
-        },
-        'every event has its effect',
-        soon,
-      )
+      const effects = await effectsOf(direct, events.length)
       assert.deepEqual(effects, events.toSorted())
     },
   )

@@ -1,7 +1,5 @@
 // With SPOOL_URL webhooks are acknowledged while PostgreSQL is away, and each has one effect when it is back.
 import assert from 'node:assert/strict'
-import { fork, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,10 +11,18 @@ import type { Database } from '../../src/storage/database.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { each, type Link, openLink, scoped } from '../harness/index.ts'
 import { onPostgres, onSqlite, postgres, sqlite, type TestDatabase } from '../harness/engines.ts'
-import { serviceEnvironment, startTestService, type TestService } from '../harness/service.ts'
+import { startTestService, type TestService } from '../harness/service.ts'
 import { afterRunning } from '../harness/running-time.ts'
 import type { AnswerTo } from '../harness/answers.ts'
-import { createEffects, eventually, postWebhook, readEffects, settled, writeEffect } from './harness.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  settled,
+  startCrashService,
+  writeEffect,
+} from './harness.ts'
 import { MemorySpool } from './memory-spool.ts'
 
 interface Scene {
@@ -79,24 +85,6 @@ async function stage(parameters = ''): Promise<Scene> {
 const readinessOf = async (service: TestService, path = '/readyz'): Promise<[number, Ready]> => {
   const response = await service.fetch(path)
   return [response.status, (await response.json()) as Ready]
-}
-
-interface Process {
-  child: ChildProcess
-  baseUrl: string
-}
-
-async function startProcess(databaseUrl: string, file: string): Promise<Process> {
-  const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
-    env: {
-      ...process.env,
-      ...serviceEnvironment(databaseUrl),
-      SPOOL_URL: `file:${file}`,
-      HANDLER_TIMEOUT: '5',
-    },
-  })
-  const [message] = (await once(child, 'message')) as [{ baseUrl: string }]
-  return { child, baseUrl: message.baseUrl }
 }
 
 const drained = (service: TestService): Promise<boolean> =>
@@ -208,13 +196,9 @@ describe('a spool in a file', onPostgres, () => {
 
   test('a process is killed during the outage: the next one recovers all acknowledged webhooks', async () => {
     const { link, direct, service, file, close } = await stage()
-    const killed = await startProcess(link.url, file)
+    const killed = await startCrashService(link.url, { SPOOL_URL: `file:${file}`, HANDLER_TIMEOUT: '5' })
     try {
-      const post = (id: string): Promise<Response> =>
-        postWebhook(
-          { fetch: (path, init) => fetch(new URL(path, killed.baseUrl), init) },
-          { id, type: 'work' },
-        )
+      const post = (id: string): Promise<Response> => postWebhook(killed, { id, type: 'work' })
       assert.equal((await post('before')).status, 200)
       link.cut()
       const acknowledged = ['before']

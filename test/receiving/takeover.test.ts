@@ -1,8 +1,5 @@
 // Several processes on one PostgreSQL: what a killed one had claimed is taken over soon, what a living one has is not.
 import assert from 'node:assert/strict'
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { test } from 'node:test'
 import type { PoolClient } from 'pg'
@@ -14,32 +11,16 @@ import { subscriberRow } from '../emitting/harness.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { onPostgres, postgres as engine, scoped } from '../harness/index.ts'
-import { serviceEnvironment, startTestService } from '../harness/service.ts'
-import { createEffects, eventually, postWebhook, readEffects } from './harness.ts'
+import { startTestService } from '../harness/service.ts'
+import {
+  createEffects,
+  eventually,
+  postWebhook,
+  readEffects,
+  startCrashService,
+  type CrashService,
+} from './harness.ts'
 import { incomingEvent } from './incoming-event.ts'
-
-interface Process {
-  child: ChildProcess
-  baseUrl: string
-  /** The ids that its handler has begun, in order. */
-  begun: string[]
-}
-
-async function start(databaseUrl: string): Promise<Process> {
-  const child = fork(join(import.meta.dirname, 'crash-service.ts'), {
-    env: {
-      ...process.env,
-      ...serviceEnvironment(databaseUrl),
-      HANDLER_TIMEOUT: '600',
-    },
-  })
-  const begun: string[] = []
-  child.on('message', (message: { begun?: string }) => {
-    if (message.begun !== undefined) begun.push(message.begun)
-  })
-  const [message] = (await once(child, 'message')) as [{ baseUrl: string }]
-  return { child, baseUrl: message.baseUrl, begun }
-}
 
 test(
   'events of a killed process are taken over; a process that lost its session keeps its events',
@@ -48,14 +29,11 @@ test(
     await using home = await engine!.createMigratedDatabase()
     await using database = scoped((await openDatabase(home.url)) as PostgresDatabase)
     await createEffects(database)
-    const processes: Process[] = []
+    const processes: CrashService[] = []
     try {
-      for (let count = 0; count < 2; count += 1) processes.push(await start(home.url))
-      const { baseUrl } = processes[0]!
-      const response = await postWebhook(
-        { fetch: (path, init) => fetch(new URL(path, baseUrl), init) },
-        { id: 'stuck', type: 'stuck' },
-      )
+      for (let count = 0; count < 2; count += 1)
+        processes.push(await startCrashService(home.url, { HANDLER_TIMEOUT: '600' }))
+      const response = await postWebhook(processes[0]!, { id: 'stuck', type: 'stuck' })
       assert.equal(response.status, 200)
       const owner = await eventually(() => processes.find(({ begun }) => begun.length > 0))
       const other = processes.find((one) => one !== owner)!
