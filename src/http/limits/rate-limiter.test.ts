@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
-import { RateLimiter, SharedRateLimiter, type CountCalls } from './rate-limiter.ts'
+import {
+  RateLimiter,
+  SharedRateLimiter,
+  type CallsToCount,
+  type CountCalls,
+  type Counted,
+} from './rate-limiter.ts'
 
 function at(start: number, capacity?: number) {
   let now = start
@@ -80,7 +86,7 @@ test('concurrent calls share one statement', async () => {
 })
 
 test('concurrent calls of one key are one row; calls above the grant are refused', async () => {
-  const asked: Parameters<CountCalls>[0][] = []
+  const asked: (readonly CallsToCount[])[] = []
   const count: CountCalls = async (calls) => {
     asked.push(calls)
     return [{ granted: 2, calls: 10, before: 0, passed: 0 }]
@@ -146,7 +152,7 @@ test('at most a hundred new rows per second are added; known keys are still coun
 test('a failing or silent database delays no call', async () => {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  let answer = Promise.withResolvers<Awaited<ReturnType<CountCalls>>>()
+  let answer = Promise.withResolvers<Counted[]>()
   const count: CountCalls = () => answer.promise
   const counts = new SharedRateLimiter({ count, clock, onError: (error) => errors.push(error) })
   const waiting = counts.take('key', 10)
@@ -160,7 +166,7 @@ test('a failing or silent database delays no call', async () => {
   assert.equal(await other, undefined)
   await settled()
   assert.equal(errors.length, 1)
-  answer = Promise.withResolvers<Awaited<ReturnType<CountCalls>>>()
+  answer = Promise.withResolvers<Counted[]>()
   answer.resolve([allowed])
   clock.pass(4_000)
   assert.equal(await counts.take('key', 10), undefined)

@@ -94,7 +94,7 @@ function secondsUntilNext(before: number, count: number, passed: number, max: nu
   return Math.max(0, (share * window) / 1000)
 }
 
-interface CallsToCount {
+export interface CallsToCount {
   readonly key: string
   readonly wanted: number
   /** Calls that are allowed in a minute. */
@@ -102,7 +102,7 @@ interface CallsToCount {
 }
 
 /** Calls of one key in the current and the previous minute, in all processes. */
-interface Counted {
+export interface Counted {
   /** Allowed calls of the wanted ones. */
   readonly granted: number
   /** Includes the granted calls. */

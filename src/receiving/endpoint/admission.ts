@@ -95,7 +95,7 @@ export class SourceRate {
 }
 
 /** The answer to a reservation. */
-interface Reserved {
+export interface Reserved {
   /** Events that this process may accept. */
   readonly granted: number
   /** Milliseconds that it takes to pay for everything that was reserved. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { each } from '#test/harness/fields.ts'
-import { SharedSourceRate, SourceRate, type ReserveRate } from './admission.ts'
+import { SharedSourceRate, SourceRate, type ReserveRate, type Reserved } from './admission.ts'
 
 test('a sender that waits for Retry-After is accepted, regardless of refusals in between', () => {
   const rate = new SourceRate(3)
@@ -108,7 +108,7 @@ test('unused reservations do not enlarge a later burst', async () => {
 test('without a response, or after a failure, a process applies the rate alone; a clock that is set back blocks no sender', async () => {
   const clock = new ManualClock()
   const errors: unknown[] = []
-  let answer = Promise.withResolvers<Awaited<ReturnType<ReserveRate>>>()
+  let answer = Promise.withResolvers<Reserved>()
   const rate = new SharedSourceRate('source', 2, {
     reserve: () => answer.promise,
     clock,
@@ -123,13 +123,13 @@ test('without a response, or after a failure, a process applies the rate alone; 
   assert.equal('allowed' in rate.take(clock.now()), true, 'no webhook waits for a request that is late')
   answer.reject(new Error('away'))
   clock.pass(5_000)
-  answer = Promise.withResolvers<Awaited<ReturnType<ReserveRate>>>()
+  answer = Promise.withResolvers<Reserved>()
   answer.resolve({ granted: 0, owed: 1_000 })
   assert.equal((await rate.take(clock.now())).allowed, true, 'since the failure came late')
   await new Promise((resolve) => void setImmediate(resolve))
   assert.equal(errors.length, 1)
   clock.time -= 3_600_000
-  answer = Promise.withResolvers<Awaited<ReturnType<ReserveRate>>>()
+  answer = Promise.withResolvers<Reserved>()
   answer.resolve({ granted: 1, owed: 500 })
   assert.equal((await rate.take(clock.now())).allowed, true)
 })
