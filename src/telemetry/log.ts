@@ -120,7 +120,9 @@ class StandardOutput implements pino.DestinationStream {
       this.#isWriting = false
       if (error && isBusy(error)) return this.#flushIn(busyPause)
       this.#bytes = error ? this.#bytes.subarray(this.#bytes.length) : this.#bytes.subarray(written)
-      this.#flush()
+      // Lines that came meanwhile are gathered too. Otherwise a busy service would write almost each of them alone.
+      if (this.#bytes.length > 0 || this.#lines.length >= gathered) this.#flush()
+      else if (this.#lines !== '') this.#flushIn(longestWait)
     })
   }
 
