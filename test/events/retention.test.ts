@@ -1,8 +1,9 @@
 // What is old is removed: bodies first, ids later, and never what is still to be done.
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
+import { startJob } from '../../src/events/jobs.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import type { RetainedTable, RetentionSteps } from '../../src/events/retention/store.ts'
+import type { RetainedTable, RetentionSteps, RetentionStore } from '../../src/events/retention/store.ts'
 import { openRetentionStore, RetentionWorker, type Periods } from '../../src/events/retention/worker.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
@@ -10,7 +11,7 @@ import type { EventQueueStatus } from '../../src/storage/tables.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { Metrics } from '../../src/telemetry/metrics.ts'
 import { each, rowIn, scoped, startTestService, type TestService } from '../harness/index.ts'
-import { type Engine, engines, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
+import { type Engine, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
 
@@ -30,11 +31,11 @@ async function roundAfter(service: TestService, days: number, periods = usual) {
   return Object.fromEntries(removed) as Partial<Record<RetainedTable, number>>
 }
 
-async function withService(engine: Engine, work: (service: TestService) => Promise<void>): Promise<void> {
+function start(engine: Engine): Promise<TestService> {
   // Its own rounds begin a minute after the start, which a busy machine may take for a test.
   const after: Clock['after'] = (ms, callback) =>
     ms < 60_000 ? systemClock.after(ms, callback) : () => undefined
-  await using service = await startTestService(engine, {
+  return startTestService(engine, {
     env: { HANDLER_RETRY_SCHEDULE: '0', EMIT_RETRY_SCHEDULE: '0' },
     parts: { clock: { ...systemClock, after } },
     handlers: {
@@ -44,8 +45,29 @@ async function withService(engine: Engine, work: (service: TestService) => Promi
       },
     },
   })
+}
+
+async function withService(engine: Engine, work: (service: TestService) => Promise<void>): Promise<void> {
+  await using service = await start(engine)
   await work(service)
 }
+
+const everyStep = (step: RetentionSteps['removeRejected']): RetentionSteps => ({
+  removeEvents: step,
+  removeProcessedMarkers: step,
+  removeIdempotencyKeys: step,
+  removeRejected: step,
+  removeResponses: step,
+  removeJobs: step,
+  removeOwners: step,
+})
+
+const storeOf = (steps: RetentionSteps): RetentionStore => ({
+  async alone(work) {
+    await work(steps)
+    return true
+  },
+})
 
 const numberOf = async ({ database }: TestService, eventId: string): Promise<number> =>
   (await rowIn({ database }, 'events', { event_id: eventId })).id
@@ -72,28 +94,112 @@ async function codeOf(answer: Response): Promise<string> {
 }
 
 onEachEngine('retention', (engine) => {
-  test('bodies are removed after 30 days, ids after 90; until then duplicates are detected', () =>
-    withService(engine, async (service) => {
-      await postWebhook(service, { id: 'a', type: 'good' })
-      await settled(service.database)
-      const id = await numberOf(service, 'a')
-      assert.deepEqual(await roundAfter(service, 29), {}, 'not yet')
-      assert.equal((await service.fetch(`/events/${id}`)).status, 200)
+  let service: TestService
+  before(async () => {
+    service = await start(engine)
+  })
+  after(() => service.close())
+  afterEach(async () => {
+    // Of the shared service: the next test finds nothing of this one.
+    await settled(service.database)
+    await roundAfter(service, 1_000)
+  })
 
-      assert.deepEqual(await roundAfter(service, 31), { events: 1 })
-      const gone = await service.fetch(`/events/${id}`)
-      assert.equal(gone.status, 410)
-      const problem = (await gone.json()) as { code: string; detail: string }
-      assert.equal(problem.code, 'no-longer-kept')
-      assert.match(problem.detail, /^It was the event a of the source provider, processed at \d{4}-/)
-      assert.equal((await postWebhook(service, { id: 'a', type: 'good' })).status, 200)
-      assert.equal(await count(service, 'events'), 0, 'the repetition is no new event')
+  test('bodies are removed after 30 days, ids after 90; until then duplicates are detected', async () => {
+    await postWebhook(service, { id: 'a', type: 'good' })
+    await settled(service.database)
+    const id = await numberOf(service, 'a')
+    assert.deepEqual(await roundAfter(service, 29), {}, 'not yet')
+    assert.equal((await service.fetch(`/events/${id}`)).status, 200)
 
-      assert.deepEqual(await roundAfter(service, 91), { event_queue: 1 })
-      assert.equal((await service.fetch(`/events/${id}`)).status, 404)
-      await postWebhook(service, { id: 'a', type: 'good' })
-      assert.ok((await numberOf(service, 'a')) > id, 'nobody remembers it: a new event, and a new number')
-    }))
+    assert.deepEqual(await roundAfter(service, 31), { events: 1 })
+    const gone = await service.fetch(`/events/${id}`)
+    assert.equal(gone.status, 410)
+    const problem = (await gone.json()) as { code: string; detail: string }
+    assert.equal(problem.code, 'no-longer-kept')
+    assert.match(problem.detail, /^It was the event a of the source provider, processed at \d{4}-/)
+    assert.equal((await postWebhook(service, { id: 'a', type: 'good' })).status, 200)
+    assert.equal(await count(service, 'events'), 0, 'the repetition is no new event')
+
+    assert.deepEqual(await roundAfter(service, 91), { event_queue: 1 })
+    assert.equal((await service.fetch(`/events/${id}`)).status, 404)
+    await postWebhook(service, { id: 'a', type: 'good' })
+    assert.ok((await numberOf(service, 'a')) > id, 'nobody remembers it: a new event, and a new number')
+  })
+
+  test('a failed event is removed with its errors and cannot be reprocessed', async () => {
+    await postWebhook(service, { id: 'f', type: 'bad' })
+    const id = await eventually(async () => {
+      const row = await service.database.reader
+        .selectFrom('event_queue')
+        .select(['event', 'status'])
+        .executeTakeFirst()
+      return row?.status === 'failed' && row.event
+    })
+    assert.deepEqual(await roundAfter(service, 31), { handler_failures: 1, events: 1 })
+    const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
+    assert.equal(again.status, 410)
+    assert.equal(await codeOf(again), 'no-longer-kept')
+    const all = await service.admin('/events/reprocess', { method: 'POST', json: {} })
+    const { status, total } = (await all.json()) as { status: string; total: number }
+    assert.deepEqual({ status, total }, { status: 'done', total: 0 })
+    const row = await rowIn(service, 'event_queue')
+    assert.equal(row.status, 'failed')
+    assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
+  })
+
+  test('a reader of the log continues after removed events', async () => {
+    for (let number = 1; number <= 5; number += 1)
+      await postWebhook(service, { id: `e${number}`, type: 'unhandled' })
+    const page = async (query: string) =>
+      (await (await service.fetch(`/events?${query}`)).json()) as AnswerTo<'GET /events'>
+    const { nextCursor } = await page('limit=2')
+    await roundAfter(service, 31)
+    await postWebhook(service, { id: 'new', type: 'unhandled' })
+    for (const cursor of [0, 1, nextCursor])
+      assert.deepEqual(each((await page(`cursor=${cursor}`)).data, 'eventId'), ['new'])
+    assert.deepEqual((await page('order=desc')).data.length, 1)
+  })
+
+  test('`off` keeps events for ever, and ids are stored at least as long as events', async () => {
+    await postWebhook(service, { id: 'a', type: 'unhandled' })
+    const never = { payloads: Infinity, markers: Infinity, rejected: Infinity }
+    assert.deepEqual(await roundAfter(service, 30_000, never), {})
+    assert.deepEqual(await roundAfter(service, 30_000, { ...never, markers: day }), {})
+    const short = { ...usual, markers: day }
+    assert.deepEqual(await roundAfter(service, 29, short), {})
+    assert.deepEqual(await roundAfter(service, 31, short), { events: 1, event_queue: 1 })
+  })
+
+  test('rejected webhooks are removed after 7 days', async () => {
+    await postWebhook(service, { id: 'a', type: 'a' }, { 'x-signature': null })
+    await eventually(async () => (await count(service, 'rejected_webhooks')) === 1)
+    assert.deepEqual(await roundAfter(service, 6), {})
+    assert.deepEqual(await roundAfter(service, 8), { rejected_webhooks: 1 })
+  })
+
+  test('ended jobs are removed like events of their time; running jobs stay', async () => {
+    const begun = await service.admin('/events/reprocess', { method: 'POST', json: {} })
+    assert.equal(begun.status, 202)
+    await service.database.transaction(async (tx) => {
+      for (let jobs = 1; jobs < 120; jobs += 1)
+        await startJob(tx, { kind: 'reprocess', filter: {}, total: 0 }, Date.now())
+      await tx
+        .updateTable('jobs')
+        // Of a kind that no worker here knows.
+        .set({ status: 'running', kind: 'other' as never })
+        .where('id', '=', (eb) => eb.selectFrom('jobs as one').select((of) => of.fn.min('one.id').as('id')))
+        .execute()
+    })
+    assert.deepEqual(await roundAfter(service, 29), {})
+    assert.deepEqual(await roundAfter(service, 31), { jobs: 119 })
+    assert.equal(await count(service, 'jobs'), 1)
+  })
+
+  test('the metric is there from the start', async () => {
+    const text = await (await service.admin('/metrics')).text()
+    assert.match(text, /^# TYPE postern_retention_removed_total counter$/m)
+  })
 
   test('emitted events are removed with deliveries and attempts; their ids stay used until the marker is removed', () =>
     withService(engine, async (service) => {
@@ -155,53 +261,6 @@ onEachEngine('retention', (engine) => {
       assert.equal(await count(service, 'deliveries'), 1)
       assert.equal(await count(service, 'event_queue'), 2)
       assert.equal(await count(service, 'idempotency_keys'), 1)
-    }))
-
-  test('a failed event is removed with its errors and cannot be reprocessed', () =>
-    withService(engine, async (service) => {
-      await postWebhook(service, { id: 'f', type: 'bad' })
-      const id = await eventually(async () => {
-        const row = await service.database.reader
-          .selectFrom('event_queue')
-          .select(['event', 'status'])
-          .executeTakeFirst()
-        return row?.status === 'failed' && row.event
-      })
-      assert.deepEqual(await roundAfter(service, 31), { handler_failures: 1, events: 1 })
-      const again = await service.admin(`/events/${id}/reprocess`, { method: 'POST' })
-      assert.equal(again.status, 410)
-      assert.equal(await codeOf(again), 'no-longer-kept')
-      const all = await service.admin('/events/reprocess', { method: 'POST', json: {} })
-      const { status, total } = (await all.json()) as { status: string; total: number }
-      assert.deepEqual({ status, total }, { status: 'done', total: 0 })
-      const row = await rowIn(service, 'event_queue')
-      assert.equal(row.status, 'failed')
-      assert.equal((await service.admin('/events/999/reprocess', { method: 'POST' })).status, 404)
-    }))
-
-  test('a reader of the log continues after removed events', () =>
-    withService(engine, async (service) => {
-      for (let number = 1; number <= 5; number += 1)
-        await postWebhook(service, { id: `e${number}`, type: 'unhandled' })
-      const page = async (query: string) =>
-        (await (await service.fetch(`/events?${query}`)).json()) as AnswerTo<'GET /events'>
-      const { nextCursor } = await page('limit=2')
-      await roundAfter(service, 31)
-      await postWebhook(service, { id: 'new', type: 'unhandled' })
-      for (const cursor of [0, 1, nextCursor])
-        assert.deepEqual(each((await page(`cursor=${cursor}`)).data, 'eventId'), ['new'])
-      assert.deepEqual((await page('order=desc')).data.length, 1)
-    }))
-
-  test('`off` keeps events for ever, and ids are stored at least as long as events', () =>
-    withService(engine, async (service) => {
-      await postWebhook(service, { id: 'a', type: 'unhandled' })
-      const never = { payloads: Infinity, markers: Infinity, rejected: Infinity }
-      assert.deepEqual(await roundAfter(service, 30_000, never), {})
-      assert.deepEqual(await roundAfter(service, 30_000, { ...never, markers: day }), {})
-      const short = { ...usual, markers: day }
-      assert.deepEqual(await roundAfter(service, 29, short), {})
-      assert.deepEqual(await roundAfter(service, 31, short), { events: 1, event_queue: 1 })
     }))
 
   test('steps are bounded in rows, also for an event with very many deliveries', () =>
@@ -278,67 +337,27 @@ onEachEngine('retention', (engine) => {
       assert.ok(Math.max(...steps) <= bound, `at most ${bound} rows in a step`)
       assert.equal(await count(service, 'deliveries'), 0)
     }))
+})
 
-  test('rejected webhooks are removed after 7 days', () =>
-    withService(engine, async (service) => {
-      await postWebhook(service, { id: 'a', type: 'a' }, { 'x-signature': null })
-      await eventually(async () => (await count(service, 'rejected_webhooks')) === 1)
-      assert.deepEqual(await roundAfter(service, 6), {})
-      assert.deepEqual(await roundAfter(service, 8), { rejected_webhooks: 1 })
-    }))
-
-  test('ended jobs are removed like events of their time; running jobs stay', () =>
-    withService(engine, async (service) => {
-      const begin = (): Promise<Response> => service.admin('/events/reprocess', { method: 'POST', json: {} })
-      for (let jobs = 0; jobs < 120; jobs += 1) assert.equal((await begin()).status, 202)
-      await service.database.transaction((tx) =>
-        tx
-          .updateTable('jobs')
-          // Of a kind that no worker here knows.
-          .set({ status: 'running', kind: 'other' as never })
-          .where('id', '=', (eb) => eb.selectFrom('jobs as one').select((of) => of.fn.min('one.id').as('id')))
-          .execute(),
-      )
-      assert.deepEqual(await roundAfter(service, 29), {})
-      assert.deepEqual(await roundAfter(service, 31), { jobs: 119 })
-      assert.equal(await count(service, 'jobs'), 1)
-    }))
-
-  test('a stop ends the round after the current step', () =>
-    withService(engine, async (service) => {
-      const clock: Clock = { now: () => Date.now() + 31 * day, after: () => () => undefined }
-      let steps = 0
-      const one: RetentionSteps['removeEvents'] = async (after) => {
+test('a stop ends the round after the current step', async () => {
+  let steps = 0
+  const worker = new RetentionWorker({
+    store: storeOf(
+      everyStep(async (after) => {
         steps += 1
         return { removed: {}, next: after + 1 }
-      }
-      const worker = new RetentionWorker({
-        store: {
-          async alone(work) {
-            await work({
-              removeEvents: one,
-              removeProcessedMarkers: one,
-              removeIdempotencyKeys: one,
-              removeRejected: one,
-              removeResponses: one,
-              removeJobs: one,
-              removeOwners: one,
-            })
-            return true
-          },
-        },
-        clock,
-        log: createLog('fatal'),
-        metrics: new Metrics(),
-        periods: usual,
-      })
-      const round = worker.round()
-      await eventually(() => steps === 1)
-      await worker.stop()
-      await round
-      assert.equal(steps, 1, 'it was in the pause, which never ends on this clock')
-      assert.ok(service)
-    }))
+      }),
+    ),
+    clock: { now: () => Date.now() + 31 * day, after: () => () => undefined },
+    log: createLog('fatal'),
+    metrics: new Metrics(),
+    periods: usual,
+  })
+  const round = worker.round()
+  await eventually(() => steps === 1)
+  await worker.stop()
+  await round
+  assert.equal(steps, 1, 'it was in the pause, which never ends on this clock')
 })
 
 test('a sweep that fails does not keep the others from removing, and is logged once', async () => {
@@ -347,22 +366,9 @@ test('a sweep that fails does not keep the others from removing, and is logged o
   const broken = async (): Promise<never> => {
     throw new Error('broken on purpose')
   }
-  const one: RetentionSteps['removeRejected'] = async () => ({ removed: { jobs: 1 }, next: undefined })
+  const steps = everyStep(async () => ({ removed: { jobs: 1 }, next: undefined }))
   const worker = new RetentionWorker({
-    store: {
-      async alone(work) {
-        await work({
-          removeEvents: broken,
-          removeProcessedMarkers: broken,
-          removeIdempotencyKeys: one,
-          removeRejected: one,
-          removeResponses: one,
-          removeJobs: one,
-          removeOwners: one,
-        })
-        return true
-      },
-    },
+    store: storeOf({ ...steps, removeEvents: broken, removeProcessedMarkers: broken }),
     clock: {
       now: () => 1_000 * day,
       after(delay, call) {
@@ -482,14 +488,3 @@ test('an event that is being reprocessed or replayed is not removed (postgres)',
     assert.equal(await count(service, 'attempts'), 1)
   }),
 )
-
-let started: TestService | undefined
-before(async () => {
-  started = engines[0] && (await startTestService(engines[0]))
-})
-after(() => started?.close())
-
-test('the metric is there from the start', async () => {
-  const text = await (await started!.admin('/metrics')).text()
-  assert.match(text, /^# TYPE postern_retention_removed_total counter$/m)
-})
