@@ -15,7 +15,7 @@ import { openDatabase } from '../../src/storage/open.ts'
 import { StorageUnavailable } from '../../src/storage/unavailable.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, rowIn, type TestDatabase, each } from '../harness/index.ts'
-import { subscriberRow } from './harness.ts'
+import { deliveryRow, subscriberRow } from './harness.ts'
 
 onEachEngine('completions', (engine) => {
   let testDatabase: TestDatabase
@@ -48,16 +48,8 @@ onEachEngine('completions', (engine) => {
     const subscriberId = newId(1)
     const id = await database.transaction(async (tx) => {
       await tx.insertInto('subscribers').values(subscriberRow(subscriberId)).execute()
-      const delivery = {
-        event: 1,
-        subscriber_id: subscriberId,
-        status: 'pending' as const,
-        attempts: 0,
-        attempts_before: 0,
-        due_at: 1,
-        created_at: 1,
-      }
-      return (await tx.insertInto('deliveries').values(delivery).returning('id').executeTakeFirstOrThrow()).id
+      const row = deliveryRow(subscriberId)
+      return (await tx.insertInto('deliveries').values(row).returning('id').executeTakeFirstOrThrow()).id
     })
     return { id, subscriberId }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { insertEvent, onEachEngine, started, each } from '../harness/index.ts'
-import { expectJson, startEmitting, subscribe } from './harness.ts'
+import { deliveryRow, expectJson, startEmitting, subscribe } from './harness.ts'
 
 interface Row {
   id: number
@@ -54,17 +54,17 @@ onEachEngine('deliveries of all subscribers', (engine) => {
           if (index === 1 && n % 2 === 0) continue
           const { id } = await tx
             .insertInto('deliveries')
-            .values({
-              event,
-              subscriber_id: subscriberId,
-              owner: owners[index]!,
-              status,
-              attempts: 1,
-              attempts_before: 0,
-              due_at: at,
-              created_at: at,
-              finished_at: status === 'pending' ? null : at,
-            })
+            .values(
+              deliveryRow(subscriberId, {
+                event,
+                owner: owners[index]!,
+                status,
+                attempts: 1,
+                due_at: at,
+                created_at: at,
+                finished_at: status === 'pending' ? null : at,
+              }),
+            )
             .returning('id')
             .executeTakeFirstOrThrow()
           await tx
@@ -176,16 +176,8 @@ onEachEngine('deliveries of all subscribers', (engine) => {
     const { subscriberId } = expected[0]!
     await service.database.transaction(async (tx) => {
       const { event } = await tx.selectFrom('deliveries').select('event').limit(1).executeTakeFirstOrThrow()
-      const row = {
-        event,
-        subscriber_id: subscriberId,
-        status: 'delivered',
-        attempts: 0,
-        attempts_before: 0,
-        due_at: 1,
-        created_at: begin,
-        finished_at: 1,
-      } as const
+      const more = { event, status: 'delivered', created_at: begin, finished_at: 1 } as const
+      const row = deliveryRow(subscriberId, more)
       for (let step = 0; step < 12; step += 1)
         await tx
           .insertInto('deliveries')

@@ -13,7 +13,7 @@ import type { Database, PostgresDatabase } from '../../src/storage/database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { onEachEngine, rowsOf, type TestDatabase, each, fields } from '../harness/index.ts'
 import { scoped } from '../harness/scoped.ts'
-import { subscriberRow } from './harness.ts'
+import { deliveryRow, subscriberRow } from './harness.ts'
 
 const listener = { lost: () => undefined, freed: () => undefined }
 
@@ -43,16 +43,7 @@ onEachEngine('store', (engine) => {
     const deliveries = await database.transaction(async (tx) => {
       await tx.insertInto('subscribers').values(subscriberRow(id)).execute()
       if (due.length === 0) return []
-      const rows = due.map((due_at) => ({
-        event: 1,
-        subscriber_id: id,
-        status: 'pending' as const,
-        attempts: 0,
-        attempts_before: 0,
-        due_at,
-        created_at: 1,
-        finished_at: null,
-      }))
+      const rows = due.map((due_at) => deliveryRow(id, { due_at }))
       return tx.insertInto('deliveries').values(rows).returning('id').execute()
     })
     return { id, deliveries: deliveries.map((row) => row.id) }

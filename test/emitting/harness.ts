@@ -1,5 +1,6 @@
 import { type Engine, startTestService, type TestService, type TestServiceOptions } from '../harness/index.ts'
 import type { AnswerTo } from '../harness/answers.ts'
+import type { Row } from '../../src/storage/tables.ts'
 import { eventually } from '../receiving/harness.ts'
 
 /** A service that may deliver to loopback, with a retry schedule that a test can wait for. */
@@ -170,3 +171,16 @@ export function subscriberRow(id: string) {
     updated_at: 1,
   }
 }
+
+/** A row of `deliveries`, waiting if nothing else is said. */
+export const deliveryRow = (subscriber_id: string, more: Partial<Omit<Row<'deliveries'>, 'id'>> = {}) => ({
+  event: 1,
+  subscriber_id,
+  status: 'pending' as const,
+  attempts: 0,
+  attempts_before: 0,
+  due_at: 1,
+  created_at: 1,
+  finished_at: null,
+  ...more,
+})

@@ -8,6 +8,7 @@ import {
   untilStatus,
   change,
   deliveries,
+  deliveryRow,
   type DeliveryAnswer,
   emit,
   expectJson,
@@ -211,16 +212,8 @@ onEachEngine('delivery log', (engine) => {
     const usual = await emit(service, { type: 'usual', data: 1 })
     const rare = await emit(service, { type: 'rare', data: 1 })
     const late = 1_000_000
-    const row = (event: number, created_at: number) => ({
-      event,
-      subscriber_id: id,
-      status: 'dead' as const,
-      attempts: 1,
-      attempts_before: 0,
-      due_at: 0,
-      created_at,
-      finished_at: created_at,
-    })
+    const row = (event: number, created_at: number) =>
+      deliveryRow(id, { event, status: 'dead', attempts: 1, created_at, finished_at: created_at })
     const rows = [
       ...Array.from({ length: 2_100 }, () => row(usual.id, 0)),
       row(rare.id, late),

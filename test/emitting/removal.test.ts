@@ -5,7 +5,16 @@ import { removalWorker } from '../../src/emitting/subscribers/removal.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
 import { onEachEngine, startReceiver, type TestService, each } from '../harness/index.ts'
-import { deliveries, emit, expectJson, settled, startEmitting, subscribe, until } from './harness.ts'
+import {
+  deliveries,
+  deliveryRow,
+  emit,
+  expectJson,
+  settled,
+  startEmitting,
+  subscribe,
+  until,
+} from './harness.ts'
 
 async function ids({ database }: TestService, table: 'deliveries' | 'attempts'): Promise<number[]> {
   const column = table === 'deliveries' ? 'id' : 'delivery'
@@ -20,15 +29,8 @@ async function addDeliveries(
   count: number,
   event = 1,
 ): Promise<void> {
-  const rows = Array.from({ length: count }, () => ({
-    event,
-    subscriber_id: subscriberId,
-    status: 'pending' as const,
-    attempts: 1,
-    attempts_before: 0,
-    due_at: systemClock.now() + 86_400_000,
-    created_at: systemClock.now(),
-  }))
+  const row = deliveryRow(subscriberId, { event, attempts: 1, due_at: systemClock.now() + 86_400_000 })
+  const rows = Array.from({ length: count }, () => row)
   await database.transaction(async (tx) => {
     const added = await tx.insertInto('deliveries').values(rows).returning('id').execute()
     const attempts = added.map(({ id: delivery }) => ({

@@ -13,6 +13,7 @@ import { Metrics } from '../../src/telemetry/metrics.ts'
 import { each, rowIn, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { type Engine, onEachEngine, onPostgres, postgres } from '../harness/engines.ts'
 import type { AnswerTo } from '../harness/answers.ts'
+import { deliveryRow } from '../emitting/harness.ts'
 import { eventually, postWebhook, settled } from '../receiving/harness.ts'
 
 const day = 86_400_000
@@ -293,16 +294,9 @@ onEachEngine('retention', (engine) => {
         claim: null,
         processed_at: 0,
       }))
-      const deliveries = Array.from({ length: 300 }, () => ({
-        event: 1,
-        subscriber_id,
-        status: 'delivered' as const,
-        attempts: 1,
-        attempts_before: 0,
-        due_at: 0,
-        created_at: 0,
-        finished_at: 0,
-      }))
+      const deliveries = Array.from({ length: 300 }, () =>
+        deliveryRow(subscriber_id, { status: 'delivered', attempts: 1, created_at: 0, finished_at: 0 }),
+      )
       await database.transaction(async (tx) => {
         for (let from = 0; from < numbers.length; from += 500) {
           await tx
