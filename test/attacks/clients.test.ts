@@ -16,7 +16,7 @@ import { Browser, onEachEngine, started, startOAuthProvider, startReceiver } fro
 import { startTestService } from '#test/harness/service.ts'
 import { stillMinute } from '#test/harness/minute.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
-import { answerOf, callback, secret, token } from '../oauth2/harness.ts'
+import { basic, answerOf, callback, secret, token } from '../oauth2/harness.ts'
 
 const otherSecret = 'another-secret-of-thirty-two-chars'
 const type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
@@ -61,9 +61,6 @@ onEachEngine('attacks on the authentication of apps', (engine) => {
     })
   })
 
-  const basic = (id: string, password: string) => ({
-    authorization: `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`,
-  })
   const entries = () =>
     service.database.reader
       .selectFrom('audit_log')

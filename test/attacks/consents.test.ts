@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Browser, onEachEngine, rowsOf, started, startedService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { lastAudit, postForm, sessionOf } from '../oauth2/app-sessions.ts'
-import { authorizeUrl, callback } from '../oauth2/harness.ts'
+import { authorizeUrl, callback, hiddenFields } from '../oauth2/harness.ts'
 import { assertProblem, browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
@@ -27,11 +27,6 @@ const clients = [
 ]
 type Fields = Record<string, string>
 
-function fieldsIn(html: string): Fields {
-  const found = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-  return Object.fromEntries([...found].map(([, name, value]) => [name!, value!]))
-}
-
 onEachEngine('attacks on consents', (engine) => {
   const provider = started(startHonestProvider)
   const service = startedService(engine, () => ({
@@ -49,7 +44,7 @@ onEachEngine('attacks on consents', (engine) => {
     const page = await browser.go(authorizeUrl(service, { client_id: clientId, scope }, newPkce()))
     const html = await page.clone().text()
     assert.equal(page.status, 200, html)
-    return { page, fields: fieldsIn(html) }
+    return { page, fields: hiddenFields(html) }
   }
   const send = (browser: Browser, fields: Fields, headers: Fields = {}): Promise<Response> =>
     postForm(service, browser, '/oauth2/consent', { ...fields, decision: 'allow' }, headers)
@@ -147,7 +142,7 @@ onEachEngine('attacks on consents', (engine) => {
     const notes = await browser.go(start({ resource: 'https://notes.example' }))
     const html = await notes.text()
     assert.match(html, /APIs: <code>https:\/\/notes\.example<\/code><\/p>/)
-    assert.equal((await send(browser, fieldsIn(html))).status, 200)
+    assert.equal((await send(browser, hiddenFields(html))).status, 200)
     const { page } = await ask(browser, 'biller')
     assert.match(await page.text(), /APIs: <code>https:\/\/bills\.example<\/code><\/p>/)
     const silent = new URL((await browser.go(start({ prompt: 'none' }))).headers.get('location')!)
@@ -171,7 +166,7 @@ onEachEngine('attacks on consents', (engine) => {
         const asked = { client_id: 'native', redirect_uri: redirectUri, ...more }
         return browser.go(authorizeUrl(service, asked, newPkce()))
       }
-      assert.equal((await send(browser, fieldsIn(await (await start()).text()))).status, 200)
+      assert.equal((await send(browser, hiddenFields(await (await start()).text()))).status, 200)
       assert.equal((await start()).status, 200, 'a page')
       const silent = new URL((await start({ prompt: 'none' })).headers.get('location')!)
       assert.equal(silent.searchParams.get('error'), 'consent_required')

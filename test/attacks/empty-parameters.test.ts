@@ -4,14 +4,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Browser, engines, started } from '#test/harness/index.ts'
 import { newPkce, signIn, upToCallback, whoAmI, type Pkce } from '../login/harness.ts'
-import { answerOf, authorizeUrl, callback, secret, tokensOf } from '../oauth2/harness.ts'
+import { answerOf, authorizeUrl, basic, callback, secret, tokensOf } from '../oauth2/harness.ts'
 import { startAttackedProvider } from './provider-harness.ts'
 
 const device = 'urn:ietf:params:oauth:grant-type:device_code'
 const after = 'https://app.example.com/bye'
-const basic = (id: string, password: string) => ({
-  authorization: `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`,
-})
 type Fields = Record<string, string>
 
 describe('parameters without a value', () => {

@@ -5,7 +5,7 @@ import { before, test } from 'node:test'
 import { Browser, listening, onOneEngine, started } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
-import { authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
+import { allow, authorizeUrl, callback, hiddenFields, secret, token } from '../oauth2/harness.ts'
 import {
   assertErrorAtApp,
   assertPageOfRefusal,
@@ -180,11 +180,10 @@ onOneEngine('authorization requests of an attacker', (engine) => {
 
   test("a consent for the attacker's request cannot be moved to another request", async () => {
     const page = await victim.go(authorizeUrl(attacked.service, { client_id: 'partner', scope: 'openid' }))
-    const html = await page.text()
     assert.equal(page.status, 200)
-    const field = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(html)![1]!
-    const other = await pageOf({ client_id: 'partner', scope: 'openid email' })
-    const mine = { client_id: 'partner', request_uri: field('request_uri'), proof: field('proof') }
+    const mine = hiddenFields(await page.text()) as { client_id: string; request_uri: string; proof: string }
+    const wider = authorizeUrl(attacked.service, { client_id: 'partner', scope: 'openid email' })
+    const other = hiddenFields(await (await victim.go(wider)).text())['request_uri']!
     for (const forged of [
       { ...mine, request_uri: other },
       { ...mine, proof: '' },
@@ -205,25 +204,12 @@ onOneEngine('authorization requests of an attacker', (engine) => {
     const browser = await attacked.browserOf('consenting')
     const ask = (resource: string, more: Record<string, string> = {}): Promise<Response> =>
       browser.go(authorizeUrl(attacked.service, { client_id: 'partner', resource, ...more }))
-    const html = await (await ask('https://a.example')).text()
-    const field = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(html)![1]!
-    const allowed = await postForm(attacked.service, browser, '/oauth2/consent', {
-      client_id: 'partner',
-      request_uri: field('request_uri'),
-      proof: field('proof'),
-      decision: 'allow',
-    })
-    assert.equal(allowed.status, 200)
+    await allow(attacked.service, browser, await (await ask('https://a.example')).text())
     assert.ok(locationOf(await ask('https://a.example')).searchParams.get('code'))
     assert.match(await (await ask('https://b.example')).text(), /APIs: <code>https:\/\/b\.example/)
     const silent = locationOf(await ask('https://b.example', { prompt: 'none' }))
     assert.equal(silent.searchParams.get('error'), 'consent_required')
   })
-
-  async function pageOf(more: Record<string, string>): Promise<string> {
-    const html = await (await victim.go(authorizeUrl(attacked.service, more))).text()
-    return /name="request_uri" value="([^"]*)"/.exec(html)![1]!
-  }
 
   test('a megabyte, ten thousand parameters, and repeated ones', async () => {
     const base = authorizeUrl(attacked.service).searchParams.toString()

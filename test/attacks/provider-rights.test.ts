@@ -7,7 +7,7 @@ import { startTestService } from '#test/harness/service.ts'
 import { startOpenIdForger } from '#test/harness/openid-forger.ts'
 import { newPkce, signIn, codeGrant } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
-import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
+import { allow, answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
 import { assertProblem } from './harness.ts'
 import { assertRecorded, startAttackedProvider } from './provider-harness.ts'
 import { expectJson } from '../emitting/harness.ts'
@@ -190,15 +190,7 @@ onEachEngine('apps that want more than they were given', (engine) => {
   async function allowPartner(browser: Browser, scope: string): Promise<{ accessToken: string }> {
     const pkce = newPkce()
     const page = await browser.go(authorizeUrl(attacked.service, { client_id: 'partner', scope }, pkce))
-    const html = await page.text()
-    const field = (name: string): string => new RegExp(`name="${name}" value="([^"]*)"`).exec(html)![1]!
-    const answer = await postForm(attacked.service, browser, '/oauth2/consent', {
-      client_id: 'partner',
-      request_uri: field('request_uri'),
-      proof: field('proof'),
-      decision: 'allow',
-    })
-    const code = new URL(answer.headers.get('refresh')!.slice('0;url='.length)).searchParams.get('code')!
+    const code = (await allow(attacked.service, browser, await page.text())).searchParams.get('code')!
     const { status, body } = await exchangeCode(attacked.service, partner, { code, pkce })
     assert.equal(status, 200, JSON.stringify(body))
     return { accessToken: String(body['access_token']) }

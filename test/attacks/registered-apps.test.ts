@@ -4,7 +4,7 @@ import { before, describe, test } from 'node:test'
 import { Browser, engines, started, startedService } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { postForm, signInApp } from '../oauth2/app-sessions.ts'
-import { authorizeUrl, callback } from '../oauth2/harness.ts'
+import { authorizeUrl, callback, hiddenFields } from '../oauth2/harness.ts'
 import { browserOf } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
@@ -38,9 +38,7 @@ describe('apps that registered themselves as open redirectors', () => {
     browser.go(authorizeUrl(service, { client_id: app.id, ...more }, newPkce()))
   const consent = async (browser: Browser, decision: 'allow' | 'deny', more: Fields = {}) => {
     const html = await (await ask(browser, more)).text()
-    const found = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-    const fields = Object.fromEntries([...found].map(([, name, value]) => [name!, value!]))
-    return postForm(service, browser, '/oauth2/consent', { ...fields, decision })
+    return postForm(service, browser, '/oauth2/consent', { ...hiddenFields(html), decision })
   }
   const endSession = (browser: Browser, query: Fields): Promise<Response> =>
     browser.go(new URL(`/oauth2/end-session?${new URLSearchParams(query).toString()}`, service.baseUrl))

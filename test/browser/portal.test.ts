@@ -73,14 +73,6 @@ describe('the portal in a browser', () => {
     assert.doesNotMatch(await page.locator('body').innerText(), /whsec_/)
   })
 
-  test('a refused address is shown at its field', async () => {
-    await page.getByRole('button', { name: 'Edit', exact: true }).click()
-    await page.getByLabel('URL').fill('ftp://files.example.com')
-    await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('dialog').locator('[role=alert]').waitFor()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-  })
-
   test('what cannot be read of a form is refused at its field, and nothing is changed', async () => {
     const stored = { rateLimit: 2, headers: { 'x-team': 'billing' } }
     const { data } = await expectJson<{ data: { id: string }[] }>(service, 200, '/subscribers?owner=acme')

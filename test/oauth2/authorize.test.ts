@@ -5,7 +5,17 @@ import { createRemoteJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 
 import { Browser, onOneEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce, signIn, codeGrant } from '../login/harness.ts'
-import { answerOf, authorizeUrl, callback, clients, secret, toApp, token, tokensOf } from './harness.ts'
+import {
+  answerOf,
+  authorizeUrl,
+  basic,
+  callback,
+  clients,
+  secret,
+  toApp,
+  token,
+  tokensOf,
+} from './harness.ts'
 
 onOneEngine('authorization requests', (engine) => {
   let shift = 0
@@ -140,7 +150,7 @@ onOneEngine('authorization requests', (engine) => {
         redirect_uri: callback,
         code_verifier: pkce.verifier,
       },
-      { authorization: `Basic ${Buffer.from(`web:${secret}`).toString('base64')}` },
+      basic('web'),
     )
     assert.equal(exchanged.status, 200)
     assert.equal((await browser.go(at('web'))).status, 400)

@@ -15,13 +15,10 @@ import { Browser, onEachEngine, rowsOf, started, startOAuthProvider } from '#tes
 import { startTestService } from '#test/harness/service.ts'
 import { ClientAssertions } from '../../src/oauth2/clients/client-assertions.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
-import { answerOf, callback, secret, token } from './harness.ts'
+import { answerOf, basic, callback, secret, token } from './harness.ts'
 import { newPkce } from '../login/harness.ts'
 
 const api = 'https://api.example.com'
-const basic = (id: string, password = secret) => ({
-  authorization: `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`,
-})
 type Json = Record<string, unknown>
 
 onEachEngine('calls of apps', (engine) => {

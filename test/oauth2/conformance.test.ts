@@ -5,9 +5,8 @@ import { beforeEach, describe, test } from 'node:test'
 import { Browser, onEachEngine, started, startedService, startProvingProvider } from '#test/harness/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { newPkce } from '../login/harness.ts'
-import { callback, secret, token } from './harness.ts'
+import { basic, callback, secret, token } from './harness.ts'
 import {
-  basic,
   exchangeCode,
   suiteClients,
   suiteUrl,
@@ -191,7 +190,7 @@ onEachEngine('OpenID conformance', (engine) => {
         const tokens = await exchangeCode(service, answer['code'])
         shift += 30_000
         const fields = { grant_type: 'authorization_code', code: answer['code']!, redirect_uri: callback }
-        const { status, body } = await token(service, fields, basic())
+        const { status, body } = await token(service, fields, basic('suite'))
         assert.deepEqual([status, body['error']], [400, 'invalid_grant'])
         assert.equal((await userinfo(service, bearer(tokens))).status, 401)
       })

@@ -4,7 +4,7 @@ import { beforeEach, test } from 'node:test'
 import { Browser, onEachEngine, rowsOf, started, startedService } from '#test/harness/index.ts'
 import { startOAuthProvider } from '#test/harness/oauth-provider.ts'
 import { newPkce, signIn, codeGrant } from '../login/harness.ts'
-import { authorizeUrl, callback, token } from './harness.ts'
+import { authorizeUrl, callback, hiddenFields, token } from './harness.ts'
 
 onEachEngine('consent', (engine) => {
   let browser: Browser
@@ -25,13 +25,6 @@ onEachEngine('consent', (engine) => {
 
   const start = (more: Record<string, string> = {}, pkce = newPkce()): URL =>
     authorizeUrl(service, { client_id: 'forum', ...more }, pkce)
-  const fieldsOf = (html: string): Record<string, string> =>
-    Object.fromEntries(
-      [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name, value]) => [
-        name!,
-        value!,
-      ]),
-    )
   const answer = (fields: Record<string, string>, decision: string, by = browser): Promise<Response> =>
     by.go(new URL('/oauth2/consent', service.baseUrl), {
       method: 'POST',
@@ -49,7 +42,7 @@ onEachEngine('consent', (engine) => {
     const pkce = newPkce()
     const page = await browser.go(start({ scope: 'openid email' }, pkce))
     assert.equal(page.status, 200)
-    const fields = fieldsOf(await page.text())
+    const fields = hiddenFields(await page.text())
     const allowed = await answer(fields, 'allow')
     assert.equal(allowed.status, 200)
     const target = targetOf(allowed)
@@ -76,7 +69,7 @@ onEachEngine('consent', (engine) => {
 
   test('a person who denies sends the app an error', async () => {
     const page = await browser.go(start())
-    const denied = targetOf(await answer(fieldsOf(await page.text()), 'deny'))
+    const denied = targetOf(await answer(hiddenFields(await page.text()), 'deny'))
     assert.deepEqual(
       [denied.searchParams.get('error'), denied.searchParams.get('state'), denied.searchParams.get('iss')],
       ['access_denied', 'the-state', service.baseUrl],

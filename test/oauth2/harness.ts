@@ -105,11 +105,20 @@ export async function tokensOf(
   return body
 }
 
+/** The hidden fields of a page's form. */
+export function hiddenFields(html: string): Record<string, string> {
+  const fields = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
+  return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!]))
+}
+
+/** The header with which a client authenticates by its secret (`client_secret_basic`). */
+export const basic = (id: string, password = secret) => ({
+  authorization: `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`,
+})
+
 /** Allows what a page of consent asks. Returns the address that the browser goes on to. */
 export async function allow(service: TestService, browser: Browser, page: string): Promise<URL> {
-  const fields = [...page.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
-  const body = new URLSearchParams(fields.map(([, name, value]) => [name!, value!]))
-  body.set('decision', 'allow')
+  const body = new URLSearchParams({ ...hiddenFields(page), decision: 'allow' })
   const answer = await browser.go(new URL('/oauth2/consent', service.baseUrl), {
     method: 'POST',
     body,

@@ -6,8 +6,7 @@ import { Browser, onEachEngine, started, startedService, startOAuthProvider } fr
 import type { ClaimsContext } from '../../src/index.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { callback, clients, secret, token, tokensOf } from './harness.ts'
-import { basic } from './relying-party.ts'
+import { basic, callback, clients, secret, token, tokensOf } from './harness.ts'
 
 type Claims = Record<string, unknown>
 type Teams = { teams: { user_id: string; team: string } }

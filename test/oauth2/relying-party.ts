@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { createRemoteJWKSet, jwtVerify, type JWTPayload } from 'jose'
 import type { Browser, TestService } from '#test/harness/index.ts'
-import { authorizeUrl, callback, secret, token } from './harness.ts'
+import { authorizeUrl, basic, callback, hiddenFields, secret, token } from './harness.ts'
 
 export const suiteClients = [
   { id: 'suite', redirectUris: [callback], secret, idTokenAlgorithm: 'RS256', idTokenClaims: 'minimal' },
@@ -41,18 +41,13 @@ export async function visit(
       signedIn ||= url.pathname === '/login'
       continue
     }
-    if (page.includes(`<form method="post" action="${callback}">`)) return { ...seen, answer: fieldsOf(page) }
+    if (page.includes(`<form method="post" action="${callback}">`))
+      return { ...seen, answer: hiddenFields(page) }
     const link = url.pathname === '/login' && /href="(\/auth\/acme[^"]*)"/.exec(page)?.[1]
     if (!link) return { ...seen, answer: {} }
     url = new URL(link.replaceAll('&amp;', '&'), service.baseUrl)
   }
   throw new Error(`too many redirects, the last to ${url.href}`)
-}
-
-/** The hidden fields of a page. */
-export function fieldsOf(html: string): Record<string, string> {
-  const fields = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-  return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!]))
 }
 
 /** The address of a request of the suite. */
@@ -103,10 +98,6 @@ export async function tokensOfBody(
   const half = createHash('sha256').update(access).digest().subarray(0, 16)
   assert.equal(payload['at_hash'], half.toString('base64url'))
   return { access, idToken, refresh: String(body['refresh_token']), claims: payload }
-}
-
-export function basic(clientId = 'suite'): Record<string, string> {
-  return { authorization: `Basic ${Buffer.from(`${clientId}:${secret}`).toString('base64')}` }
 }
 
 /** The answer of the userinfo endpoint. */
