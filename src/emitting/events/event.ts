@@ -6,7 +6,6 @@ import { canonicalTime } from '../../paging/time.ts'
 import { matchesPattern } from '../../events/type-pattern.ts'
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { invalidBody, type Problem } from '../../errors.ts'
-import type { Tx } from '../../storage/database.ts'
 import type { Row } from '../../storage/tables.ts'
 import { type Static, Type } from 'typebox'
 import { closedObject, dateTime } from '../../http/schemas/schemas.ts'
@@ -347,17 +346,6 @@ function readTexts(
   if (!isValid)
     throw invalid(field, `must be 1 to ${mostChannels} strings of 1 to 128 letters, digits or ${others}`)
   return [...new Set<string>(given)].toSorted()
-}
-
-/** Inserts the rows of those recorded events that have options. */
-export async function insertOptions(
-  tx: Tx,
-  events: readonly { id: number; event: { options: EventOptions | null } }[],
-): Promise<void> {
-  const rows = events.flatMap(({ id, event: { options } }) =>
-    options === null ? [] : [{ event: id, ...options }],
-  )
-  if (rows.length > 0) await tx.insertInto('event_options').values(rows).execute()
 }
 
 function invalid(field: string, rule: string): Problem {
