@@ -117,12 +117,14 @@ onEachEngine('the same callback twice', (engine) => {
     const other = new Browser()
     await upToCallback(service, other)
     await browser.go(back)
+    const asked = exchanges()
     await assertFails(service, other, back, 'sign-in-expired')
     await assertFails(service, new Browser(), back, 'sign-in-expired')
     shift += 10_000
     const before = await accountsOf(service)
     const late = await browser.go(back)
     assert.match(locationOf(late), /^\/login\?error=sign-in-expired&.*return_to=%2Fhere$/)
+    assert.equal(exchanges(), asked)
     assert.deepEqual(await accountsOf(service), before)
   })
 

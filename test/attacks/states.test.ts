@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Browser, engines, scoped, started, startedService } from '#test/harness/index.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
 import { assertFails, assertRefused, whoAmI } from '../login/harness.ts'
 import { startQuirks } from '../login/quirks.ts'
 import { begin, signInAs, withoutExchange } from './harness.ts'
@@ -10,10 +9,8 @@ import { startHonestProvider } from './honest-provider.ts'
 
 describe('states of others', () => {
   const provider = started(startHonestProvider)
-  let shift = 0
   const service = startedService(engines[0]!, () => ({
     env: { ...provider.env('ACME'), ...provider.env('OTHER') },
-    parts: { clock: { ...systemClock, now: () => Date.now() + shift } },
   }))
 
   test("login CSRF: the attacker's callback changes nothing for a user who is signed in or signing in", async () => {
@@ -43,17 +40,6 @@ describe('states of others', () => {
     const callback = new URL(posted.headers.get('location')!, gate.baseUrl)
     await assertFails(gate, victim, callback, 'sign-in-expired')
     assert.equal(quirks.provider('apple').to('/auth/token').length, 0)
-  })
-
-  test('a used state is refused, also for the same browser after ten seconds', async () => {
-    const browser = new Browser()
-    const callback = provider.approve(await begin(service, browser), 'serial')
-    await browser.go(callback)
-    await withoutExchange([provider], () =>
-      assertRefused(service, new Browser(), callback, 'sign-in-expired'),
-    )
-    shift += 10_000
-    await withoutExchange([provider], () => assertRefused(service, browser, callback, 'sign-in-expired'))
   })
 
   test('a state is refused without the binding cookie, or with another one', async () => {

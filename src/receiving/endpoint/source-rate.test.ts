@@ -58,17 +58,6 @@ function model(): { reserve: ReserveRate; asked: () => number } {
 
 const unexpected = (error: unknown): never => assert.fail(String(error))
 
-test('one process with a shared rate behaves like a single process', async () => {
-  const clock = new ManualClock()
-  const rate = new SharedSourceRate('source', 10, { ...model(), clock, onError: unexpected })
-  assert.deepEqual(await rate.take(clock.now()), { allowed: true, remaining: 9, wait: 0.1 })
-  assert.equal((await rate.take(clock.now())).remaining, 8)
-  for (let taken = 2; taken < 10; taken += 1) await rate.take(clock.now())
-  const { allowed, remaining, wait } = await rate.take(clock.now())
-  assert.deepEqual([allowed, remaining], [false, 0])
-  assert.ok(wait > 0 && wait <= 0.1 + 1e-9)
-})
-
 test('a high rate needs few statements, most events wait for none, and the full rate is used', async () => {
   const clock = new ManualClock()
   const { reserve, asked } = model()

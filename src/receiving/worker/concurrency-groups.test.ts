@@ -120,21 +120,6 @@ test('an event starts by the bounds of its own plan', () => {
   assert.equal(groups.takeNext(free, false), undefined)
 })
 
-test('groups with the same bound claim no more together than one of them would', () => {
-  const [a, b, c] = boundPlans(4)
-  const groups = new ConcurrencyGroups()
-  groups.reserve(a, 3)
-  assert.equal(groups.claimable(b, false), 1)
-  groups.reserve(b, 1)
-  assert.equal(groups.claimable(c, false), 0)
-  for (const [plan, count] of [
-    [a, -3],
-    [b, -1],
-  ] as const)
-    groups.reserve(plan, count)
-  assert.equal(groups.claimable(c, false), 4)
-})
-
 test('quick handlers of one bound are claimed ahead for four seconds together, and not behind slow ones', () => {
   const [a, b, c] = boundPlans(1)
   const groups = new ConcurrencyGroups()
