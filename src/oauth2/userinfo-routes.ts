@@ -48,11 +48,10 @@ async function claimsOf(parts: OAuth2Services, request: UserinfoRequest) {
   const { accessTokens, clients, noteRefusal, baseUrl } = parts
   const token = tokenOf(request)
   const audience = [baseUrl(), accessTokens.userinfoAudience]
-  const claims = await accessTokens.verify(token, audience).catch((error: unknown) => {
+  const { claims, live } = await accessTokens.accept(token, audience).catch((error: unknown) => {
     throw error instanceof Problem ? invalidToken() : error
   })
-  const live = await accessTokens.liveOf(claims)
-  if (!live || live === 'ended') throw invalidToken()
+  if (!live) throw invalidToken()
   if (claims.scope?.split(' ').includes('openid') !== true) {
     const refusal = { code: 'insufficient-scope', target: `app:${claims.client_id}`, userId: claims.sub }
     await noteRefusal(request, { action: 'call.forbidden', ...refusal })

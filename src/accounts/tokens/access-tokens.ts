@@ -186,13 +186,16 @@ export class AccessTokens {
     return live
   }
 
-  /** The live sign-in that a token belongs to; `undefined` for a token without a user, which lives until it expires. */
-  async liveOf(claims: AccessTokenClaims): Promise<LiveFamily | 'ended' | undefined> {
-    if (!(await this.#parts.findApp(claims.client_id))) return 'ended'
-    return this.#findLive(claims).catch((error: unknown) => {
-      if (error instanceof Problem) return 'ended'
+  /** Whether the app and the sign-in of a verified token still exist. A token without a user lives until it expires. */
+  async isLive(claims: AccessTokenClaims): Promise<boolean> {
+    if (!(await this.#parts.findApp(claims.client_id))) return false
+    try {
+      await this.#findLive(claims)
+      return true
+    } catch (error) {
+      if (error instanceof Problem) return false
       throw error
-    })
+    }
   }
 }
 

@@ -120,7 +120,7 @@ async function findToken(
     throw error
   })
   if (!claims) return undefined
-  return { kind: 'access', claims, active: (await accessTokens.liveOf(claims)) !== 'ended' }
+  return { kind: 'access', claims, active: await accessTokens.isLive(claims) }
 }
 
 const revocationPath = '/oauth2/revoke'
