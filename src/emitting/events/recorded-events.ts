@@ -26,8 +26,8 @@ interface Known {
 }
 
 /**
- * Records events whose ids are new, with their options. The number of statements does not depend on the number of events. A known id with the same
- * content returns the first result again, also within one call.
+ * Records events whose ids are new, with their options. The number of statements does not depend on the number of events. A known id
+ * with the same content returns the first result again, also within one call.
  * @returns for each event its number, or the Problem `id-conflict`
  */
 export async function recordEvents(

@@ -285,7 +285,10 @@ class ArrayEncoder {
   }
 }
 
-/** Encoders whose buffers are reused, because pg's own writer allocates several of the size of the batch; and the largest such buffer, in bytes. */
+/**
+ * Encoders that are reused, because pg's own writer allocates several buffers of the size of the batch; and the largest buffer of such
+ * an encoder, in bytes.
+ */
 const [mostSpare, largestSpare] = [8, 1024 * 1024]
 const spare: ArrayEncoder[] = []
 
