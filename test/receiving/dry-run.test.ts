@@ -91,9 +91,12 @@ onEachEngine('a dry run', (engine) => {
           await held?.promise
         },
       },
-      'order.endless': async (_event, { tx }) => {
-        await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
-        await new Promise(() => undefined)
+      'order.endless': {
+        timeout: 1,
+        handle: async (_event, { tx }) => {
+          await tx.withTables<Shop>().insertInto('lines').values({ order_id: 'e', item: 'i' }).execute()
+          await new Promise(() => undefined)
+        },
       },
     },
   }))
