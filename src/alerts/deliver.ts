@@ -20,7 +20,7 @@ export interface Line {
 export type MessageKind = 'opened' | 'repeated' | 'resolved' | 'test'
 
 /** A message for people. */
-interface Message {
+export interface Message {
   what: MessageKind
   subject: string
   lines: readonly Line[]

@@ -76,7 +76,7 @@ export function createAlerts(
   }
 }
 
-interface AlertRounds extends Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> {
+export interface AlertRounds extends Pick<ModuleParts, 'database' | 'keyring' | 'clock' | 'log'> {
   deliver: Deliver
   /** What needs a person now. */
   conditions: () => Promise<readonly Condition[]>
@@ -201,7 +201,7 @@ async function claimRound(tx: Tx, now: number): Promise<boolean> {
 }
 
 /** What needs attention, as alerts name it. */
-interface Condition extends Pick<Attention, 'kind' | 'severity' | 'since'> {
+export interface Condition extends Pick<Attention, 'kind' | 'severity' | 'since'> {
   /** The subject, as `topic:id`: with the kind, it identifies the condition. */
   about: string
   /** A sentence without its full stop, in one line. */

@@ -5,7 +5,7 @@ import { sqliteFileOf } from '../storage/sqlite/files.ts'
 import { ConfigurationError, type Configuration } from './environment.ts'
 
 const secretNames = ['POSTERN_SECRET', 'WEBHOOK_SECRET', 'ADMIN_API_KEY'] as const
-type SecretName = (typeof secretNames)[number]
+export type SecretName = (typeof secretNames)[number]
 type Secrets = Readonly<Record<SecretName, string>>
 
 /** The settings that may hold secrets, and those that locate the file of generated ones. */

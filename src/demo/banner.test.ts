@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readEnvironment } from '../config/environment.ts'
+import type { SecretName } from '../config/generated-secrets.ts'
 import { banner } from './banner.ts'
 
-const shown = (stored: Parameters<typeof banner>[0]['stored'], fresh = true): string => {
+const shown = (stored: SecretName[], fresh = true): string => {
   const configuration = readEnvironment({
     WEBHOOK_SECRET: 'a-webhook-secret',
     ADMIN_API_KEY: 'pk_0123456789abcdef',

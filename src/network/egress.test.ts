@@ -9,15 +9,12 @@ import { startConnectProxy } from '#test/harness/connect-proxy.ts'
 import { listening } from '#test/harness/listening.ts'
 import { Egress, faultOfDestination } from './egress.ts'
 import type { Resolve } from './guarded-connector.ts'
-import { createOutboundAgent, type Outcome } from './exchange.ts'
+import { type AgentOptions, createOutboundAgent, type Outcome } from './exchange.ts'
 
 const rules = { allowPrivateNetwork: false }
 const local: LookupAddress = { address: '127.0.0.1', family: 4 }
 
-function post(
-  origin: string,
-  options: Partial<Parameters<typeof createOutboundAgent>[0]> = {},
-): Promise<Outcome> {
+function post(origin: string, options: Partial<AgentOptions> = {}): Promise<Outcome> {
   const agent = createOutboundAgent({
     ...rules,
     resolve: (_host, callback) => setImmediate(callback, null, [local]),

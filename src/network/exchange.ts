@@ -411,7 +411,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-interface AgentOptions extends ConnectorOptions {
+export interface AgentOptions extends ConnectorOptions {
   /** The address of an HTTP proxy for all connections (CONNECT). Default: no proxy. */
   proxy?: string | undefined
 }

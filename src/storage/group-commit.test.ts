@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { GroupCommit, type GroupCommitLimits } from './group-commit.ts'
+import { GroupCommit, type GroupCommitLimits, type GroupCommitScheduler } from './group-commit.ts'
 import { StorageUnavailable } from './unavailable.ts'
 import { each } from '#test/harness/fields.ts'
 
@@ -8,7 +8,7 @@ interface Options {
   limits?: Partial<GroupCommitLimits>
   /** Called before each commit; a commit whose call rejects fails. */
   before?: (items: readonly string[]) => Promise<void> | void
-  scheduler?: ConstructorParameters<typeof GroupCommit<string, string>>[0]['scheduler']
+  scheduler?: GroupCommitScheduler
 }
 
 /** Records the items of each commit. The size of an item is its length; its result is in upper case. */

@@ -33,7 +33,7 @@ const defaults: GroupCommitLimits = {
 }
 
 /** The event loop and its timers. */
-type GroupCommitScheduler = Pick<Scheduler, 'soon' | 'elapsed' | 'after'>
+export type GroupCommitScheduler = Pick<Scheduler, 'soon' | 'elapsed' | 'after'>
 
 interface GroupCommitParts<Item, Result> {
   /**

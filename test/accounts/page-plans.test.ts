@@ -1,15 +1,13 @@
 // Statements of pages read few rows, also where a planner has reasons for another plan.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { auditEntries } from '../../src/accounts/audit/audit-log.ts'
+import { auditEntries, type AuditFilter } from '../../src/accounts/audit/audit-log.ts'
 import { planPage } from '../../src/listing/plan.ts'
 import { readQuery } from '../../src/listing/query.ts'
 import { usersList } from '../../src/listing/resources/users.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
 import { openSqlite } from '../../src/storage/sqlite/database.ts'
 import { engines, scoped, started } from '../harness/index.ts'
-
-type Filter = Parameters<typeof auditEntries>[1]
 
 const engine = engines.find(({ name }) => name === 'sqlite')
 
@@ -25,7 +23,7 @@ describe('plans of pages on SQLite', { skip: !engine && 'TEST_ENGINE excludes SQ
       .join('\n')
 
   test('entries of the audit log are sought by whom they are about, and not by an action that most have', () => {
-    const narrow: [Filter, string][] = [
+    const narrow: [AuditFilter, string][] = [
       [{ userId: 'u' }, 'audit_of_user'],
       [{ actor: 'user:a' }, 'audit_of_actor'],
       [{ target: 'subscriber:s' }, 'audit_of_target'],
@@ -35,7 +33,7 @@ describe('plans of pages on SQLite', { skip: !engine && 'TEST_ENGINE excludes SQ
     ]
     for (const [filter, index] of narrow)
       for (const failed of [undefined, true, false]) {
-        const whole: Filter = { ...filter, action: 'user.signed_in', since: 1 }
+        const whole: AuditFilter = { ...filter, action: 'user.signed_in', since: 1 }
         if (failed !== undefined) whole.failed = failed
         const query = auditEntries(database, whole)
           .orderBy('created_at', 'desc')

@@ -1,8 +1,8 @@
 // When destinations are told: once when something opens, again after their interval, and when it ends; by one of several processes.
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { type Deliver, Refused, sealTarget } from '../../src/alerts/deliver.ts'
-import { type conditionOf, evaluateEvery, round, settlesIn } from '../../src/alerts/index.ts'
+import { type Deliver, type Message, Refused, sealTarget } from '../../src/alerts/deliver.ts'
+import { type AlertRounds, evaluateEvery, round, type Condition, settlesIn } from '../../src/alerts/index.ts'
 import { mostAttempts } from '../../src/alerts/destinations.ts'
 import { mostOfAKind } from '../../src/http/attention.ts'
 import { Keyring } from '../../src/crypto/keyring.ts'
@@ -14,9 +14,6 @@ import { createLog } from '../../src/telemetry/log.ts'
 import { each, fields, onEachEngine, type TestDatabase } from '../harness/index.ts'
 import { eventually } from '../receiving/harness.ts'
 
-type AlertRounds = Parameters<typeof round>[0]
-type Condition = ReturnType<typeof conditionOf>
-
 const keyring = new Keyring(['x'.repeat(32)])
 const hour = 3_600_000
 
@@ -27,7 +24,7 @@ onEachEngine('rounds of alerts', (engine) => {
   let now = Date.UTC(2026, 0, 1)
   const clock: Clock = { now: () => now, after: (ms, callback) => systemClock.after(ms, callback) }
   let conditions: Condition[]
-  let sent: (Parameters<Deliver>[1] & { name: string })[]
+  let sent: (Message & { name: string })[]
   let failWith: Error | undefined
 
   before(async () => {

@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { conditionOf } from '../../src/alerts/index.ts'
-import { mailOf, webhookFormats, subjectOf } from '../../src/alerts/deliver.ts'
+import { mailOf, webhookFormats, type Message, subjectOf } from '../../src/alerts/deliver.ts'
 import { emittingAttention } from '../../src/emitting/attention.ts'
 import { onOneEngine, startedService } from '../harness/index.ts'
 import { expectJson } from '../emitting/harness.ts'
-
-type Message = Parameters<typeof mailOf>[0]
 
 const evil = 'https://evil.example'
 const description = `[Sign in](${evil})\n\u202e<${evil}|Open>\r\n*a*_b_~\u2028www.evil.example x@evil.example`

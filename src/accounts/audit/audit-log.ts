@@ -14,7 +14,7 @@ import type { AccountServices } from '../services.ts'
 import { type AuditAction, auditActions, isAuditAction } from './audit.ts'
 
 /** Which entries to read. */
-interface AuditFilter {
+export interface AuditFilter {
   action?: AuditAction
   /** The account that the entry is about. */
   userId?: string

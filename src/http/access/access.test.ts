@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Fastify from 'fastify'
-import { guardRoutes } from './access.ts'
+import { guardRoutes, type GuardParts } from './access.ts'
 
 const guard = {
   baseUrl: () => 'https://gate.example.com',
   demo: false,
   noteForeignCall: undefined,
-} as Parameters<typeof guardRoutes>[1]
+} as GuardParts
 
 test('a route without an access, or with an unknown one, stops the start', () => {
   for (const access of [

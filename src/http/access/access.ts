@@ -23,7 +23,7 @@ export type NoteForbidden = (
   code: ProblemCode,
 ) => Promise<void>
 
-interface GuardParts {
+export interface GuardParts {
   authenticate: Authenticate
   /** For the routes of the portal, which accept no other credential, and for those with `orOwner`. */
   authenticatePortal: Authenticate

@@ -46,7 +46,7 @@ test('a clock that is set back delays no sender longer than the rate does', () =
 function model(): { reserve: ReserveRate; asked: () => number } {
   let until = 0
   let asked = 0
-  const reserve: ReserveRate = async ({ wanted, cost, credit }, now) => {
+  const reserve: ReserveRate = async ({ wanted, cost, credit }, now): Promise<Reserved> => {
     asked += 1
     const owed = Math.min(credit, Math.max(0, until - now))
     const granted = Math.min(wanted, Math.floor((credit - owed) / cost + 1e-6))

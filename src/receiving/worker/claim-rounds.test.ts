@@ -4,7 +4,7 @@ import { registeredHandler, neverPaused } from '#test/harness/handled-events.ts'
 import type { RegisteredHandler } from '../handlers/declared-handlers.ts'
 import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, ClaimRequest, Kind } from '../queue/store.ts'
-import { ClaimRounds } from './claim-rounds.ts'
+import { ClaimRounds, type ClaimRoundsParts } from './claim-rounds.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
 
 /** Rounds over kinds that always have due events. */
@@ -49,7 +49,7 @@ function roundsOver(types: readonly string[], handlersOf: (type: string) => read
     clock: { now: () => 0 },
     claims: { voided: 0 },
     wakeUps: { in: nothing },
-  } as unknown as ConstructorParameters<typeof ClaimRounds>[0])
+  } as unknown as ClaimRoundsParts)
   const end = (which: (type: string) => boolean): void => {
     for (const type of running.splice(0)) {
       if (which(type)) groups.freeSlot(planOf('shop', type))

@@ -20,7 +20,7 @@ const mostIdleRounds = 100
 /** Milliseconds between two signals to other processes while more is due than this process can run. */
 const callEvery = 100
 
-interface ClaimRoundsParts extends WorkerContext {
+export interface ClaimRoundsParts extends WorkerContext {
   runner: EventRunner
   suspects: Suspects
   /** Where other processes run the same handlers. */

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from '#test/harness/manual-clock.ts'
 import { createLog } from '../../telemetry/log.ts'
-import { Claims } from './claims.ts'
-
-type ClaimsParts = ConstructorParameters<typeof Claims>[0]
+import { Claims, type ClaimsParts } from './claims.ts'
 
 test('a clock that is set back does not delay the search for a claim whose answer was lost', async () => {
   const clock = new ManualClock()

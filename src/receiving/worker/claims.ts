@@ -45,7 +45,7 @@ interface Unsettled {
   pause: number
 }
 
-interface ClaimsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
+export interface ClaimsParts extends Pick<ModuleParts, 'database' | 'clock' | 'log'> {
   planOf: PlanOf
   inFlight: InFlight
   wakeUps: WakeUps

@@ -6,7 +6,7 @@ import { plansOver } from '../handlers/plan.ts'
 import type { ClaimedEvent, IncomingEvent } from '../queue/store.ts'
 import { StorageUnavailable } from '../../storage/unavailable.ts'
 import { ConcurrencyGroups } from './concurrency-groups.ts'
-import { InsertClaims } from './insert-claims.ts'
+import { InsertClaims, type InsertClaimsParts } from './insert-claims.ts'
 
 const handlers = new Map([
   ['quick', [registeredHandler('quick')]],
@@ -75,7 +75,7 @@ function setUp() {
     wakeUps: { now: () => void (state.woken += 1) },
     scheduler: { soon: (turn: () => void) => void state.turns.push(turn) },
     isIdle: () => state.isIdle,
-  } as unknown as ConstructorParameters<typeof InsertClaims>[0])
+  } as unknown as InsertClaimsParts)
   const nextTurn = (): void => {
     for (const turn of state.turns.splice(0)) turn()
   }

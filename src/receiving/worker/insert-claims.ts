@@ -10,7 +10,7 @@ import type { WorkerContext } from './worker-parts.ts'
 /** Milliseconds that an insert may take: if it takes longer, too little of the leases is left, and its events are given back. */
 const mostTime = 1_000
 
-interface InsertClaimsParts extends WorkerContext {
+export interface InsertClaimsParts extends WorkerContext {
   runner: EventRunner
   suspects: Suspects
   scheduler: NonNullable<WorkerContext['scheduler']>
