@@ -63,8 +63,8 @@ class Attacker {
     socket.on('close', () => {
       this.#sockets.delete(socket)
       if (answer !== '') this.answers.push(answer)
-      // And again, as it is dropped. Without the pause, its own work would take the processor from the service.
-      setTimeout(() => this.#open(), 50)
+      // And again, as it is dropped.
+      setTimeout(() => this.#open(), 5)
     })
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
     socket.write(

@@ -5,7 +5,7 @@ import { Browser, onEachEngine, started, startTestService, type TestService } fr
 import { type OAuthProvider, startOAuthProvider, tokens } from '#test/harness/oauth-provider.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { assertFails, signIn, upToCallback, whoAmI } from './harness.ts'
+import { assertFails, counts, signIn, upToCallback, whoAmI } from './harness.ts'
 
 const ada = { id: 'u-1', displayName: 'Ada Lovelace', emails: [{ value: 'ada@example.com' }] }
 
@@ -101,6 +101,17 @@ onEachEngine('the sign-in flow', (engine) => {
     assert.equal(answer.headers.get('location'), '/dashboard')
     await second.close()
     await database.drop()
+  })
+
+  test('twenty callbacks with one state share the outcome of one', async () => {
+    const browser = new Browser()
+    const callback = await upToCallback(service, browser)
+    const before = await counts(service)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => browser.go(callback)))
+    const targets = answers.map((answer) => answer.headers.get('location')!)
+    assert.deepEqual(targets, Array(20).fill('/dashboard'))
+    assert.equal(provider.tokenRequests().length, 1)
+    assert.equal((await counts(service)).sessions, before.sessions + 1)
   })
 
   test('a state expires after ten minutes', async () => {

@@ -7,6 +7,7 @@ import { bitbucket, docusign, paddle, pagerduty, square } from './presets.ts'
 import type { Scheme } from './scheme.ts'
 import { sendgrid } from './public-keys.ts'
 import { slack } from './slack.ts'
+import { standardWebhooks } from './standard-webhooks.ts'
 import { twilio } from './twilio.ts'
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -196,4 +197,19 @@ test('paddle: the signatures of its package, alone and among others', () => {
   assert.equal(signed(`ts=9876;h1=${digest}`, undefined, 9876), 'signature')
   assert.equal(signed(`ts=${at};h1=${digest}`, '{ "data": [ "1", "2" ]}'), 'signature')
   assert.equal(signed(`ts=${at};h1=${digest}`, undefined, at + 301), 'signature')
+})
+
+// https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+test('standardWebhooks: the signature of the specification', () => {
+  const headers = {
+    'webhook-id': 'msg_loFOjxBNrRLzqYUf',
+    'webhook-timestamp': '1731705121',
+    'webhook-signature': 'v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=',
+  }
+  const scheme = standardWebhooks({ secret: 'whsec_plJ3nmyCDGBKInavdOK15jsl' })
+  const body = '{"event_type":"ping","data":{"success":true}}'
+  const at = 1_731_705_121
+  assert.notEqual(verify(scheme, body, headers, at), 'signature')
+  assert.equal(verify(scheme, `${body} `, headers, at), 'signature')
+  assert.equal(verify(scheme, body, headers, at + 301), 'signature')
 })

@@ -37,6 +37,16 @@ test('stripe: accepts signatures of the official package, with any of several se
   assert.equal(verify(stripe({ secret: 'whsec_test' }), `${text} `, stripeHeader(seconds)), 'signature')
 })
 
+test('stripe: events of connected accounts verify with the secret of their own endpoint alone', () => {
+  const event = '{"id":"evt_2","object":"event","account":"acct_1","livemode":false,"type":"account.updated"}'
+  const header = stripeHeader(seconds, 'whsec_connect', event)
+  const connect = stripe({ secret: 'whsec_connect' })
+  assert.equal(verify(connect, event, header), 'evt_2 account.updated')
+  assert.equal(verify(stripe({ secret: 'whsec_test' }), event, header), 'signature')
+  assert.equal(verify(connect, event.replace('acct_1', 'acct_2'), header), 'signature')
+  assert.equal(verify(connect, text, stripeHeader(seconds)), 'signature')
+})
+
 test('stripe: during a rotation the header has one v1 for each secret', () => {
   const [, old] = stripeHeader(seconds, 'whsec_old')['stripe-signature'].split(',')
   const both = { 'stripe-signature': `${stripeHeader(seconds)['stripe-signature']},${old}` }
@@ -69,6 +79,18 @@ test('github: accepts signatures of the official package; the type is event and 
   assert.equal(verify(scheme, opened, { ...(await headersOf(opened)), 'x-github-event': '' }), 'malformed')
   const { 'x-github-delivery': _, ...withoutId } = await headersOf(opened)
   assert.equal(verify(scheme, opened, withoutId), 'malformed')
+})
+
+// The vector of GitHub's own page on validating deliveries.
+test('github: the documented vector', () => {
+  const headers = {
+    'x-hub-signature-256': 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17',
+    'x-github-event': 'ping',
+    'x-github-delivery': 'd',
+  }
+  const scheme = github({ secret: "It's a Secret to Everybody" })
+  assert.equal(verify(scheme, 'Hello, World!', headers), 'malformed', 'signed, though no JSON')
+  assert.equal(verify(scheme, 'Hello, World?', headers), 'signature')
 })
 
 const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
