@@ -57,7 +57,7 @@ function trial(text: string, result: string): string {
   const program = commands.map((command) => `npx postern ${command}`).join('\n')
   return joined(
     'In [a running project](../senders.md#a-project-to-try-it):',
-    `\`\`\`sh run-by test/house/sender-pages.test.ts\n${program}\n\`\`\``,
+    `\`\`\`sh run-by test/repository/sender-pages.test.ts\n${program}\n\`\`\``,
     result,
     lines.slice(commands.length).join('\n'),
   )

@@ -67,6 +67,6 @@ export function createModules(common: ModuleParts, config: PosternConfig, spool:
   const listing = createListing({ ...common, config: config.listing, listedAdmins, admins: accounts.admins })
   const forwardAuth = createForwardAuth({ ...common, config: config.forwardAuth ?? {}, accounts })
   const events = createEvents({ ...common, authenticate: accounts.authenticate })
-  const rooms: ServiceModule[] = [accounts, login, oauth2, forwardAuth, receiving, emitting, events, listing]
-  return { rooms, accounts, login, emitting, receiving, demoProvider }
+  const all: ServiceModule[] = [accounts, login, oauth2, forwardAuth, receiving, emitting, events, listing]
+  return { all, accounts, login, emitting, receiving, demoProvider }
 }

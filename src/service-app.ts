@@ -67,7 +67,7 @@ export function declareOperations(
       hasModule: parts.config !== undefined,
       declaresLists: (parts.config?.listing?.lists ?? []).length > 0,
     },
-    attention: modules.rooms.flatMap(({ attention }) => attention ?? []),
+    attention: modules.all.flatMap(({ attention }) => attention ?? []),
     spool: modules.receiving.spool,
     isRefusing: modules.receiving.isRefusing,
     checkSpool: modules.receiving.checkSpool,
@@ -86,11 +86,11 @@ function diagnosticParts({ configuration, database }: ModuleParts, { config, set
 }
 
 /** Declares the routes of all modules. */
-export async function declareRoutes(app: App, { rooms, demoProvider }: Modules): Promise<void> {
-  for (const room of rooms) await room.routes(app)
+export async function declareRoutes(app: App, { all, demoProvider }: Modules): Promise<void> {
+  for (const module of all) await module.routes(app)
   findRoute(
     app,
-    rooms.flatMap(({ finders = [] }) => finders),
+    all.flatMap(({ finders = [] }) => finders),
   )
   if (!demoProvider) return
   await app.register(async (scope) => {

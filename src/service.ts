@@ -119,7 +119,7 @@ async function assemble(
   })
   running.workers = [
     recorder.rollUpWorker(),
-    ...modules.rooms.flatMap((room) => room.workers),
+    ...modules.all.flatMap((module) => module.workers),
     ...statisticsWorkers(database, clock, log),
   ]
   const app = (running.app = await createServiceApp(common, parts, modules))

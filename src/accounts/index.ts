@@ -74,7 +74,7 @@ const day = 86_400_000
 const notice = 14 * day
 
 /** API keys that expire within two weeks. */
-async function expiringKeys({ readerAside: reader }: Database, now: number): Promise<Attention[]> {
+async function expiringKeys({ slowReader: reader }: Database, now: number): Promise<Attention[]> {
   const keys = await reader
     .selectFrom('api_keys')
     .select(['id', 'name', 'expires_at'])
@@ -131,7 +131,7 @@ function principalOf(
 }
 
 /** Finds people by their id, or the beginning of their e-mail address or name, and one device by its id. */
-function userFinder({ readerAside: reader, engine }: Database): Finder {
+function userFinder({ slowReader: reader, engine }: Database): Finder {
   const collation = engine === 'postgres' ? sql` collate "C"` : sql``
   const beginning = async (column: 'email' | 'name', text: string) => {
     const low = sql`lower(${sql.ref(column)})${collation}`

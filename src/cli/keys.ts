@@ -75,8 +75,8 @@ function readGrant({ role, scope = [] }: CreateOptions): string[] {
 
 /** One scope, or `subscribers:*` and the like for all that begin so. */
 function readScope(text: string): string[] {
-  const room = text.endsWith(':*') ? text.slice(0, -1) : undefined
-  const several = Object.keys(scopes).filter((one) => room !== undefined && one.startsWith(room))
+  const prefix = text.endsWith(':*') ? text.slice(0, -1) : undefined
+  const several = Object.keys(scopes).filter((one) => prefix !== undefined && one.startsWith(prefix))
   return several.length === 0 ? [text] : several
 }
 

@@ -9,7 +9,7 @@ export const demoProviderName = 'demo'
 const mountPath = '/demo-idp'
 
 export interface DemoIdentityProvider {
-  /** The provider for the login room. */
+  /** The provider for the login module. */
   provider: BuiltInProvider
   routes(app: App): Promise<void>
 }

@@ -11,15 +11,15 @@ const notice = 3 * hour
 const mostExamined = 1_000
 
 /** Subscribers that fail, that were disabled because they failed, and those with an older secret that ends soon. */
-export async function emittingAttention({ readerAside }: Database, now: number): Promise<Attention[]> {
+export async function emittingAttention({ slowReader }: Database, now: number): Promise<Attention[]> {
   return [
-    ...(await failingSubscribers(readerAside)),
-    ...(await disabledSubscribers(readerAside)),
-    ...(await endingSecrets(readerAside, now)),
+    ...(await failingSubscribers(slowReader)),
+    ...(await disabledSubscribers(slowReader)),
+    ...(await endingSecrets(slowReader, now)),
   ]
 }
 
-async function failingSubscribers(reader: Database['readerAside']): Promise<Attention[]> {
+async function failingSubscribers(reader: Database['slowReader']): Promise<Attention[]> {
   const failing = await reader
     .selectFrom('subscribers')
     .select(['id', 'url', 'description', 'owner', 'failing_since'])
@@ -44,7 +44,7 @@ async function failingSubscribers(reader: Database['readerAside']): Promise<Atte
 }
 
 /** Why the latest failed attempt among the newest deliveries of a subscriber failed. */
-async function lastFailure(reader: Database['readerAside'], id: string): Promise<string | undefined> {
+async function lastFailure(reader: Database['slowReader'], id: string): Promise<string | undefined> {
   const newest = reader
     .selectFrom('deliveries')
     .select(['id', 'attempts'])
@@ -65,7 +65,7 @@ async function lastFailure(reader: Database['readerAside'], id: string): Promise
   return failed.status === null ? quoted(failed.error ?? 'no response') : `HTTP ${failed.status}`
 }
 
-async function disabledSubscribers(reader: Database['readerAside']): Promise<Attention[]> {
+async function disabledSubscribers(reader: Database['slowReader']): Promise<Attention[]> {
   const disabled = await reader
     .selectFrom((from) =>
       from
@@ -91,7 +91,7 @@ async function disabledSubscribers(reader: Database['readerAside']): Promise<Att
   }))
 }
 
-async function endingSecrets(reader: Database['readerAside'], now: number): Promise<Attention[]> {
+async function endingSecrets(reader: Database['slowReader'], now: number): Promise<Attention[]> {
   const ending = await reader
     .selectFrom('subscriber_secrets')
     .innerJoin('subscribers', 'subscribers.id', 'subscriber_secrets.subscriber_id')

@@ -42,7 +42,7 @@ const mostSearched = 2_000
 
 /** Finds subscribers by id, host, owner or description, owners by id or display name, deliveries by number, and event types. */
 function emittingFinder({ database, catalogue, storedEventTypes }: EmittingRouteParts): Finder {
-  const { readerAside: reader } = database
+  const { slowReader: reader } = database
   return {
     scope: 'subscribers:read',
     find: async (text) => [

@@ -70,7 +70,7 @@ export function sqliteDeliveryStore(database: SqliteDatabase): DeliveryStore {
     release: () => Promise.resolve(),
     readDue: async (requests, now) => requests.flatMap((request) => readDue(readConnection, request, now)),
     complete: (completions) =>
-      database.batchAside('work', [
+      database.batchInThread('work', [
         { sql: finish, rows: completions.map(toFinish) },
         { sql: record, rows: completions.map(toRecord) },
       ]),

@@ -99,16 +99,16 @@ function detailRoute(app: App, database: Database): void {
 }
 
 /** Adds the channels and tags of emitted events, and the times of scheduled and canceled ones. */
-async function present({ readerAside }: Database, rows: FoundPage['rows']) {
+async function present({ slowReader }: Database, rows: FoundPage['rows']) {
   const emitted = rows.filter(({ direction }) => direction === 'emitted').map(({ id }) => id)
   if (emitted.length === 0) return rows.map(presentEvent)
-  const stored = await readerAside
+  const stored = await slowReader
     .selectFrom('event_options')
     .select(['event', 'channels', 'tags'])
     .where('event', 'in', emitted)
     .execute()
   const options = new Map(stored.map((row) => [row.event, row]))
-  const times = await readTimes(readerAside, rows)
+  const times = await readTimes(slowReader, rows)
   return rows.map((row) => {
     const at = times.get(row.id)
     return {

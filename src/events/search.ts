@@ -162,8 +162,8 @@ function select(
 
 /** On PostgreSQL on the primary: the locks that the horizon is read from cannot be seen on a standby. */
 export async function run<Row>(database: Database, query: RawBuilder<unknown>): Promise<Row[]> {
-  if (database.engine === 'sqlite') return (await query.execute(database.readerAside)).rows as Row[]
-  const { sql: text, parameters } = query.compile(database.readerAside)
+  if (database.engine === 'sqlite') return (await query.execute(database.slowReader)).rows as Row[]
+  const { sql: text, parameters } = query.compile(database.slowReader)
   return database.lists(() => poolRows<Row>(database.pool, { text, values: [...parameters] }))
 }
 

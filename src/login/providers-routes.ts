@@ -18,14 +18,14 @@ const day = 86_400_000
 // Each query reads a bounded part of an index.
 
 /** Users whose first identity is of this provider. */
-async function countUsers({ readerAside }: Database, provider: string): Promise<number> {
-  const some = readerAside
+async function countUsers({ slowReader }: Database, provider: string): Promise<number> {
+  const some = slowReader
     .selectFrom('users')
     .select('id')
     .where('provider', '=', provider)
     .limit(countAtMost)
     .as('some')
-  const { count } = await readerAside
+  const { count } = await slowReader
     .selectFrom(some)
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow()
@@ -33,8 +33,8 @@ async function countUsers({ readerAside }: Database, provider: string): Promise<
 }
 
 /** The newest entry of a check; null without one. */
-async function lastCheckOf({ readerAside }: Database, provider: string) {
-  const row = await readerAside
+async function lastCheckOf({ slowReader }: Database, provider: string) {
+  const row = await slowReader
     .selectFrom('audit_log')
     .select(['created_at', 'detail'])
     .where('provider', '=', provider)
@@ -50,12 +50,12 @@ async function lastCheckOf({ readerAside }: Database, provider: string) {
 
 /** Entries of the audit log in the last 24 hours and 7 days. */
 async function countEntries(
-  { readerAside }: Database,
+  { slowReader }: Database,
   provider: string,
   action: 'user.signed_in' | 'sign_in.failed',
   now: number,
 ): Promise<{ day: number; week: number }> {
-  const newest = readerAside
+  const newest = slowReader
     .selectFrom('audit_log')
     .select('created_at')
     .where('provider', '=', provider)
@@ -64,7 +64,7 @@ async function countEntries(
     .orderBy('created_at', 'desc')
     .limit(countAtMost)
     .as('newest')
-  return readerAside
+  return slowReader
     .selectFrom(newest)
     .select((eb) => [
       eb.fn.countAll<number>().as('week'),

@@ -25,12 +25,12 @@ interface Failing {
 
 /** Handlers whose events failed within the last day and were not processed since. */
 export async function failingHandlers(
-  { readerAside }: Pick<Database, 'readerAside'>,
+  { slowReader }: Pick<Database, 'slowReader'>,
   planOf: PlanOf,
   now: number,
 ): Promise<Attention[]> {
   const byHandler = new Map<string, Failing>()
-  for (const group of await readFailing(readerAside, now - day)) {
+  for (const group of await readFailing(slowReader, now - day)) {
     const { handlers } = planOf(group.source, group.type)
     // The handler may be gone from the configuration.
     const handler = handlers.find(({ id }) => id === group.handler) ?? handlers[0]

@@ -178,7 +178,7 @@ interface Backlog {
 
 async function describeHandlers(parts: ReceivingRouteParts, id?: string) {
   const { database, clock, entries } = parts
-  const { readerAside: reader } = database
+  const { slowReader: reader } = database
   const now = clock.now()
   const filter = { since: now - day, ...(id !== undefined && { name: id }) }
   const [paused, activities, backlogs] = await Promise.all([
@@ -249,7 +249,7 @@ async function readBacklogs(
   { database, store, planOf }: ReceivingRouteParts,
   now: number,
 ): Promise<Map<string, Backlog>> {
-  const { readerAside: reader } = database
+  const { slowReader: reader } = database
   const backlogs = new Map<string, Backlog>()
   const each = ({ source, type }: Kind, add: (backlog: Backlog) => void): void => {
     for (const { id } of planOf(source, type).handlers) {

@@ -107,7 +107,7 @@ function listRoute(app: App, parts: ReceivingRouteParts): void {
     ),
     async () => {
       const { database, clock, sources } = parts
-      const activities = await readActivity(database.readerAside, 'source', { since: clock.now() - day })
+      const activities = await readActivity(database.slowReader, 'source', { since: clock.now() - day })
       return {
         data: Array.from(sources, ([name, scheme]) => viewSource(parts, name, scheme, activities.get(name))),
       }
@@ -128,7 +128,7 @@ function detailRoute(app: App, parts: ReceivingRouteParts): void {
     async ({ params: { name } }) => {
       const scheme = find(parts, name)
       const { database, clock } = parts
-      const activities = await readActivity(database.readerAside, 'source', {
+      const activities = await readActivity(database.slowReader, 'source', {
         since: clock.now() - day,
         name,
       })

@@ -64,7 +64,7 @@ export interface CommonDatabase {
    * As `reader`, for reads that may take milliseconds, such as those of pages. On SQLite they run in a thread of their own, one after
    * the other, so that acknowledgements do not wait for them.
    */
-  readonly readerAside: Queryable
+  readonly slowReader: Queryable
   /**
    * Runs `work` in a transaction that commits when it resolves and rolls back when it throws.
    * @throws StorageUnavailable; if the database became unavailable during the commit, it is unknown whether the commit is durable.
@@ -96,7 +96,7 @@ export interface CommonDatabase {
   onPublished(topic: Topic, listener: (id: string) => void): () => void
   readonly revocations: Revocations
   /** Records numbers of events and deliveries that the database assigned, to detect if it assigns them again. */
-  saw(event: number, delivery: number): void
+  recordNumbers(event: number, delivery: number): void
   /**
    * Calls `listener` when the database may have returned to an earlier state (docs/adr/0029), so that data read before is void.
    * Never on SQLite, where a replaced file is not served until the next start.
@@ -135,7 +135,7 @@ export interface SqliteDatabase extends CommonDatabase {
    */
   batch<T>(priority: WritePriority, work: (connection: SqliteConnection) => T): Promise<T>
   /** As `batch`, for a fixed list of statements, which run in a thread of their own. */
-  batchAside(priority: WritePriority, statements: readonly Repeated[]): Promise<void>
+  batchInThread(priority: WritePriority, statements: readonly Repeated[]): Promise<void>
   /**
    * Acquires the right to write, for a writer with its own connection (another thread). Resolves with the release function, or with
    * `undefined` after `within` milliseconds, if given. Another process may still have the lock of the file.

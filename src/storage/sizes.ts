@@ -50,7 +50,7 @@ function sizeOfFile({ file, readConnection }: SqliteDatabase): DatabaseSize {
   }
 }
 
-async function tablesOfFile({ readerAside: reader }: SqliteDatabase): Promise<TableSize[]> {
+async function tablesOfFile({ slowReader: reader }: SqliteDatabase): Promise<TableSize[]> {
   const { rows: tables } = await sql<{ name: string; wr: number }>`
     select name, wr from pragma_table_list
     where schema = 'main' and type = 'table' and name not like 'sqlite%'`.execute(reader)
@@ -136,7 +136,7 @@ export async function countQueues(database: Database, now: number): Promise<Queu
   }
 }
 
-async function one({ readerAside: reader }: Database, query: RawBuilder<Row>): Promise<Row> {
+async function one({ slowReader: reader }: Database, query: RawBuilder<Row>): Promise<Row> {
   const { rows } = await query.execute(reader)
   return rows[0]!
 }

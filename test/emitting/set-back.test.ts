@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { onPostgres, postgres, type Receiver, startReceiver, type TestService } from '../harness/index.ts'
-import { copyDatabase, type EarlierState } from '../harness/set-back.ts'
+import { copyDatabase, type EarlierState } from '../harness/restored-database.ts'
 import type { AnswerTo } from '../harness/answers.ts'
 import { deliveries, emit, startEmitting, subscribe, until } from './harness.ts'
 

@@ -13,8 +13,8 @@ import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
 import { adminKey, each, scoped, startTestService, type TestService } from '../harness/index.ts'
 import { engines, type TestDatabase } from '../harness/engines.ts'
-import { blocksOf, stepsOf } from '../house/documented/blocks.ts'
-import { matches } from '../house/documented/mask.ts'
+import { blocksOf, stepsOf } from '../repository/documented/blocks.ts'
+import { matches } from '../repository/documented/mask.ts'
 
 const folder = 'examples/existing-tables'
 const postgres = engines.find(({ name }) => name === 'postgres')

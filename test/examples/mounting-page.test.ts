@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { each, freePort, temporaryFolder } from '../harness/index.ts'
-import { blocksOf, root } from '../house/documented/blocks.ts'
+import { blocksOf, root } from '../repository/documented/blocks.ts'
 import { startProgram } from '../harness/program.ts'
 import { programEnvironment } from './shop/programs.ts'
 

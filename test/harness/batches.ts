@@ -12,9 +12,9 @@ const SECONDS: Readonly<Record<string, number>> = {
   emitting: 6,
   events: 5,
   examples: 6,
-  house: 5,
   mounting: 15,
   package: 12,
+  repository: 5,
   receiving: 8,
   storage: 5,
 }

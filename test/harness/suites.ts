@@ -12,20 +12,20 @@ const documentation = [
   'test/cli/init.test.ts',
   'test/deploy/*.test.ts',
   'test/examples/*.test.ts',
-  'test/house/documented-*.test.ts',
-  'test/house/migrating.test.ts',
-  'test/house/migration-programs.test.ts',
-  'test/house/provider-*.test.ts',
-  'test/house/secrets-page.test.ts',
-  'test/house/sender-pages.test.ts',
-  'test/house/shown-files.test.ts',
+  'test/repository/documented-*.test.ts',
+  'test/repository/migrating.test.ts',
+  'test/repository/migration-programs.test.ts',
+  'test/repository/provider-*.test.ts',
+  'test/repository/secrets-page.test.ts',
+  'test/repository/sender-pages.test.ts',
+  'test/repository/shown-files.test.ts',
 ]
 
 const filesIn = (folders: readonly string[]): string[] =>
   folders.map((folder) => `test/${folder}/**/*.test.ts`)
 
 /** Tests of the checkout's own modules, files and scripts: they say nothing about the package. */
-const notOfPackage = filesIn([...long, 'browser', 'client', 'deploy', 'house', 'storage'])
+const notOfPackage = filesIn([...long, 'browser', 'client', 'deploy', 'repository', 'storage'])
 
 /** The tests beside the code. */
 const unit = '{src,packages/*/src,dashboard/src}/**/*.test.ts'

@@ -40,8 +40,8 @@ async function outcome(
   }
   for (let round = 0; round < 4; round += 1) {
     const verdict = scheme.verify({ rawBody: Buffer.from(body), headers, now: at })
-    if ('wanted' in verdict) {
-      const error = await verdict.wanted(fetch).then(
+    if ('fetchFirst' in verdict) {
+      const error = await verdict.fetchFirst(fetch).then(
         () => undefined,
         () => 'unavailable',
       )
@@ -50,7 +50,7 @@ async function outcome(
     else if ('rejected' in verdict) return [verdict.fault ?? verdict.rejected, asked]
     else return [`${verdict.id} ${verdict.type}`, asked]
   }
-  return ['wanted', asked]
+  return ['fetchFirst', asked]
 }
 
 const [wrong, missing] = ['signature-wrong', 'signature-missing']

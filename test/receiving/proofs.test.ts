@@ -24,7 +24,7 @@ function outcome(scheme: Scheme, headers: Headers, text = body, at = now): strin
     url: 'https://a.example/webhooks/s',
   })
   if ('answer' in verdict) return 'answered'
-  if ('wanted' in verdict) return 'wanted'
+  if ('fetchFirst' in verdict) return 'fetchFirst'
   return 'rejected' in verdict ? (verdict.fault ?? verdict.rejected) : `${verdict.id} ${verdict.type}`
 }
 

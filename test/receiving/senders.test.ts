@@ -150,7 +150,7 @@ for (const [name, { preset, type, expected = type, id, isTimed, tolerance = 300,
     scheme.verify({ rawBody: Buffer.from(body), headers, now: at, url })
   const outcome = (...given: Parameters<typeof verify>) => {
     const verdict = verify(...given)
-    if ('answer' in verdict || 'wanted' in verdict) return 'answered'
+    if ('answer' in verdict || 'fetchFirst' in verdict) return 'answered'
     return 'rejected' in verdict ? verdict.rejected : verdict.type
   }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { onPostgres, postgres, scoped, startTestService } from '../harness/index.ts'
-import { copyDatabase } from '../harness/set-back.ts'
+import { copyDatabase } from '../harness/restored-database.ts'
 import { openDatabase } from '../../src/storage/open.ts'
 import { createEffects, eventually, postWebhook, readEffects, writeEffect } from './harness.ts'
 

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
 import { asAdmin, onPostgres, postgres, scoped, type TestDatabase } from '../harness/index.ts'
 import { startOwnPostgres } from '../harness/postgres.ts'
-import { copyDatabase } from '../harness/set-back.ts'
+import { copyDatabase } from '../harness/restored-database.ts'
 import type { PostgresDatabase } from '../../src/storage/database.ts'
 import { migrate } from '../../src/storage/migrate.ts'
 import { openPostgres } from '../../src/storage/postgres/database.ts'
@@ -130,7 +130,7 @@ describe('continuity of the numbers', onPostgres, () => {
     const seen = (await give(database, 50)).at(-1)!
     const other = open()
     await other.pool.query(`select setval('events_id_seq', $1)`, [seen - 20])
-    database.saw(seen, 7)
+    database.recordNumbers(seen, 7)
     // Another session of it, which closes the one from before.
     await Promise.allSettled(Array.from({ length: 2 }, () => database.pool.query('select pg_sleep(0.05)')))
     assert.equal(setBacks, 1)

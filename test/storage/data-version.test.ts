@@ -18,7 +18,7 @@ describe('the data version', onSqlite, () => {
     seen.add(database.dataVersion())
     await database.transaction((tx) => sql`insert into numbers values (2)`.execute(tx))
     seen.add(database.dataVersion())
-    await database.batchAside('request', [{ sql: 'insert into numbers values (?)', rows: [[3]] }])
+    await database.batchInThread('request', [{ sql: 'insert into numbers values (?)', rows: [[3]] }])
     seen.add(database.dataVersion())
     assert.equal(seen.size, 4)
   })

@@ -89,13 +89,13 @@ describe('a file that is removed under a running service', onSqlite, () => {
     const { sql } = insert('')
     await database.batch('request', (connection) => connection.run(sql, ['before']))
     renameSync(file, `${file}.away`)
-    await assert.rejects(database.batchAside('request', [insert('meanwhile')]), {
+    await assert.rejects(database.batchInThread('request', [insert('meanwhile')]), {
       name: 'StorageUnavailable',
     })
     assert.equal(existsSync(file), false)
     assert.ok(statSync(`${file}-wal`).size > 0)
     renameSync(`${file}.away`, file)
-    await database.batchAside('request', [insert('after')])
+    await database.batchInThread('request', [insert('after')])
     await database.close()
     const other = new DatabaseSync(file, { readOnly: true })
     assert.deepEqual(each(other.prepare('select id from posts order by id').all(), 'id'), ['after', 'before'])

@@ -91,9 +91,9 @@ export async function auditPage(
 }
 
 /** The entries that a filter selects. */
-export function auditEntries({ readerAside, engine }: Database, filter: AuditFilter) {
+export function auditEntries({ slowReader, engine }: Database, filter: AuditFilter) {
   const { action, userId, actor, target, address, supportId, provider, failed, since, until } = filter
-  let query = readerAside.selectFrom('audit_log').selectAll()
+  let query = slowReader.selectFrom('audit_log').selectAll()
   if (userId) query = query.where('user_id', '=', userId)
   if (actor) query = query.where('actor', '=', actor)
   if (target) query = query.where('target', '=', target)

@@ -240,7 +240,7 @@ const Identity = Type.Object({
   lastUsedAt: DateTime,
 })
 
-/** GET and DELETE /auth/identities. The login room links identities, since linking is a sign-in at the provider. */
+/** GET and DELETE /auth/identities. The login module links identities, since linking is a sign-in at the provider. */
 export function identityRoutes(scope: App, services: AccountServices): void {
   listRoute(scope, services)
   unlinkRoute(scope, services)

@@ -20,7 +20,7 @@ import { signatures } from '../attempt/signature.ts'
 
 /** Those of the deliveries that fulfil the conditions, in their order. Reads only the tables that these need. */
 async function matching(
-  { readerAside: db, engine }: Database,
+  { slowReader: db, engine }: Database,
   places: readonly Place[],
   conditions: ReturnType<typeof conditionsOf>,
 ): Promise<readonly Place[]> {
@@ -149,7 +149,7 @@ export class DeliveryLog {
         : { rows: found, nextCursor: cursors.encode(scope, keysOf(last)) }
     if (rows.length === 0) return { rows: [], nextCursor }
     const ids = rows.map(({ id }) => id)
-    const read = await entries(database.readerAside)
+    const read = await entries(database.slowReader)
       .where(isOneOf(database.engine, 'deliveries.id', ids))
       .execute()
     const byId = new Map(read.map((row) => [row.id, row]))
@@ -158,7 +158,7 @@ export class DeliveryLog {
 
   /** One delivery with its newest attempts, in their order. @throws Problem `not-found`, also outside the caller's reach */
   async get(id: number, reach: Reach): Promise<DeliveryDetail> {
-    const db = this.#database.readerAside
+    const db = this.#database.slowReader
     const found = await entries(db)
       .select('subscribers.signing')
       .select(sql<number>`octet_length(events.payload)`.as('size'))

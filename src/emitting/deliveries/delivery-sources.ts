@@ -63,7 +63,7 @@ export async function sourceOf(database: Database, search: DeliverySearch): Prom
   const statuses = openStatusesOf(search)
   if (eventType !== undefined && subscriberId === undefined && owner === undefined && !statuses)
     return ofType(database, eventType, search)
-  const { readerAside: db, engine } = database
+  const { slowReader: db, engine } = database
   const range = await bounds(db, 'deliveries', search)
   const of = { subscriberId, owner: owner ?? undefined }
   const streams = (statuses ?? [undefined]).map((status) => deliveryStream({ ...of, status }))
@@ -99,7 +99,7 @@ export async function bounds(
 const outOfOrder = 500
 
 /** All deliveries of one event: one for each subscriber that it went to. */
-function ofEvent({ readerAside: db }: Database, eventId: string): DeliverySource {
+function ofEvent({ slowReader: db }: Database, eventId: string): DeliverySource {
   return {
     async read({ id }, count) {
       const places = await db
@@ -117,7 +117,7 @@ function ofEvent({ readerAside: db }: Database, eventId: string): DeliverySource
 }
 
 async function ofType(
-  { readerAside: db, engine }: Database,
+  { slowReader: db, engine }: Database,
   type: string,
   search: DeliverySearch,
 ): Promise<DeliverySource> {

@@ -19,7 +19,7 @@ const payloadsPerStep = 20
 
 /** Counts the events that a subscriber could have missed: an upper limit for the missing ones. */
 export async function measureMissing(
-  { readerAside: db }: Database,
+  { slowReader: db }: Database,
   subscriberId: string,
   filter: Pick<StoredFilter, 'since' | 'until'>,
 ): Promise<Measured> {

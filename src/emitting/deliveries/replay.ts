@@ -244,7 +244,7 @@ export interface Measured {
 
 /** Counts without a transaction, because it reads all deliveries of the subscriber that the time of the filter does not exclude. */
 async function measure(
-  { readerAside: db }: Database,
+  { slowReader: db }: Database,
   subscriberId: string,
   filter: ReplayFilter,
   now: number,

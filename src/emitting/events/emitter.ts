@@ -30,7 +30,7 @@ export interface Emitted extends Recorded {
 type EmitWithin = (tx: Tx, events: readonly NewEvent[], causedBy?: number) => Promise<() => void>
 
 interface EmitterParts {
-  database: Pick<Database, 'engine' | 'saw' | 'signal' | 'transaction'>
+  database: Pick<Database, 'engine' | 'recordNumbers' | 'signal' | 'transaction'>
   clock: Clock
   catalogue: EventCatalogue
   fanOut: FanOut
@@ -261,7 +261,7 @@ export class Emitter {
       return deliverAt === undefined ? emitted : { ...emitted, deliverAt }
     })
     // Deliveries are returned in the order of their ids.
-    this.#parts.database.saw(highestId, inserted?.at(-1)?.id ?? 0)
+    this.#parts.database.recordNumbers(highestId, inserted?.at(-1)?.id ?? 0)
     return results
   }
 }

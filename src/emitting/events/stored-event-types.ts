@@ -92,7 +92,7 @@ export class StoredEventTypes extends AuditedStore {
 
   /** All types and their descriptions. */
   async names(): Promise<{ type: string; description: string }[]> {
-    return this.database.readerAside
+    return this.database.slowReader
       .selectFrom('event_types')
       .select(['type', 'description'])
       .orderBy('type')

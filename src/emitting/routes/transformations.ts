@@ -119,7 +119,7 @@ async function eventOf(
     return { event_id, type, payload: Buffer.from(payload) }
   }
   const owner = reach === 'all' ? null : reach.owner
-  const found = await database.readerAside
+  const found = await database.slowReader
     .selectFrom('idempotency_keys')
     .innerJoin('events', 'events.id', 'idempotency_keys.event')
     .select(['events.id', 'events.event_id', 'events.type', 'events.payload', 'idempotency_keys.audience'])

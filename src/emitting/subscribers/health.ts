@@ -65,7 +65,7 @@ export class Health {
   /** The rows of subscribers, including counts that are not in the table yet. Each attempt is counted once. */
   read(subscriberIds: readonly string[], since: number, until: number): Promise<Row<'subscriber_hours'>[]> {
     return this.#read(subscriberIds, since, until, () =>
-      this.#parts.database.readerAside
+      this.#parts.database.slowReader
         .selectFrom('subscriber_hours')
         .selectAll()
         .where('subscriber_id', 'in', [...subscriberIds])
@@ -78,7 +78,7 @@ export class Health {
   /** Their sums since an hour. The rows have no hour and no class, and a subscriber can have several. */
   totals(subscriberIds: readonly string[], since: number): Promise<Row<'subscriber_hours'>[]> {
     const until = Number.MAX_SAFE_INTEGER
-    const { readerAside: reader, engine } = this.#parts.database
+    const { slowReader: reader, engine } = this.#parts.database
     if (engine === 'postgres')
       return this.#read(subscriberIds, since, until, async () => {
         // For each of them by its index: of many at once, the planner would read the hours of all.

@@ -41,7 +41,7 @@ export class OwnerDirectory extends AuditedStore {
   async records(owners: readonly (string | null)[]): Promise<Map<string, OwnerRecord>> {
     const asked = [...new Set(owners)].filter((owner) => owner !== null)
     if (asked.length === 0) return new Map()
-    const rows = await this.database.readerAside
+    const rows = await this.database.slowReader
       .selectFrom('owners')
       .selectAll()
       .where('owner', 'in', asked)
@@ -71,7 +71,7 @@ export class OwnerDirectory extends AuditedStore {
     const { count, order, behind } = page
     const direction = order === 'ascending' ? 'asc' : 'desc'
     const compared = sql.raw(order === 'ascending' ? '>' : '<')
-    const rows = await this.database.readerAside
+    const rows = await this.database.slowReader
       .selectFrom('owners')
       .selectAll()
       .$if(behind !== undefined, (all) =>

@@ -87,7 +87,7 @@ export class Owners {
     }
     const at = sql.raw(database.engine === 'sqlite' ? 'instr' : 'strpos')
     const part = text?.toLowerCase()
-    const found = database.readerAside
+    const found = database.slowReader
       .selectFrom('owners')
       .select('owner')
       .$if(part !== undefined, (all) =>
@@ -164,7 +164,7 @@ export class Owners {
   }
 
   async #subscribersOf(owners: readonly string[]): Promise<OwnSubscriber[]> {
-    const { readerAside, engine } = this.#parts.database
+    const { slowReader, engine } = this.#parts.database
     const newest = (owner: RawBuilder<unknown>): RawBuilder<OwnSubscriber> =>
       sql`select id, owner, status, failing_since from subscribers where owner = ${owner} order by id desc limit ${sql.lit(mostSubscribers)}`
     // On PostgreSQL one statement, because a page has many owners. SQLite cannot limit the rows of each.
@@ -174,14 +174,14 @@ export class Owners {
             sql<OwnSubscriber>`select s.* from unnest(${[...owners]}::text[]) names (name) cross join lateral (${newest(sql`names.name`)}) s`,
           ]
         : owners.map((owner) => newest(sql`${owner}`))
-    const found = await Promise.all(statements.map((statement) => statement.execute(readerAside)))
+    const found = await Promise.all(statements.map((statement) => statement.execute(slowReader)))
     return found.flatMap(({ rows }) => rows)
   }
 
   /** The newest delivery of each subscriber: one seek of an index for each. */
   async #lastDeliveries(ids: readonly string[]): Promise<Map<string, NonNullable<Owner['lastDelivery']>>> {
     if (ids.length === 0) return new Map()
-    const rows = await this.#parts.database.readerAside
+    const rows = await this.#parts.database.slowReader
       .selectFrom('subscribers as s')
       .innerJoin('deliveries as d', (join) =>
         join.on(
@@ -207,7 +207,7 @@ export class Owners {
     owners: readonly string[],
     now: number,
   ): Promise<Map<string, string>> {
-    const rows = await this.#parts.database.readerAside
+    const rows = await this.#parts.database.slowReader
       .selectFrom(table)
       .select(['owner', (eb) => eb.fn.max<number>('expires_at').as('end')])
       .where('owner', 'in', [...owners])

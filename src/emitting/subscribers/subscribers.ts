@@ -153,7 +153,7 @@ export class Subscribers {
   ): Promise<PageOfRows<Row<'subscribers'>>> {
     const { database, cursors, clock, health } = this.#parts
     const scope = idScope('subscribers', { owner, state, url })
-    let query = database.readerAside
+    let query = database.slowReader
       .selectFrom('subscribers')
       .selectAll()
       .$if(owner !== undefined, (all) => all.where('owner', owner === null ? 'is' : '=', owner!))

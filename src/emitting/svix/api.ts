@@ -134,7 +134,7 @@ function handle(operation: DeclaredOperation, parts: EmittingRouteParts, findOwn
     const of = { owner, eventsAfter, createdAt }
     const call = new SvixCall({ ...of, params, query, body, request, parts, isPortal, status })
     const work = async (): Promise<Answer> => {
-      if (hasMessage) call.message = await findMessage(parts.database.readerAside, call, params['msg_id']!)
+      if (hasMessage) call.message = await findMessage(parts.database.slowReader, call, params['msg_id']!)
       if (hasEndpoint) call.endpoint = await endpointOf(call, params['endpoint_id']!)
       const answer = await handler(call)
       return write({ status: call.status, body: answer })

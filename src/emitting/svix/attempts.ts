@@ -67,7 +67,7 @@ interface AttemptSearch {
 
 /** The attempts of these deliveries, in the order of their ids. */
 function attemptsOf(
-  { readerAside: db, engine }: Database,
+  { slowReader: db, engine }: Database,
   deliveries: readonly number[],
   { query, asked, behind, count }: AttemptSearch,
 ) {
@@ -126,7 +126,7 @@ async function byMessage(call: SvixCall, asked: AskedPage): Promise<Walk<Attempt
 }
 
 /** An event's deliveries to an application's endpoints. Not paged, because an application has a limited number of endpoints. */
-function deliveriesOf({ readerAside: db }: Database, owner: string, event: number) {
+function deliveriesOf({ slowReader: db }: Database, owner: string, event: number) {
   return db
     .selectFrom('deliveries')
     .select(['id', 'subscriber_id'])
@@ -197,7 +197,7 @@ async function attemptedMessages(call: SvixCall): Promise<object> {
   const withContent = query['with_content'] !== false
   const walk: Walk<DeliveryRow, Pick<DeliveryRow, 'delivery' | 'id'>> = {
     async find(iterator) {
-      const message = await searchMessage(database.readerAside, call, iterator)
+      const message = await searchMessage(database.slowReader, call, iterator)
       const sent = message ? await deliveriesOf(database, owner, message.event) : []
       const found = sent.find(({ subscriber_id }) => subscriber_id === endpoint.id)
       return found && { delivery: found.id, id: message!.id }
@@ -221,7 +221,7 @@ async function attemptedMessages(call: SvixCall): Promise<object> {
 
 /** The endpoints to which a message was sent, with the outcome of the newest attempt. */
 async function attemptedEndpoints({ owner, message, query, parts }: SvixCall): Promise<object> {
-  const found = await parts.database.readerAside
+  const found = await parts.database.slowReader
     .selectFrom('deliveries as d')
     .innerJoin('subscribers as s', 's.id', 'd.subscriber_id')
     .innerJoin('attempts as a', (join) =>
@@ -248,7 +248,7 @@ async function attemptedEndpoints({ owner, message, query, parts }: SvixCall): P
 /** @throws SvixError 404 */
 async function find({ owner, message, params, parts }: SvixCall): Promise<Attempt> {
   const { delivery, number } = readAttemptId(params['attempt_id']!) ?? { delivery: 0, number: 0 }
-  const row = await attempts(parts.database.readerAside)
+  const row = await attempts(parts.database.slowReader)
     .where('a.delivery', '=', delivery)
     .where('a.number', '=', number)
     .where('d.event', '=', message.event)

@@ -100,7 +100,7 @@ export function viewEndpoint(row: Row<'subscribers'>): object {
 function list({ owner, query, parts }: SvixCall) {
   const asked = readPage(query)
   const read = async (behind: Pick<Row<'subscribers'>, 'id'> | undefined, count: number) => {
-    const rows = await parts.database.readerAside
+    const rows = await parts.database.slowReader
       .selectFrom('subscribers')
       .selectAll()
       .where('owner', '=', owner)

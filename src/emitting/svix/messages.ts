@@ -57,7 +57,7 @@ export const messageOperations: SvixOperations = {
       throw invalidField(['ids'], `There can be at most ${mostExpunged} ids per request.`)
     const results: Record<string, string> = {}
     for (const id of ids as string[]) {
-      const row = await searchMessage(parts.database.readerAside, call, id)
+      const row = await searchMessage(parts.database.slowReader, call, id)
       if (row) await parts.payloadRemoval.remove(row.event, origin)
       results[id] = row ? 'expunged' : 'not-found'
     }
@@ -79,7 +79,7 @@ async function list(call: SvixCall, query: SvixCall['query']) {
 /** Whether an endpoint of the application subscribes to such messages. */
 async function isAwaited({ owner, body, parts }: SvixCall): Promise<boolean> {
   const { eventType, channels } = body as Pick<MessageIn, 'eventType' | 'channels'>
-  const endpoints = await parts.database.readerAside
+  const endpoints = await parts.database.slowReader
     .selectFrom('subscribers')
     .select(['event_types', 'channels'])
     .where('owner', '=', owner)

@@ -36,10 +36,10 @@ export type DeliveryRow = Awaited<ReturnType<ReturnType<typeof deliveries>['exec
 
 /** The messages of these events, in the order of their numbers. */
 export function messagesOf(
-  { readerAside, engine }: Database,
+  { slowReader, engine }: Database,
   events: readonly number[],
 ): Promise<MessageRow[]> {
-  return messages(readerAside)
+  return messages(slowReader)
     .where(isOneOf(engine, 'k.event', events))
     .orderBy('k.event')
     .execute()
@@ -75,7 +75,7 @@ export function isWithin(time: number, { before, after }: AskedPage): boolean {
  * @param limits.floor the id after which the list begins
  */
 async function idReader(
-  { readerAside: db, engine }: Database,
+  { slowReader: db, engine }: Database,
   streams: readonly IdStream[],
   { after, before, ascending }: AskedPage,
   { table, lead = 0, floor = 0 }: { table: 'events' | 'deliveries'; lead?: number; floor?: number },
@@ -104,7 +104,7 @@ export async function messageWalk(
   const next = await idReader(database, streams, asked, limits)
   const selects = selector(application, filter)
   return {
-    find: (text) => searchMessage(database.readerAside, application, text),
+    find: (text) => searchMessage(database.slowReader, application, text),
     idOf: ({ id }) => id,
     async read(behind, count) {
       const numbers = await next(behind?.event, count)
@@ -151,7 +151,7 @@ export async function deliveryReader(
   asked: AskedPage,
   filter: MessageFilter,
 ) {
-  const { readerAside: db, engine } = database
+  const { slowReader: db, engine } = database
   const streams = [deliveryStream({ subscriberId, status })]
   const limits = { table: 'deliveries', lead: longestRetries } as const
   const next = await idReader(database, streams, asked, limits)
@@ -184,11 +184,11 @@ export const expired = '{"expired":true}'
 
 /** The JSON of messages' content by event number. Removed content is absent. */
 export async function contentsOf(
-  { readerAside, engine }: Database,
+  { slowReader, engine }: Database,
   rows: readonly MessageRow[],
 ): Promise<Map<number, string>> {
   const numbers = rows.map(({ event }) => event)
-  const found = await readerAside
+  const found = await slowReader
     .selectFrom('events')
     .select(['id', 'payload'])
     .where(isOneOf(engine, 'id', numbers))

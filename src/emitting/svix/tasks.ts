@@ -107,7 +107,7 @@ async function countAttempts({ body, parts: { database, owners } }: SvixCall) {
     select s.owner, sum(h.delivered + h.failed) as attempts
     from subscriber_hours h join subscribers s on s.id = h.subscriber_id
     where s.owner is not null and h.hour >= ${Math.floor(since! / hour) * hour} and h.hour < ${until}
-    group by s.owner order by s.owner limit ${sql.lit(mostCounted)}`.execute(database.readerAside)
+    group by s.owner order by s.owner limit ${sql.lit(mostCounted)}`.execute(database.slowReader)
   const counted = rows.filter(({ owner }) => !appIds || asked.has(owner))
   const records = await owners.directory.records(counted.map(({ owner }) => owner))
   const appStats = counted.map(({ owner, attempts }) => ({
@@ -120,7 +120,7 @@ async function countAttempts({ body, parts: { database, owners } }: SvixCall) {
 
 /** The event types that each application's endpoints subscribe to. */
 async function readEventTypes({ database }: EmittingRouteParts): Promise<object> {
-  const rows = await database.readerAside
+  const rows = await database.slowReader
     .selectFrom('subscribers')
     .select(['owner', 'event_types'])
     .where('owner', 'is not', null)

@@ -297,7 +297,7 @@ class ChangeWatch {
 
   /** @throws StorageUnavailable */
   async look(): Promise<Changes> {
-    const { rows } = await recent.execute(this.#database.readerAside)
+    const { rows } = await recent.execute(this.#database.slowReader)
     const before = this.#before
     const now = new Map<string, string>()
     const changes: Changes = { topics: new Set(), events: [] }

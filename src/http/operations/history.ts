@@ -133,14 +133,17 @@ export function historyRoute(app: App, parts: { recorder: Pick<Recorder, 'read'>
   )
 }
 
-interface Wanted {
+interface HistoryQuery {
   chosen: readonly Name[]
   source: string | undefined
   period: Period
   step: number
 }
 
-async function answerHistory(recorder: Pick<Recorder, 'read'>, { chosen, source, period, step }: Wanted) {
+async function answerHistory(
+  recorder: Pick<Recorder, 'read'>,
+  { chosen, source, period, step }: HistoryQuery,
+) {
   const seriesOf = (name: Name): string =>
     name === 'webhooks' && source !== undefined ? partSeries('webhooks', source) : names[name]
   const found = await recorder.read(chosen.map(seriesOf), period, step)

@@ -115,7 +115,7 @@ async function readRetention({ database, configuration }: ReadinessParts) {
 }
 
 /** The times of the oldest event, refused webhook and audit entry, each by one seek. */
-async function oldestRows({ readerAside: reader }: Database): Promise<(number | null | undefined)[]> {
+async function oldestRows({ slowReader: reader }: Database): Promise<(number | null | undefined)[]> {
   const event = reader.selectFrom('events').select('created_at as at').orderBy('id').limit(1)
   const rejected = reader.selectFrom('rejected_webhooks').select('at').orderBy('id').limit(1)
   const audit = reader.selectFrom('audit_log').select('created_at as at').orderBy('created_at').limit(1)

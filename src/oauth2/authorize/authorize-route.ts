@@ -18,7 +18,7 @@ import { ClientDocumentFault } from '../clients/client-documents.ts'
 import { answerWithPage, AuthorizationError, RequestOver } from '../oauth-error.ts'
 import { parseRequest, returnAddress, type ReturnAddress } from './request-parameters.ts'
 import { isOwnRequestUri } from './authorization-requests.ts'
-import type { Wanted } from './decision.ts'
+import type { ValidRequest } from './decision.ts'
 import { code, escapeHtml, narrowPage, strong } from '../../http/pages/html.ts'
 import { fill } from '../../http/pages/language/languages.ts'
 import { hiddenFields, hostOf } from '../consent/consent-page.ts'
@@ -52,9 +52,9 @@ export async function authorizeRoutes(app: App, parts: OAuth2Services): Promise<
     routes.get('/oauth2/authorize', { ...actsOnGet, ...options }, async (request, reply) =>
       handle(parts, reply, rawQuery(request.url), async (loaded) => {
         const { client, address, parameters } = loaded
-        const wanted = parseRequest(client, address, parameters)
-        rememberLocales(reply, wanted.locales)
-        return parts.decision.decide(reply, { ...loaded, wanted })
+        const requested = parseRequest(client, address, parameters)
+        rememberLocales(reply, requested.locales)
+        return parts.decision.decide(reply, { ...loaded, requested })
       }),
     )
     // A form of another site comes without cookies (SameSite=Lax). A redirect to GET brings them, and binds the request.
@@ -69,7 +69,7 @@ export async function authorizeRoutes(app: App, parts: OAuth2Services): Promise<
 }
 
 /** A request whose parameters beside the client and the return address are not validated yet. */
-type LoadedRequest = Omit<Wanted, 'wanted'> & { address: ReturnAddress }
+type LoadedRequest = Omit<ValidRequest, 'requested'> & { address: ReturnAddress }
 
 /** Answers a request as `decide` says. Errors for the app are audited, unless they only say that a page is needed. */
 async function handle(

@@ -17,9 +17,9 @@ import type { AuthorizationRequest } from './request-parameters.ts'
 import type { OAuth2Basis } from '../services.ts'
 
 /** A validated request, and how it came. */
-export interface Wanted {
+export interface ValidRequest {
   client: Client
-  wanted: AuthorizationRequest
+  requested: AuthorizationRequest
   parameters: Parameters
   /** The request that waited here. */
   parked: StoredRequest | undefined
@@ -44,10 +44,10 @@ export class Decision {
   }
 
   /** @throws AuthorizationError for the app */
-  async decide(reply: FastifyReply, asked: Wanted): Promise<Authorization> {
+  async decide(reply: FastifyReply, asked: ValidRequest): Promise<Authorization> {
     const { request } = reply
     const { clock, sessions, sessionCookie } = this.#parts
-    const { wanted, parked, client } = asked
+    const { requested, parked, client } = asked
     const found = await sessions.find(sessionCookie.read(request))
     // The person decided about it moments ago.
     if (parked?.outcome === 'denied') return { answer: denial }
@@ -55,7 +55,7 @@ export class Decision {
       if (!found) throw over(client)
       return { answer: { code: await this.#sameCode(found, client, parked) } }
     }
-    const session = (await this.#isForAnother(found, wanted)) ? undefined : found
+    const session = (await this.#isForAnother(found, requested)) ? undefined : found
     const now = clock.now()
     const { askedAt = now } = asked
     if (found && !session && found.createdAt >= askedAt)
@@ -64,7 +64,7 @@ export class Decision {
         'the signed-in user is not the one that the app requested',
       )
     const accepts = client.reauthenticationProof
-    const needs = missingSignIn(session, wanted, { askedAt, now, accepts })
+    const needs = missingSignIn(session, requested, { askedAt, now, accepts })
     // Asking again would not help, and a code would claim that the user was authenticated (OpenID Connect Core, section 3.1.2.1).
     if (needs?.unproven)
       throw new AuthorizationError(
@@ -90,15 +90,15 @@ export class Decision {
   async issueCode(
     request: FastifyRequest,
     session: Session,
-    asked: Wanted,
+    asked: ValidRequest,
     also?: (tx: Tx) => Promise<void>,
   ): Promise<string> {
-    const { client, wanted, parked } = asked
+    const { client, requested, parked } = asked
     const { database, codes, audit, requests } = this.#parts
     if (parked?.outcome === 'allowed') return this.#sameCode(session, client, parked)
     const { userId, id: sessionId, provider, authenticatedAt: at, acr, amr } = session
-    const { redirectUri, challenge, scope, resource, nonce } = wanted
-    const claims = claimsToStore(wanted.claims, wanted.acrValues, session)
+    const { redirectUri, challenge, scope, resource, nonce } = requested
+    const claims = claimsToStore(requested.claims, requested.acrValues, session)
     const ids = { client_id: client.id, session_id: sessionId }
     const grant = { ...ids, redirect_uri: redirectUri, challenge, scope, resource, nonce, claims }
     const authentication = { at, acr, amr, proof: session.authenticationProof ?? 'asserted' }
@@ -133,7 +133,11 @@ export class Decision {
   }
 
   /** Uses up the request that a user denied. Returns the response for the app. */
-  async dismiss(request: FastifyRequest, session: Session, { client, parked }: Wanted): Promise<Answer> {
+  async dismiss(
+    request: FastifyRequest,
+    session: Session,
+    { client, parked }: ValidRequest,
+  ): Promise<Answer> {
     const { database, audit, requests } = this.#parts
     const entry = { action: 'app.refused', code: 'access-denied', target: `app:${client.id}` } as const
     if (parked?.outcome === 'denied') return denial
@@ -162,35 +166,36 @@ export class Decision {
     return hint === undefined ? prompt.has('none') : hint.userId !== session.userId
   }
 
-  async #mayGoOn({ userId }: Session, { client, wanted }: Wanted): Promise<boolean> {
-    if (wanted.prompt.has('consent')) return false
+  async #mayGoOn({ userId }: Session, { client, requested }: ValidRequest): Promise<boolean> {
+    if (requested.prompt.has('consent')) return false
     if (client.firstParty) return true
     // Otherwise the person, who knows whether they started the app, is the only check.
     return (
-      provesIdentity(client, wanted.redirectUri) &&
-      this.#parts.consents.covers(userId, client.id, { ...wanted, scope: wanted.scopeToAllow })
+      provesIdentity(client, requested.redirectUri) &&
+      this.#parts.consents.covers(userId, client.id, { ...requested, scope: requested.scopeToAllow })
     )
   }
 
-  async #askConsent(reply: FastifyReply, session: Session, asked: Wanted): Promise<Authorization> {
-    if (asked.wanted.prompt.has('none'))
+  async #askConsent(reply: FastifyReply, session: Session, asked: ValidRequest): Promise<Authorization> {
+    if (asked.requested.prompt.has('none'))
       throw new AuthorizationError('consent_required', 'the person has not allowed this app yet')
     if (session.impersonatorId !== null)
       throw new AuthorizationError('access_denied', 'an admin who acts for the person cannot allow apps')
-    const { client, wanted } = asked
+    const { client, requested } = asked
     const requestUri = await this.#park(asked)
-    return { page: await askConsent(this.#parts, reply, { client, wanted, session, requestUri }) }
+    return { page: await askConsent(this.#parts, reply, { client, requested, session, requestUri }) }
   }
 
   /** Sends the browser to the sign-in, and from there back to the parked request. */
   async #signIn(
     request: FastifyRequest,
-    asked: Wanted,
+    asked: ValidRequest,
     needs: SignInNeeds | undefined,
   ): Promise<Authorization> {
-    const { client, wanted } = asked
-    if (wanted.prompt.has('none')) throw new AuthorizationError('login_required', 'the person must sign in')
-    if (wanted.provider !== undefined && !this.#parts.isProvider(wanted.provider))
+    const { client, requested } = asked
+    if (requested.prompt.has('none'))
+      throw new AuthorizationError('login_required', 'the person must sign in')
+    if (requested.provider !== undefined && !this.#parts.isProvider(requested.provider))
       throw new AuthorizationError('invalid_request', 'no provider of this name is configured')
     const { basePath } = request.server
     const query = new URLSearchParams({
@@ -198,14 +203,14 @@ export class Decision {
       ...(needs?.reauthenticate && { reauthenticate: 'true' }),
       ...(needs?.selectAccount && { select_account: 'true' }),
       ...(needs && needs.acrValues.length > 0 && { acr_values: needs.acrValues.join(' ') }),
-      ...(wanted.loginHint !== undefined && { login_hint: wanted.loginHint }),
+      ...(requested.loginHint !== undefined && { login_hint: requested.loginHint }),
     })
-    const page = wanted.provider === undefined ? 'login' : `auth/${encodeURIComponent(wanted.provider)}`
+    const page = requested.provider === undefined ? 'login' : `auth/${encodeURIComponent(requested.provider)}`
     return { redirect: `${basePath}/${page}?${query.toString()}` }
   }
 
   /** A parked request stays as it is, so that a sign-in after its arrival counts for it. */
-  async #park({ client, parameters, parked, browser }: Wanted): Promise<string> {
+  async #park({ client, parameters, parked, browser }: ValidRequest): Promise<string> {
     if (parked) return parked.requestUri
     return this.#parts.requests.store('parked', client, parameters, browser.bind())
   }

@@ -80,7 +80,7 @@ async function signInsOf(
 ) {
   await management.get(clientId)
   const now = clock.now()
-  const query = database.readerAside
+  const query = database.slowReader
     .selectFrom('token_families as family')
     .innerJoin('users', 'users.id', 'family.user_id')
     .select(['family.id', 'family.user_id as userId', 'family.provider', 'family.address', 'family.scope'])

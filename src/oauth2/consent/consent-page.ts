@@ -96,7 +96,7 @@ const purpose = 'consent'
 /** What a person is asked to allow. */
 interface ConsentQuestion {
   client: Client
-  wanted: AuthorizationRequest
+  requested: AuthorizationRequest
   session: Session
   /** Of the parked request. */
   requestUri: string
@@ -106,8 +106,8 @@ interface ConsentQuestion {
  * Binds a consent form to its session and its request: a form that was made for another session, or that listed other scopes or APIs, is
  * rejected. JSON, so that the parts cannot run into each other.
  */
-function bound({ session, client, requestUri, wanted }: ConsentQuestion): string {
-  return JSON.stringify([session.id, client.id, requestUri, wanted.scopeToAllow, wanted.resource])
+function bound({ session, client, requestUri, requested }: ConsentQuestion): string {
+  return JSON.stringify([session.id, client.id, requestUri, requested.scopeToAllow, requested.resource])
 }
 
 /** Whether a form with this proof asked the question. */
@@ -121,14 +121,14 @@ export async function askConsent(
   reply: FastifyReply,
   question: ConsentQuestion,
 ): Promise<string> {
-  const { client, wanted, session, requestUri } = question
+  const { client, requested, session, requestUri } = question
   const proof = parts.keyring.proof(bound(question), purpose)
   return consentPage({
     view: pageView(reply),
     client,
-    redirectUri: wanted.redirectUri,
-    scope: wanted.scopeToAllow,
-    resource: wanted.resource,
+    redirectUri: requested.redirectUri,
+    scope: requested.scopeToAllow,
+    resource: requested.resource,
     signedInAs: await personOf(parts, session),
     fields: { client_id: client.id, request_uri: requestUri, proof },
   })

@@ -10,7 +10,7 @@ import type { App } from '../../http/app.ts'
 import { ofPages } from '../../http/responses/response-headers.ts'
 import { answerWithPage, AuthorizationError, RequestOver } from '../oauth-error.ts'
 import type { Parameters } from '../authorize/authorization-requests.ts'
-import type { Wanted } from '../authorize/decision.ts'
+import type { ValidRequest } from '../authorize/decision.ts'
 import { type AuthorizationRequest, parseRequest, returnAddress } from '../authorize/request-parameters.ts'
 import { respond } from '../authorize/authorize-route.ts'
 import type { Client } from '../clients/client.ts'
@@ -42,14 +42,15 @@ export async function consentRoute(app: App, parts: OAuth2Services): Promise<voi
       },
       async (request, reply) => {
         const { asked, session } = await load(parts, request, reply)
-        const { client, wanted } = asked
+        const { client, requested } = asked
         const consent = { userId: session.userId, clientId: client.id }
-        const allow = (tx: Tx) => parts.consents.grant(tx, consent, { ...wanted, scope: wanted.scopeToAllow })
+        const allow = (tx: Tx) =>
+          parts.consents.grant(tx, consent, { ...requested, scope: requested.scopeToAllow })
         const answer =
           request.body.decision === 'allow'
             ? { code: await parts.decision.issueCode(request, session, asked, allow) }
             : await parts.decision.dismiss(request, session, asked)
-        return respond(parts, reply, { client, address: wanted, answer }, true)
+        return respond(parts, reply, { client, address: requested, answer }, true)
       },
     )
   })
@@ -60,7 +61,7 @@ async function load(
   parts: OAuth2Services,
   request: FastifyRequest<{ Body: Static<typeof Body> }>,
   reply: FastifyReply,
-): Promise<{ asked: Wanted; session: Session }> {
+): Promise<{ asked: ValidRequest; session: Session }> {
   const { clients, requests, binding, sessions, sessionCookie, keyring, noteRefusal } = parts
   const { client_id: clientId, request_uri: requestUri, proof = '' } = request.body
   const session = await sessions.find(sessionCookie.read(request))
@@ -73,9 +74,9 @@ async function load(
   const parked = client && (await requests.read(requestUri, client.id, browser))
   if (client && parked && !parked.pushed) {
     const { parameters, createdAt: askedAt } = parked
-    const wanted = stillAllowed(client, parameters)
-    if (wanted && isFormOf(keyring, { client, wanted, session, requestUri }, proof))
-      return { asked: { client, wanted, parameters, parked, askedAt, browser }, session }
+    const requested = stillAllowed(client, parameters)
+    if (requested && isFormOf(keyring, { client, requested, session, requestUri }, proof))
+      return { asked: { client, requested, parameters, parked, askedAt, browser }, session }
   }
   const target = client && `app:${client.id}`
   await noteRefusal(request, { action: 'app.refused', code: 'invalid-consent', target }, request.principal)

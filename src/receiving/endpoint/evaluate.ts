@@ -15,7 +15,7 @@ import type {
   Reply,
   Scheme,
   VerificationResult,
-  Wanted,
+  FetchFirst,
 } from '../schemes/scheme.ts'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { createHash } from 'node:crypto'
@@ -101,7 +101,7 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
   }
 
   const evaluateVerified = (
-    verified: Exclude<VerificationResult, Wanted>,
+    verified: Exclude<VerificationResult, FetchFirst>,
     { rawBody, headers, now: receivedAt }: Delivery,
   ): Evaluation | Promise<Evaluation> => {
     if ('answer' in verified) return verified
@@ -121,8 +121,8 @@ export function createEvaluator(source: string, scheme: Scheme, parts: Evaluator
     if (allowed && address !== undefined && !allowed.has(address)) return elsewhere
     const delivery: Delivery = { rawBody, headers, now: clock.now(), url, ...(sent && { sent }) }
     const verified = scheme.verify(delivery)
-    if (!('wanted' in verified)) return evaluateVerified(verified, delivery)
-    return fetchWanted(verified, () => scheme.verify(delivery), fetchKeys).then(
+    if (!('fetchFirst' in verified)) return evaluateVerified(verified, delivery)
+    return fetchThenVerify(verified, () => scheme.verify(delivery), fetchKeys).then(
       (found) => evaluateVerified(found, delivery),
       keysUnavailable,
     )
@@ -147,16 +147,16 @@ function keysUnavailable(error: unknown): Refused {
 }
 
 /** Fetches what the verification needs and verifies again. Rejects if it cannot be fetched. */
-async function fetchWanted(
-  first: Wanted,
+async function fetchThenVerify(
+  first: FetchFirst,
   verify: () => VerificationResult,
   fetchKeys: GuardedFetch,
-): Promise<Exclude<VerificationResult, Wanted>> {
+): Promise<Exclude<VerificationResult, FetchFirst>> {
   let wanted = first
   for (let round = 0; round < mostRounds; round += 1) {
-    await wanted.wanted(fetchKeys)
+    await wanted.fetchFirst(fetchKeys)
     const verified = verify()
-    if (!('wanted' in verified)) return verified
+    if (!('fetchFirst' in verified)) return verified
     wanted = verified
   }
   throw new Error('the keys change too often')

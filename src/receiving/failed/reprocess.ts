@@ -101,10 +101,10 @@ interface Measured {
 
 /** Counts without a transaction, because it reads all failed events. */
 async function measure(
-  { readerAside, engine }: Pick<Database, 'readerAside' | 'engine'>,
+  { slowReader, engine }: Pick<Database, 'slowReader' | 'engine'>,
   filter: FailedFilter,
 ): Promise<Measured> {
-  const { total, first, last } = await failedEvents(readerAside, engine, filter)
+  const { total, first, last } = await failedEvents(slowReader, engine, filter)
     .select((eb) => [
       eb.fn.countAll<number>().as('total'),
       eb.fn.min<number | null>('event_queue.event').as('first'),

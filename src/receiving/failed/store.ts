@@ -153,12 +153,12 @@ const isRetrying = sql<SqlBool>`(event_queue.status = 'pending' and event_queue.
 
 /** Returns failed events with their last failure, newest first. @param before only events below this number */
 export function listFailed(
-  { readerAside, engine }: Pick<Database, 'readerAside' | 'engine'>,
+  { slowReader, engine }: Pick<Database, 'slowReader' | 'engine'>,
   filter: FailedFilter,
   before: number | undefined,
   limit: number,
 ) {
-  return failedEvents(readerAside, engine, filter)
+  return failedEvents(slowReader, engine, filter)
     .$if(before !== undefined, (rows) => rows.where('event_queue.event', '<', before!))
     .select([
       'event_queue.event',

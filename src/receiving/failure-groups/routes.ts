@@ -192,13 +192,13 @@ function listRoute(app: App, { database, cursors, clock }: ReceivingRouteParts):
         query: filter,
       }
       const before = query.cursor === undefined ? undefined : cursors.decode(scope, query.cursor)
-      const rows = await listGroups(database.readerAside, filter, {
+      const rows = await listGroups(database.slowReader, filter, {
         ...(before && { before: before as unknown as readonly [number, string] }),
         limit: limit + 1,
       })
       const page = cursors.page(scope, rows, limit, ({ last_at, id }) => [last_at, id])
       const ids = page.rows.map(({ id }) => id)
-      const hours = await readHours(database.readerAside, ids, clock.now() - shown.list)
+      const hours = await readHours(database.slowReader, ids, clock.now() - shown.list)
       return viewPage(page, (row) => viewGroup(row, hours.get(row.id)))
     },
   )
@@ -216,7 +216,7 @@ function detailRoute(app: App, parts: ReceivingRouteParts): void {
     ),
     async ({ params: { id } }) => {
       const { database, clock } = parts
-      const { readerAside: reader } = database
+      const { slowReader: reader } = database
       const row = await findGroup(parts, id)
       const hours = await readHours(reader, [id], clock.now() - shown.one)
       const sample = await readSample(reader, id)
@@ -258,7 +258,7 @@ function rerunRoute(app: App, parts: ReceivingRouteParts): void {
 }
 
 async function findGroup({ database }: ReceivingRouteParts, id: string): Promise<CountedGroup> {
-  const [row] = await listGroups(database.readerAside, { id }, { limit: 1 })
+  const [row] = await listGroups(database.slowReader, { id }, { limit: 1 })
   if (!row)
     throw new Problem('not-found', { detail: 'There is no such group of failures, or it was deleted.' })
   return row

@@ -60,7 +60,7 @@ export function rejectedRoutes(app: App, parts: ReceivingRouteParts): void {
     '/rejected-webhooks/:id',
     route(access, tags, 'One rejected webhook', { params: IdParams, response: { 200: Item } }, quiet),
     async ({ params }) => {
-      const row = await database.readerAside
+      const row = await database.slowReader
         .selectFrom('rejected_webhooks')
         .selectAll()
         .where('id', '=', readEventNumber(params.id))
@@ -110,7 +110,7 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
         keys: [{ name: 'id', type: 'integer' }],
         query: [source ?? null, reason ?? null],
       }
-      let query = database.readerAside.selectFrom('rejected_webhooks').selectAll().orderBy('id', 'desc')
+      let query = database.slowReader.selectFrom('rejected_webhooks').selectAll().orderBy('id', 'desc')
       if (source) query = query.where('source', '=', source)
       if (reason) query = query.where('reason', '=', reason)
       // PostgreSQL refuses such texts as parameters.
@@ -127,7 +127,7 @@ function listRoute(app: App, { database, cursors }: ReceivingRouteParts): void {
   )
 }
 
-async function describeCounts({ readerAside: reader }: Database) {
+async function describeCounts({ slowReader: reader }: Database) {
   const rows = await reader
     .selectFrom('receiving_activity')
     .select((eb) => [

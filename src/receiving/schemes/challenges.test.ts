@@ -15,7 +15,7 @@ const hex = (secret: string, text: string) => createHmac('sha256', secret).updat
 const shown = (result: VerificationResult | undefined) => {
   if (result === undefined) return 'not allowed'
   if ('answer' in result) return result.answer
-  if ('wanted' in result) return 'wanted'
+  if ('fetchFirst' in result) return 'fetchFirst'
   return 'rejected' in result ? result.rejected : `${result.id} ${result.type}`
 }
 const ask = (scheme: Scheme, query: string) =>

@@ -19,7 +19,7 @@ function read(scheme: Scheme, body: string | Buffer, headers: Headers = by, url?
   const rawBody = Buffer.from(body)
   const verdict = scheme.verify({ rawBody, headers, now: 0, ...(url !== undefined && { url }) })
   if ('answer' in verdict) return verdict.answer.body
-  if ('wanted' in verdict) return 'wanted'
+  if ('fetchFirst' in verdict) return 'fetchFirst'
   if ('rejected' in verdict) return verdict.fault ?? verdict.detail
   return [verdict, ...(verdict.others ?? [])].map(({ id, type, content }) => ({
     id,

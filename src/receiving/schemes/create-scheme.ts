@@ -7,7 +7,7 @@ import {
   answerJson,
   answerText,
   malformed,
-  type Wanted,
+  type FetchFirst,
   type Answered,
   type Check,
   type Delivery,
@@ -178,7 +178,7 @@ const largestChallenge = 4_096
 function answerOf(
   declared: AddressCheck | undefined,
   { rawBody }: Delivery,
-  found: Rejected | Answered | Wanted,
+  found: Rejected | Answered | FetchFirst,
 ): Answered | Rejected | undefined {
   const { challenge, reply } = declared ?? {}
   if (!challenge || !('body' in challenge) || rawBody.length > largestChallenge) return undefined

@@ -20,7 +20,7 @@ function verify(scheme: Scheme, body: string, headers: Record<string, string>, s
     ...(url !== undefined && { url }),
   })
   if ('answer' in found) return 'answered'
-  if ('wanted' in found) return 'wanted'
+  if ('fetchFirst' in found) return 'fetchFirst'
   return 'rejected' in found ? found.rejected : found.type
 }
 

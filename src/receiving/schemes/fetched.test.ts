@@ -18,7 +18,7 @@ function keysOf(...statuses: (number | undefined)[]) {
     if ('value' in found) return 'value'
     if ('rejected' in found) return 'rejected'
     try {
-      await found.wanted(async () => {
+      await found.fetchFirst(async () => {
         requests += 1
         const status = statuses.shift()
         if (status === undefined) throw new Error('no answer')

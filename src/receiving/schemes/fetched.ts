@@ -1,7 +1,7 @@
 import { BoundedCache, shareRun } from '../../runtime/bounded-cache.ts'
 import type { GuardedFetch } from '../../network/guarded-fetch.ts'
 import { isKeyOf, rsaSha256 } from './digest.ts'
-import { refuse, type Rejected, type Wanted } from './scheme.ts'
+import { refuse, type Rejected, type FetchFirst } from './scheme.ts'
 import { type KeyObject, X509Certificate } from 'node:crypto'
 import { getCACertificates } from 'node:tls'
 
@@ -58,7 +58,7 @@ export class Fetched<T> {
   }
 
   /** The value of a key; what fetches it; or a rejection if its host has none. @param now milliseconds since 1970 */
-  at(key: string, now: number): { readonly value: T } | Wanted | Rejected {
+  at(key: string, now: number): { readonly value: T } | FetchFirst | Rejected {
     const entry = this.#entries.get(key)
     const failure = this.#failures.get(key)
     // A clock that was set back must not make a failure last, nor a value.
@@ -68,18 +68,18 @@ export class Fetched<T> {
     if (entry && (age < lifetime || (age < longestUse && waits))) return entry
     if (!failure || !waits) return this.#want(key, now)
     const { error, detail = 'its key does not exist' } = failure
-    return error ? { wanted: () => Promise.reject(error) } : refuse(detail)
+    return error ? { fetchFirst: () => Promise.reject(error) } : refuse(detail)
   }
 
   /** What fetches a key again whose value lacks something, unless it was fetched just now. */
-  again(key: string, now: number): Wanted | undefined {
+  again(key: string, now: number): FetchFirst | undefined {
     const last = Math.max(this.#entries.get(key)?.at ?? 0, this.#failures.get(key)?.at ?? 0)
     return Math.abs(now - last) < betweenRequests ? undefined : this.#want(key, now)
   }
 
-  #want(key: string, now: number): Wanted {
+  #want(key: string, now: number): FetchFirst {
     return {
-      wanted: (fetch) => {
+      fetchFirst: (fetch) => {
         if (!this.#running.has(key) && this.#running.size >= mostAtOnce)
           return Promise.reject(new Error('too many keys are being fetched'))
         return shareRun(this.#running, key, () => this.#fetch(key, now, fetch))
@@ -151,7 +151,7 @@ function readCertificate(text: string, trusted?: { name: RegExp; more?: string |
 /** Makes what finds the key of the certificate at an address, if it is valid at `now`. See `readCertificate`. */
 export function certificates(
   trusted?: Parameters<typeof readCertificate>[1],
-): (url: string, now: number) => { readonly key: KeyObject } | Wanted | Rejected {
+): (url: string, now: number) => { readonly key: KeyObject } | FetchFirst | Rejected {
   const fetched = new Fetched({ parse: (text) => readCertificate(text, trusted) })
   return (url, now) => {
     const found = fetched.at(url, now)

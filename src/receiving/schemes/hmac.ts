@@ -13,7 +13,7 @@ import {
   refuse,
   type Rejected,
   shownAt,
-  type Wanted,
+  type FetchFirst,
 } from './scheme.ts'
 import type { IncomingHttpHeaders } from 'node:http'
 
@@ -136,7 +136,7 @@ type Match = (
   parts: readonly (string | Uint8Array)[],
   signatures: readonly Buffer[],
   delivery: Delivery,
-) => number | Rejected | Wanted
+) => number | Rejected | FetchFirst
 
 /** Makes what verifies signatures with these secrets. */
 export type Matcher = (secrets: readonly string[]) => Match

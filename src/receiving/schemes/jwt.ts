@@ -11,7 +11,7 @@ import {
   type Rejected,
   type Scheme,
   type Secret,
-  type Wanted,
+  type FetchFirst,
 } from './scheme.ts'
 
 export interface JwtOptions extends CommonOptions, PlacedOptions {
@@ -160,7 +160,7 @@ interface VerifyingKey {
 function tokenVerifier({
   issuer,
   jwks,
-}: JwtOptions): (token: Token, now: number) => true | Rejected | Wanted {
+}: JwtOptions): (token: Token, now: number) => true | Rejected | FetchFirst {
   const discovered = new Fetched({
     request: (one) => ({ url: `${one.replace(/\/$/, '')}/.well-known/openid-configuration` }),
     parse(text) {

@@ -19,7 +19,7 @@ const text = '{"id":"evt_1","type":"invoice.paid","n":12345678901234567890}'
 function verify(scheme: Scheme, body: string | Buffer, headers: Record<string, string>, at = now): string {
   const found = scheme.verify({ rawBody: Buffer.from(body), headers, now: at })
   if ('answer' in found) return found.answer.body
-  if ('wanted' in found) return 'wanted'
+  if ('fetchFirst' in found) return 'fetchFirst'
   return 'rejected' in found ? found.rejected : `${found.id} ${found.type}`
 }
 

@@ -50,11 +50,11 @@ async function outcome(scheme: Scheme, body: string, token: string | undefined, 
     now: at,
   }
   let verdict = scheme.verify(delivery)
-  if ('wanted' in verdict) {
-    await verdict.wanted(fetchKey)
+  if ('fetchFirst' in verdict) {
+    await verdict.fetchFirst(fetchKey)
     verdict = scheme.verify(delivery)
   }
-  assert.ok(!('answer' in verdict) && !('wanted' in verdict))
+  assert.ok(!('answer' in verdict) && !('fetchFirst' in verdict))
   return 'rejected' in verdict ? (verdict.fault ?? verdict.rejected) : verdict.type
 }
 
@@ -142,11 +142,11 @@ test('plaid: equal bodies are two events in two seconds, and one in one', () => 
   const idOf = (made: Made) => {
     const delivery = { rawBody: Buffer.from(body), headers: { 'plaid-verification': token(made) }, now }
     const verdict = scheme.verify(delivery)
-    return 'wanted' in verdict ? verdict : 'id' in verdict ? verdict.id : undefined
+    return 'fetchFirst' in verdict ? verdict : 'id' in verdict ? verdict.id : undefined
   }
   const wanted = idOf({})
   assert.ok(typeof wanted === 'object')
-  return wanted.wanted(fetchKey).then(() => {
+  return wanted.fetchFirst(fetchKey).then(() => {
     assert.equal(idOf({}), idOf({}))
     assert.notEqual(idOf({}), idOf({ claims: { iat: seconds + 1 } }))
   })

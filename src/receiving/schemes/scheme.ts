@@ -67,12 +67,12 @@ export interface Answered {
 }
 
 /** A key that verifies the delivery, or its sender's confirmation, must be fetched first; then `verify` is called again. */
-export interface Wanted {
+export interface FetchFirst {
   /** Rejects if the answer cannot be had now. */
-  readonly wanted: (fetch: GuardedFetch) => Promise<void>
+  readonly fetchFirst: (fetch: GuardedFetch) => Promise<void>
 }
 
-export type VerificationResult = Accepted | Rejected | Answered | Wanted
+export type VerificationResult = Accepted | Rejected | Answered | FetchFirst
 
 export type Verify = (delivery: Delivery) => VerificationResult
 
@@ -196,7 +196,7 @@ export interface Shown {
 }
 
 /** Verifies that a delivery comes from the sender. */
-export type Check = (delivery: Delivery) => Shown | Rejected | Answered | Wanted
+export type Check = (delivery: Delivery) => Shown | Rejected | Answered | FetchFirst
 
 export function refuse(detail: string, fault: SignatureFault = 'signature-wrong'): Rejected {
   return { rejected: 'signature', detail, fault }

@@ -18,7 +18,7 @@ const claimLandsWithin = 30_000
 const [firstPause, longestPause] = [1_000, 30_000]
 
 /** An event, and the claim under which this process holds it. */
-type Held = Pick<ClaimedEvent, 'event' | 'claim'>
+type EventClaim = Pick<ClaimedEvent, 'event' | 'claim'>
 
 /** A claim of a round without an answer: it may hold events of these kinds that were due at `dueBy`. */
 interface ClaimOfKinds {
@@ -167,18 +167,18 @@ export class Claims {
 }
 
 /** An update of events of a claim, but of none that others have taken over or that is processed. */
-function updateHeld(tx: Tx, claim: string) {
+function updateClaimed(tx: Tx, claim: string) {
   return tx.updateTable('event_queue').where('claim', '=', claim).where('status', '=', 'pending')
 }
 
 /** The update that releases them. They stay due since the same time: they have not failed. */
 function release(tx: Tx, claim: string) {
-  return updateHeld(tx, claim).set({ claim: null, leased_until: null, alone_at: null })
+  return updateClaimed(tx, claim).set({ claim: null, leased_until: null, alone_at: null })
 }
 
 /** The update that releases them at a later time: until then, a lease that is nobody's keeps them from all processes. */
 function releaseAt(tx: Tx, claim: string, at: number) {
-  return updateHeld(tx, claim).set({ claim: '', leased_until: at, alone_at: null })
+  return updateClaimed(tx, claim).set({ claim: '', leased_until: at, alone_at: null })
 }
 
 /**
@@ -186,10 +186,17 @@ function releaseAt(tx: Tx, claim: string, at: number) {
  * used most of it.
  * @throws ClaimLost if another claim holds the event; StorageUnavailable
  */
-export async function extendLease(database: Database, { event, claim }: Held, until: number): Promise<void> {
+export async function extendLease(
+  database: Database,
+  { event, claim }: EventClaim,
+  until: number,
+): Promise<void> {
   const { numUpdatedRows } = await database.transaction(
     (tx) =>
-      updateHeld(tx, claim).set({ leased_until: until }).where('event', '=', event).executeTakeFirstOrThrow(),
+      updateClaimed(tx, claim)
+        .set({ leased_until: until })
+        .where('event', '=', event)
+        .executeTakeFirstOrThrow(),
     ownWork,
   )
   if (numUpdatedRows === 0n) throw new ClaimLost()
@@ -199,7 +206,7 @@ export async function extendLease(database: Database, { event, claim }: Held, un
  * Releases claimed events.
  * @param from when they may be claimed again, in milliseconds since 1970, if not at once
  */
-async function releaseEvents(database: Database, held: readonly Held[], from?: number): Promise<void> {
+async function releaseEvents(database: Database, held: readonly EventClaim[], from?: number): Promise<void> {
   if (held.length === 0) return
   await database.transaction(async (tx) => {
     for (const [claim, events] of Map.groupBy(held, (one) => one.claim)) {

@@ -38,14 +38,15 @@ class Continuity {
     }
     const before = this.#life
     this.#life = answer.life
-    if (before === undefined || before === answer.life) return this.saw(answer.events, answer.deliveries)
+    if (before === undefined || before === answer.life)
+      return this.recordNumbers(answer.events, answer.deliveries)
     this.#events = answer.events
     this.#deliveries = answer.deliveries
     for (const listener of this.#listeners) listener()
   }
 
   /** Records numbers that the database assigned to this process. */
-  saw(event: number, delivery: number): void {
+  recordNumbers(event: number, delivery: number): void {
     if (event > this.#events) this.#events = event
     if (delivery > this.#deliveries) this.#deliveries = delivery
   }

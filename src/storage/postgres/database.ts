@@ -69,7 +69,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     maintenance: (work) => maintenance.run(work),
     rows: (statement, client) => queryRows(client ?? pool, statement),
     reader: autocommitting,
-    readerAside: autocommitting,
+    slowReader: autocommitting,
     single: (statement) => statement(autocommitting),
     insertTogether: async (inserts) => void (await run(pool, joinInserts(inserts))),
     // Priorities are for the only writer of SQLite.
@@ -82,7 +82,7 @@ export function openPostgres(url: string, options: PostgresOptions = {}): Postgr
     publish: (...message) => notifications.publish(...message),
     onPublished: (...heard) => notifications.onPublished(...heard),
     revocations,
-    saw: (...numbers) => continuity.saw(...numbers),
+    recordNumbers: (...numbers) => continuity.recordNumbers(...numbers),
     onSetBack: (listener) => continuity.onSetBack(listener),
     ping: () => ping(pool),
     abandon(why) {

@@ -61,7 +61,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     readConnection: reading,
     dataVersion: dataVersionOf(connections),
     reader: kyselyOver('sqlite', async (query) => execute(reading, query)),
-    readerAside: aside.reader,
+    slowReader: aside.reader,
     readWithin: aside.readWithin,
     ...batchesOf(connections, writer),
     own() {
@@ -71,7 +71,7 @@ export function openSqlite(file: string, onError: (error: Error) => void = () =>
     ...transactionsOf(connections),
     watchWrites: () => connections.transactions.watchWrites(),
     ...signalsWithinProcess(),
-    saw: () => undefined,
+    recordNumbers: () => undefined,
     // A file that is replaced is no longer served: see files.ts.
     onSetBack: () => () => undefined,
     revocations: { announce: () => Promise.resolve(), listen: () => undefined, current: false },
@@ -107,7 +107,7 @@ function dataVersionOf({ reading, gate }: Connections): () => number {
 function batchesOf(
   { batches, transactions, gate }: Connections,
   writer: ReturnType<typeof databaseThread>,
-): Pick<SqliteDatabase, 'batch' | 'batchAside' | 'insertTogether'> {
+): Pick<SqliteDatabase, 'batch' | 'batchInThread' | 'insertTogether'> {
   async function whileHeld<T>(priority: WritePriority, work: () => Promise<T>): Promise<T> {
     const release = await gate.acquire(priority)
     try {
@@ -132,7 +132,7 @@ function batchesOf(
       batchOn(transactions, 'request', (connection) => {
         for (const insert of inserts) execute(connection, insert)
       }),
-    batchAside: (priority, statements) =>
+    batchInThread: (priority, statements) =>
       whileHeld(priority, () => untilFree(() => writer.call('write', statements))),
   }
 }

@@ -53,7 +53,7 @@ export class HistoryStore {
 
   /** The rows of some series in a period. */
   rows(step: number, series: readonly string[], period: Period): Promise<Row<'metric_history'>[]> {
-    return rowsOf(this.#database.readerAside, step, period)
+    return rowsOf(this.#database.slowReader, step, period)
       .where('series', 'in', [...series])
       .execute()
   }
@@ -61,7 +61,7 @@ export class HistoryStore {
   /** The rows of all parts of a series, such as the sources of `webhooks`, in a period. */
   partRows(step: number, series: string, period: Period): Promise<Row<'metric_history'>[]> {
     // The semicolon is the character after the colon.
-    return rowsOf(this.#database.readerAside, step, period)
+    return rowsOf(this.#database.slowReader, step, period)
       .where('series', '>=', `${series}:`)
       .where('series', '<', `${series};`)
       .execute()
@@ -98,7 +98,7 @@ export class HistoryStore {
   async #rollUpHour(at: number): Promise<void> {
     const sum = new Tallies()
     const period = { from: at, until: at + hour }
-    for (const row of await rowsOf(this.#database.readerAside, steps.minute, period).execute())
+    for (const row of await rowsOf(this.#database.slowReader, steps.minute, period).execute())
       sum.of(row.series, at).add(row)
     if (sum.size > 0) await this.#write((tx) => put(tx, steps.hour, sum))
   }

@@ -4,12 +4,12 @@ import { Loading, ProblemNotice } from '../../ui/notices.tsx'
 import { Section } from '../../ui/page.tsx'
 import { elapsedInWords } from '../../ui/duration-words.ts'
 import { formatExact } from '../../ui/format.ts'
-import type { Matter, useAttention } from './data.ts'
+import type { AttentionItem, useAttention } from './data.ts'
 import { usePausedRows } from './paused.tsx'
 
 /** Problems and paused work, each with a link to where it can be solved. */
 export function Attention({ query: { data, error, refetch } }: { query: ReturnType<typeof useAttention> }) {
-  const matters = data?.data
+  const items = data?.data
   const paused = usePausedRows()
   return (
     <Section title="Needs attention" flush>
@@ -18,16 +18,16 @@ export function Attention({ query: { data, error, refetch } }: { query: ReturnTy
           <ProblemNotice error={error} retry={() => void refetch()} />
         </div>
       )}
-      {!matters && !error && <Loading />}
-      {matters?.length === 0 && paused.length === 0 && (
+      {!items && !error && <Loading />}
+      {items?.length === 0 && paused.length === 0 && (
         <p className="flex items-center gap-2 px-4 pb-4 text-soft">
           <CircleCheck size={18} aria-hidden className="text-ok" /> Nothing needs attention.
         </p>
       )}
-      {matters && matters.length + paused.length > 0 && (
+      {items && items.length + paused.length > 0 && (
         <ul className="border-t border-line">
-          {matters.map((matter) => (
-            <MatterRow key={`${matter.kind} ${matter.about.id}`} matter={matter} />
+          {items.map((item) => (
+            <AttentionRow key={`${item.kind} ${item.about.id}`} item={item} />
           ))}
           {paused}
         </ul>
@@ -36,11 +36,11 @@ export function Attention({ query: { data, error, refetch } }: { query: ReturnTy
   )
 }
 
-function MatterRow({ matter }: { matter: Matter }) {
-  const { severity, text, since } = matter
+function AttentionRow({ item }: { item: AttentionItem }) {
+  const { severity, text, since } = item
   const isError = severity === 'error'
   const Icon = isError ? CircleAlert : TriangleAlert
-  const { to, search } = placeOf(matter)
+  const { to, search } = placeOf(item)
   return (
     <li className="border-b border-line last:border-b-0">
       <Link
@@ -67,8 +67,8 @@ function MatterRow({ matter }: { matter: Matter }) {
   )
 }
 
-/** Where a matter can be looked at and mended. */
-function placeOf({ about: { topic, id } }: Matter): { to: string; search?: Record<string, string> } {
+/** Where an item can be looked at and mended. */
+function placeOf({ about: { topic, id } }: AttentionItem): { to: string; search?: Record<string, string> } {
   const name = encodeURIComponent(id)
   switch (topic) {
     case 'handler':

@@ -5,7 +5,7 @@ import type { Range } from '../../layout/time-range.ts'
 
 export type History = AnswerOf<'GET /metrics/history'>
 export type Series = NonNullable<History['series']['webhooks']>
-export type Matter = RowOf<'GET /attention'>
+export type AttentionItem = RowOf<'GET /attention'>
 
 /** What happened within the range. */
 export const useHistory = (range: Range) =>

@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import { Sparkline } from '../../ui/sparkline.tsx'
 import { endedSteps } from '../../ui/ended-steps.ts'
 import { formatNumber } from '../../ui/format.ts'
-import { seriesOf, type History, type Matter, type Series } from './data.ts'
+import { seriesOf, type History, type AttentionItem, type Series } from './data.ts'
 
 interface Figure {
   label: string
@@ -16,15 +16,15 @@ interface Figure {
 /** In, out, sign-ins, and what fails now; each leads to its page. */
 export function Figures({
   history,
-  matters,
+  items,
 }: {
   history: History | undefined
-  matters: Matter[] | undefined
+  items: AttentionItem[] | undefined
 }) {
   const [webhooks, handlers, deliveries, signIns] = (
     ['webhooks', 'handlers', 'deliveries', 'signIns'] as const
   ).map((name) => seriesOf(history, name)) as [Series, Series, Series, Series]
-  const failing = matters?.filter(({ severity }) => severity === 'error').length
+  const failing = items?.filter(({ severity }) => severity === 'error').length
   const known = history !== undefined
   const figures: Figure[] = [
     {

@@ -33,7 +33,7 @@ function Overview() {
       }
     >
       {history.error && <ProblemNotice error={history.error} retry={() => void history.refetch()} />}
-      <Figures history={history.data} matters={attention.data?.data} />
+      <Figures history={history.data} items={attention.data?.data} />
       <Attention query={attention} />
       <Checklist data={checklist.data} />
       {/* Above them all is in its place, so that they are loaded only if they are seen. */}

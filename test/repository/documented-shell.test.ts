@@ -2,7 +2,7 @@
 // against one service in demo mode. Which lines no test runs, and why, is in documented/left-out.ts; a block may also say it itself:
 //
 //     ```sh no-run needs a screen
-//     ```sh run-by test/house/sender-pages.test.ts
+//     ```sh run-by test/repository/sender-pages.test.ts
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { allPages, blocksOf, type Block } from './documented/blocks.ts'

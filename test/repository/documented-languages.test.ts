@@ -89,7 +89,7 @@ describe('the programs in Python', { skip: noPython }, () => {
   })
 })
 
-const modules = join(root, 'test/house/documented/languages/go.mod')
+const modules = join(root, 'test/repository/documented/languages/go.mod')
 const go = {
   PATH: `${process.env['PATH']}:/usr/local/go/bin`,
   GOFLAGS: '-mod=mod',

@@ -39,7 +39,7 @@ describe('reads aside', onSqlite, () => {
       await work
       ended.push(name)
     }
-    const all = [noted('slow read', slowRead.execute(service.database.readerAside))]
+    const all = [noted('slow read', slowRead.execute(service.database.slowReader))]
     for (const path of pages)
       all.push(
         noted(
@@ -56,7 +56,7 @@ describe('reads aside', onSqlite, () => {
   })
 
   test('shows at once what was committed, and types as the reader does', async () => {
-    const { readerAside, reader } = service.database
+    const { slowReader, reader } = service.database
     await service.database.transaction((tx) =>
       tx
         .insertInto('handler_failures')
@@ -64,19 +64,19 @@ describe('reads aside', onSqlite, () => {
         .execute(),
     )
     const read = (db: typeof reader) => db.selectFrom('handler_failures').selectAll().execute()
-    assert.deepEqual(await read(readerAside), [
+    assert.deepEqual(await read(slowReader), [
       { event: 2 ** 50, number: 1, at: 5, duration_ms: 1, error: 'é' },
     ])
-    const bytes = await sql<{ bytes: Uint8Array }>`select x'00ff' as bytes`.execute(readerAside)
+    const bytes = await sql<{ bytes: Uint8Array }>`select x'00ff' as bytes`.execute(slowReader)
     assert.deepEqual([...bytes.rows[0]!.bytes], [0, 255])
   })
 
   test('reports the errors of statements, and that the database is closed', async () => {
-    await assert.rejects(sql`select one from nowhere`.execute(service.database.readerAside), /nowhere/)
+    await assert.rejects(sql`select one from nowhere`.execute(service.database.slowReader), /nowhere/)
     await using home = await engine!.createDatabase()
     const database = openSqlite(home.url.slice('sqlite:'.length))
-    await sql`select 1`.execute(database.readerAside)
+    await sql`select 1`.execute(database.slowReader)
     await database.close()
-    await assert.rejects(sql`select 1`.execute(database.readerAside), StorageUnavailable)
+    await assert.rejects(sql`select 1`.execute(database.slowReader), StorageUnavailable)
   })
 })
