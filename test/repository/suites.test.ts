@@ -31,5 +31,5 @@ test('each test file is in exactly one suite, and CI runs each suite', () => {
 
 test('a filter finds the checks of the documentation and the long tests too', () => {
   const files = ['test/crash/crash.test.ts', 'test/repository/documented-output.test.ts']
-  assert.deepEqual(filesOf('main', ['house/documented-output', 'crash/crash']), files)
+  assert.deepEqual(filesOf('main', ['repository/documented-output', 'crash/crash']), files)
 })
