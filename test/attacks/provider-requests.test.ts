@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { before, test } from 'node:test'
-import { Browser, listening, onOneEngine, started } from '#test/harness/index.ts'
+import { Browser, listening, onEachEngine, started } from '#test/harness/index.ts'
 import { newPkce, codeGrant } from '../login/harness.ts'
 import { postForm } from '../oauth2/app-sessions.ts'
 import { allow, authorizeUrl, callback, hiddenFields, secret, token } from '../oauth2/harness.ts'
@@ -18,7 +18,7 @@ const audiences = ['https://a.example', 'https://b.example']
 const partner = { id: 'partner', redirectUris: [callback], firstParty: false, audiences }
 const invalidUri = { code: 'invalid-request-uri' }
 
-onOneEngine('authorization requests of an attacker', (engine) => {
+onEachEngine('authorization requests of an attacker', (engine) => {
   let victim: Browser
   const attacked = started(() =>
     startAttackedProvider(engine, {

@@ -173,7 +173,7 @@ export const postgres = engines.find(({ name }) => name === 'postgres')
 export const onSqlite = { skip: !sqlite && 'TEST_ENGINE leaves SQLite out' }
 export const onPostgres = { skip: !postgres && 'TEST_ENGINE leaves PostgreSQL out' }
 
-/** For suites in which the database has no part. */
+/** For suites whose outcome depends on no engine: they have neither races nor statements of their own. */
 export function onOneEngine(title: string, suite: (engine: Engine) => void): void {
   describe(title, () => suite(engines[0]!))
 }

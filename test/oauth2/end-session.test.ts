@@ -1,7 +1,7 @@
 // OpenID Connect RP-Initiated Logout 1.0, and what ends with a browser session.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Browser, onOneEngine, started, startedService } from '../harness/index.ts'
+import { Browser, onEachEngine, started, startedService } from '../harness/index.ts'
 import { browserOf, signInAs } from '../attacks/harness.ts'
 import { startHonestProvider } from '../attacks/honest-provider.ts'
 import { withdrawKeys } from './withdraw-keys.ts'
@@ -12,7 +12,7 @@ const after1 = 'https://app.example.com/bye?from=a%20b'
 const shop = { id: 'shop', secret: 'shop-secret-0123456789', redirectUris, postLogoutRedirectUris: [after1] }
 const mail = { id: 'mail', secret: 'mail-secret-0123456789', redirectUris }
 
-onOneEngine('the end of a session', (engine) => {
+onEachEngine('the end of a session', (engine) => {
   const provider = started(startHonestProvider)
   const service = startedService(engine, () => ({
     env: provider.env('ACME'),
