@@ -1,11 +1,11 @@
 // Codes that an attacker took, replays or injects.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Browser, onEachEngine, started } from '#test/harness/index.ts'
+import { type Browser, onEachEngine, rowIn, started } from '#test/harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { codeOf, exchangeCode, isLive, postForm, sessionOf, signInApp } from '../oauth2/app-sessions.ts'
 import { answerOf, authorizeUrl, callback, secret, token } from '../oauth2/harness.ts'
-import { assertErrorAtApp, assertRecorded, startAttackedProvider } from './provider-harness.ts'
+import { assertErrorAtApp, assertRecorded, newestAudit, startAttackedProvider } from './provider-harness.ts'
 
 const second = 'https://app.example.com/second'
 const otherSecret = 'another-secret-of-thirty-two-chars'
@@ -45,6 +45,10 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
       assert.deepEqual(Object.keys(body).toSorted(), ['error', 'error_description'])
     })
   }
+  /** Whose audit log has the newest entry. */
+  const recordedFor = async () => (await newestAudit(attacked.service)).user_id
+  const victimId = async () =>
+    (await rowIn(attacked.service, 'identities', { provider_id: 'victim' })).user_id
   const newCode = async (clientId: string): Promise<{ code: string; verifier: string }> => {
     const browser = await attacked.browserOf('victim')
     const { code, pkce } = await codeOf(attacked.service, browser, clientId, 'openid')
@@ -60,6 +64,7 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
     test(`the code of ${clientId} at ${thief}, which cannot use it up`, async () => {
       const { code, verifier } = await newCode(clientId)
       await assertRefused({ client_id: thief, code, code_verifier: verifier })
+      assert.equal(await recordedFor(), await victimId())
       const { status, body } = await redeem({ client_id: clientId, code, code_verifier: verifier })
       assert.equal(status, 200, JSON.stringify(body))
     })
@@ -96,6 +101,7 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
     for (const wrong of [newPkce().verifier, (await newCode('spa')).verifier]) {
       const { code, verifier } = await newCode('spa')
       await assertRefused({ client_id: 'spa', code, code_verifier: wrong })
+      assert.equal(await recordedFor(), await victimId())
       await assertRefused({ client_id: 'spa', code, code_verifier: verifier })
     }
   })
@@ -130,8 +136,10 @@ onEachEngine('codes in the hands of an attacker', (engine) => {
       const { status, body } = await redeem({ client_id: 'spa', code, code_verifier: verifier })
       assert.deepEqual([status, body['error']], [400, 'invalid_request'])
     }
-    for (const wrong of ['\u0000', 'x'.repeat(30_000), '\uD800', `${code}\n`, '__proto__'])
+    for (const wrong of ['\u0000', 'x'.repeat(30_000), '\uD800', `${code}\n`, '__proto__']) {
       await assertRefused({ client_id: 'spa', code: wrong, code_verifier: newPkce().verifier })
+      assert.equal(await recordedFor(), null)
+    }
   })
 
   test('a replay by its own app, also with a wrong verifier, ends the tokens of the first exchange', async () => {

@@ -6,7 +6,7 @@ import { before, beforeEach, describe, test } from 'node:test'
 import { Browser, engines, onEachEngine, started } from '#test/harness/index.ts'
 import { startedService, startTestService } from '#test/harness/service.ts'
 import { createLog } from '../../src/telemetry/log.ts'
-import { accountsOf, appStart, newPkce, spa, whoAmI } from '../login/harness.ts'
+import { accountsOf, appStart, codeGrant, newPkce, spa, whoAmI } from '../login/harness.ts'
 import { begin, beginLink, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
@@ -284,7 +284,10 @@ onEachEngine('malformed requests', (engine) => {
     before_ = await accountsOf(service)
     const post = async (type: string, body: string): Promise<number> => {
       const init = { method: 'POST', headers: { 'content-type': type }, body }
-      return (await fetch(new URL('/auth/token', service.baseUrl), init)).status
+      const answer = await fetch(new URL('/auth/token', service.baseUrl), init)
+      const { error } = (await answer.json()) as { error?: string }
+      if (answer.status === 400) assert.match(String(error), /^(?:invalid|unsupported)_/, body.slice(0, 80))
+      return answer.status
     }
     for (const body of [
       '{"grant_type":"refresh_token","client_id":"spa","refresh_token":"\\u0000"}',
@@ -297,6 +300,7 @@ onEachEngine('malformed requests', (engine) => {
       '['.repeat(30_000),
       'null',
       '"x"',
+      '{',
       '{"grant_type":{}}',
     ])
       assert.ok([400, 401].includes(await post('application/json', body)), body.slice(0, 80))
@@ -316,5 +320,6 @@ onEachEngine('malformed requests', (engine) => {
     ])
       assert.ok([400, 415].includes(await post(type, `code=${code}`)), type)
     await isUnharmed()
+    assert.equal(await post('application/json', JSON.stringify(codeGrant(code, pkce))), 200, 'as a form')
   })
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Browser, onEachEngine, rowsOf } from '#test/harness/index.ts'
 import type { AnswerTo } from '#test/harness/answers.ts'
 import { eventually } from '../receiving/harness.ts'
-import { exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
+import { appCode, codeGrant, exchange, newPkce, signIn, spa, whoAmI } from './harness.ts'
 import { Site } from './site.ts'
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
@@ -100,9 +100,11 @@ onEachEngine('sessions', (engine) => {
     assert.equal(await lastSeen(), second)
   })
 
-  test('blocking revokes sessions and tokens at once, and unblocking restores none', async () => {
+  test('blocking revokes sessions, tokens and unused codes at once, and unblocking restores none', async () => {
     const browser = await site.signedIn('blocked')
     const { access, refresh } = await site.appTokens('blocked')
+    const pkce = newPkce()
+    const code = await appCode(site.service, pkce)
     const id = await idOf(browser)
     const blocked = await site.service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })
     assert.equal(blocked.status, 200)
@@ -111,7 +113,6 @@ onEachEngine('sessions', (engine) => {
     assert.equal(await withToken(access), 401)
     assert.equal(await refreshes(refresh), 400)
     assert.match(await signIn(site.service, new Browser()), /\/login\?error=account-blocked/)
-    const pkce = newPkce()
     const answer = await signIn(
       site.service,
       new Browser(),
@@ -123,6 +124,8 @@ onEachEngine('sessions', (engine) => {
     assert.equal(((await again.json()) as { blockedAt: null }).blockedAt, null)
     assert.equal(await whoAmI(site.service, browser), undefined)
     assert.equal(await withToken(access), 401)
+    const unused = await exchange(site.service, codeGrant(code, pkce))
+    assert.equal(unused.body['error'], 'invalid_grant')
     assert.ok(await whoAmI(site.service, await site.signedIn('blocked')))
   })
 
