@@ -93,7 +93,7 @@ onEachEngine('a rotation of POSTERN_SECRET', (engine) => {
       headers: { 'x-api-key': 'key-of-the-subscriber' },
     })
     const browser = new Browser()
-    await signIn(first, browser)
+    assert.equal(await signIn(first, browser), '/dashboard')
     assert.equal((await first.fetch('/.well-known/jwks.json')).status, 200)
     await delivers(first, secret)
     const underWay = new Browser()

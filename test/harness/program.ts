@@ -16,19 +16,20 @@ export interface Program {
   stop(): Promise<number | null>
 }
 
-/** Starts a program in a process group of its own, so that a signal also reaches what it started. */
+/** Starts a program, by default in a process group of its own, so that a signal also reaches what it started. */
 export function startProgram(
   command: readonly [string, ...string[]],
-  options: { cwd: string; env: Record<string, string> },
+  { detached = true, ...options }: { cwd: string; env: Record<string, string>; detached?: boolean },
 ): Program {
   const [program, ...args] = command
-  const child: ChildProcess = spawn(program, args, { ...options, detached: true })
+  const child: ChildProcess = spawn(program, args, { ...options, detached })
   let text = ''
   for (const stream of [child.stdout!, child.stderr!])
     stream.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
   const ended = once(child, 'close').then(([code]) => code as number | null)
   const kill = (signal: NodeJS.Signals): void => {
-    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid!, signal)
+    if (child.exitCode === null && child.signalCode === null)
+      process.kill(detached ? -child.pid! : child.pid!, signal)
   }
   return {
     output: () => text,
@@ -53,7 +54,7 @@ export function startProgram(
   }
 }
 
-/** A command of `postern` that goes on, in a folder and with an environment of its own. */
+/** A command of `postern` that goes on, in a folder and with an environment of its own. It passes signals on by itself. */
 export const startCommand = (
   folder: string,
   args: readonly string[],
@@ -62,4 +63,5 @@ export const startCommand = (
   startProgram([process.execPath, mainFile, ...args], {
     cwd: folder,
     env: { ...childEnvironment(), HOME: folder, ...env },
+    detached: false,
   })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { isForContributors } from '../../src/http/guide/markdown.ts'
 import { engines, startedService } from '../harness/index.ts'
@@ -20,14 +20,16 @@ describe('the guide', () => {
     return answer.text()
   }
   const texts = new Map<string, string>()
+  before(async () => {
+    for (const page of pages) texts.set(page, await read(page))
+  })
   const search = (query: string): Promise<string> => read(`search?q=${encodeURIComponent(query)}`)
   /** The page of the first result. */
   const first = async (query: string): Promise<string | undefined> =>
     /<ol class="results">\n<li><a href="\/docs\/guide\/([^"#]+)/.exec(await search(query))?.[1]
 
-  test('has a page for each Markdown file, and all links and anchors between them lead somewhere', async () => {
+  test('has a page for each Markdown file, and all links and anchors between them lead somewhere', () => {
     assert.ok(pages.length > 90, `${pages.length} pages`)
-    for (const page of pages) texts.set(page, await read(page))
     const broken: string[] = []
     for (const [page, html] of texts) {
       const main = html.slice(html.indexOf('<main'))
