@@ -163,7 +163,7 @@ onEachEngine('the export of the audit log', (engine) => {
     return { code, told }
   }
 
-  // The command does not depend on the database.
+  // The command reads by the function whose lines the tests above compare on both engines.
   if (engine === engines[0]) {
     test('the command writes the same lines to standard output and the count to standard error', async () => {
       const from = (await read()).at(-6)!.seq

@@ -171,7 +171,7 @@ onEachEngine('credentials of apps', (engine) => {
     )
   })
 
-  test('after a block codes and refresh tokens are refused, and the attempts are recorded', async () => {
+  test('after a block a refresh token is refused, and the attempt is recorded', async () => {
     const { refresh_token: token } = await tokensOf('banned')
     const id = await userOf('banned')
     await service.admin(`/users/${id}`, { method: 'PATCH', json: { blocked: true } })

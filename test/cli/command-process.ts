@@ -1,5 +1,5 @@
-// Runs commands one after the other in one process, each as `postern` runs it. A process of its own takes each half a second of
-// processor time to load the service; here only what may remember the command before it is loaded again.
+// Runs commands one after the other in one process, each as `postern` runs it: to load the service anew takes half a second of
+// processor time. Only the modules that may remember the previous command are loaded again. What a command logs is not in its output.
 import { registerHooks } from 'node:module'
 import type { Command, Ended } from './command.ts'
 

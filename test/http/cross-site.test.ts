@@ -106,7 +106,7 @@ describe('cross-site calls', () => {
     assert.ok(writes.length > 20)
     const guarded = writes.filter(([, , open]) => !open)
     for (const [index, [method, path]] of guarded.entries()) {
-      // The guard is the same for all, so each form of a foreign call comes to the tenth part of them.
+      // One guard serves all routes: the first one gets every form of a foreign call, each other one a single form.
       for (const headers of index === 0 ? foreign : [foreign[index % foreign.length]!]) {
         const response = await call(method, path, headers)
         const name = `${method} ${path} with ${JSON.stringify(headers)}`

@@ -4,7 +4,7 @@ import { beforeEach, test } from 'node:test'
 import { each, onEachEngine, startedService, startTestService } from '../harness/index.ts'
 import { clear, insertPosts, insertProducts, post, product, readList, walk } from './seed.ts'
 
-onEachEngine('traps of lists', (engine) => {
+onEachEngine('known faults of other list engines', (engine) => {
   const service = startedService(engine)
   beforeEach(() => clear(service.database))
 
