@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test'
 import { engines, started, startReceiver, startTestService } from '../harness/index.ts'
 import { newPkce } from '../login/harness.ts'
 import { authorizeUrl } from '../oauth2/harness.ts'
+import { assertFits } from './accessibility.ts'
 import { answerDialog, launchBrowser, openPage, pictures, signIn } from './browser.ts'
 
 /** What people see of the product's applications: the consent, the sign-out, the list of apps. */
@@ -49,7 +50,7 @@ describe('apps in a browser', () => {
     await page.goto(`${service.baseUrl}/dashboard/account?tab=apps`)
     const apps = page.getByRole('main')
     await apps.getByText('The forum of gardeners').waitFor()
-    await pictures(page, 'dashboard-apps')
+    await assertFits(page)
     const forum = apps.getByRole('row').filter({ hasText: 'The forum of gardeners' })
     await forum.getByRole('button', { name: /^Remove/ }).click()
     await answerDialog(page, 'Remove')
