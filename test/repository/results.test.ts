@@ -71,7 +71,7 @@ test('the slowest files come first, with their times and the sums of all, then t
 })
 
 test('files of one folder share processes evenly, unit tests one, and those that load the machine begin first, each alone', () => {
-  const http = Array.from({ length: 36 }, (_, index) => `test/http/${index}.test.ts`)
+  const http = Array.from({ length: 50 }, (_, index) => `test/http/${index}.test.ts`)
   const unit = ['packages/client/src/a.test.ts', 'src/http/a.test.ts']
   const batches = batchesOf([...unit, 'test/attacks/a.test.ts', 'test/chaos/chaos.test.ts', ...http])
   assert.deepEqual(batches, [
