@@ -29,15 +29,10 @@ onEachEngine('credentials of apps', (engine) => {
     const target = await signInAs(service, new Browser(), provider, person, appStart(pkce))
     return { code: new URL(target).searchParams.get('code')!, verifier: pkce.verifier }
   }
-  const redeem = (code: string, verifier: string, more: Record<string, string> = {}) =>
-    exchange(service, codeGrant(code, { verifier }, { redirect_uri: redirectUri, ...more }))
-  const refresh = (token: unknown, more: Record<string, string> = {}) =>
-    exchange(service, {
-      grant_type: 'refresh_token',
-      client_id: 'spa',
-      refresh_token: String(token),
-      ...more,
-    })
+  const redeem = (code: string, verifier: string) =>
+    exchange(service, codeGrant(code, { verifier }, { redirect_uri: redirectUri }))
+  const refresh = (token: unknown) =>
+    exchange(service, { grant_type: 'refresh_token', client_id: 'spa', refresh_token: String(token) })
   async function tokensOf(person: string): Promise<Record<string, unknown>> {
     const { code, verifier } = await begun(person)
     const { status, body } = await redeem(code, verifier)

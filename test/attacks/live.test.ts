@@ -10,7 +10,7 @@ import { eventually } from '../receiving/harness.ts'
 import { signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
-/** No heartbeat comes: only what is checked before a message counts. It is looked for without the second between. */
+/** No heartbeat comes: only what is checked before a message counts. Changes are looked for every 50 ms instead of every second. */
 const withoutHeartbeat = clockWith({ 15_000: 2 ** 31, 1_000: 50 })
 /** In demo mode the route is open to calls that come through no proxy. */
 const viaProxy = { 'x-forwarded-for': '203.0.113.7' }

@@ -26,7 +26,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The system's clock, on which timers of some milliseconds take others: `{ 5_000: 200 }`. A test need not wait for rounds and time-outs. */
+/** The system's clock, with other delays for timers of some lengths: `{ 5_000: 200 }`. A test need not wait for rounds and time-outs. */
 export const clockWith = (timers: Readonly<Record<number, number>>): Scheduler => ({
   ...systemClock,
   after: (ms, callback) => systemClock.after(timers[ms] ?? ms, callback),

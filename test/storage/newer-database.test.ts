@@ -62,6 +62,7 @@ onEachEngine('a migration by a newer version', (engine) => {
       await postWebhook(service, { id: 'after', type: 'work' })
       await settled(service.database)
       assert.equal((await service.fetch('/readyz')).status, 200)
+      assert.deepEqual(await migrate(service.database), [], 'another one starts')
     } finally {
       await service.close()
       await home.drop()

@@ -30,7 +30,7 @@ const pages = [
   '/subscribers',
 ]
 
-describe('reads aside', onSqlite, () => {
+describe('the reader of pages', onSqlite, () => {
   const service = startedService(engine!)
 
   test('a slow read holds up no acknowledgement, and pages wait for it in its thread', async () => {
