@@ -110,13 +110,12 @@ onEachEngine('a migration by a newer version', (engine) => {
       await eventually(() => last !== undefined, 'the handlers were told to stop')
       assert.ok(lines.some((line) => line.includes('migration 9001 (of-a-newer-version)')))
 
-      // Sessions are refused, not made again and again.
+      // Sessions are refused, not made again and again: what is not possible is logged by each part that tries it, and not repeated.
       const told = lines.length
       await new Promise((resolve) => setTimeout(resolve, 2_000))
-      assert.ok(
-        lines.length - told < 5,
-        `it has logged ${lines.length - told} lines in 2 s:\n${lines.slice(told).join('')}`,
-      )
+      const messages = lines.slice(told).map((line) => (JSON.parse(line) as { msg: string }).msg)
+      for (const [message, same] of Map.groupBy(messages, (one) => one))
+        assert.ok(same.length < 5, `it has logged "${message}" ${same.length} times in 2 s`)
       assert.deepEqual(await readEffects(direct), [])
       const rows = await direct.reader.selectFrom('event_queue').select('status').execute()
       assert.deepEqual(each(rows, 'status'), ['pending', 'pending'])
