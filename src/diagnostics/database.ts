@@ -23,7 +23,7 @@ const littleSpace = 500
  * The database, its migrations, the space for it, its connections, and this machine's clock. It does not create a database that
  * does not exist.
  * @param connections of a process at most, on PostgreSQL
- * @param contents what else is checked of a database without a fault
+ * @param contents checks the contents of the database. It is called only if the other checks found no fault.
  */
 export async function* checkDatabase(
   place: DatabasePlace,

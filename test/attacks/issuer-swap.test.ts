@@ -52,7 +52,7 @@ onEachEngine('a provider whose issuer changes', (engine) => {
         },
       })
 
-    test('the same id at another issuer is refused, and nothing changes', async () => {
+    test('the same id at another issuer is rejected, and nothing changes', async () => {
       assert.equal(await signInAs(await at(first!), new Browser(), first!, 'boss'), '/dashboard')
       const swapped = await at(second!)
       const browser = new Browser()

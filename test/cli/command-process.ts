@@ -1,5 +1,5 @@
-// Runs commands one after the other in one process, each as `postern` runs it: to load the service anew takes half a second of
-// processor time. Only the modules that may remember the previous command are loaded again. What a command logs is not in its output.
+// Runs commands one after the other in one process, each as `postern` runs it. Loading the service for each would take half a second
+// of processor time. Only the modules that may remember the previous command are loaded again. What a command logs is not in its output.
 import { registerHooks } from 'node:module'
 import type { Command, Ended } from './command.ts'
 

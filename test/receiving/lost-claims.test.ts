@@ -132,7 +132,7 @@ for (const { name, away } of [
   { name: "for so long that its claims are others'", away: 4_000 },
 ]) {
   test(
-    `the database is away ${name} while handlers run: they run again when it is back`,
+    `the database is unavailable ${name} while handlers run: they run again when it is available`,
     onPostgres,
     async () => {
       await using home = await postgres!.createMigratedDatabase()

@@ -110,7 +110,7 @@ onEachEngine('a migration by a newer version', (engine) => {
       await eventually(() => last !== undefined, 'the handlers were told to stop')
       assert.ok(lines.some((line) => line.includes('migration 9001 (of-a-newer-version)')))
 
-      // Sessions are refused, not made again and again: what is not possible is logged by each part that tries it, and not repeated.
+      // The process does not keep trying to connect: each part that needs the database logs its failure, and does not repeat it.
       const told = lines.length
       await new Promise((resolve) => setTimeout(resolve, 2_000))
       const messages = lines.slice(told).map((line) => (JSON.parse(line) as { msg: string }).msg)
