@@ -18,9 +18,9 @@ export interface Backlog {
 
 /** Events that one commit stores. */
 const chunk = 500
-/** Milliseconds that storing takes at most, so that a backlog is complete before it is due: twice what the last one took. */
+/** Milliseconds that storing takes at most, so that a backlog is complete before it is due: four times what the last one took. */
 let timePerEvent = 0.3
-const timeAtLeast = 1_000
+const timeAtLeast = 2_000
 
 /**
  * Puts a backlog into the event queue by the statements of the service, all of it due at the same moment, when it is complete
@@ -39,7 +39,7 @@ export async function storeBacklog({ url }: BenchDatabase, backlog: Backlog): Pr
     if (database.engine === 'postgres') await database.pool.query('analyze')
     if (Date.now() > dueAt)
       throw new Error('the backlog was not complete in time: the machine is busy or its disk slow')
-    timePerEvent = (2 * (Date.now() - receivedAt)) / backlog.count
+    timePerEvent = (4 * (Date.now() - receivedAt)) / backlog.count
   } finally {
     await database.close()
   }
