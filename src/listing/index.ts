@@ -21,7 +21,7 @@ import { writeRoutes } from './writing/routes.ts'
 
 /**
  * Creates the lists, and the calls that write products and posts.
- * @throws ConfigurationError for invalid declarations. `routes`, which must run after those of all other rooms, throws it for
+ * @throws ConfigurationError for invalid declarations. `routes`, which must run after those of all other modules, throws it for
  * declarations that do not fit the database, and for paths that are taken.
  */
 export function createListing(

@@ -24,7 +24,7 @@ export interface ReceivingParts extends ModuleParts {
   emitWithin: EmitWithin
   /** For handlers that declare `providerTokens`. */
   providerTokens?: ProviderTokenSource
-  /** Stores events while the database is unavailable. The caller closes it after this room has stopped. */
+  /** Stores events while the database is unavailable. The caller closes it after this module has stopped. */
   spool?: OpenSpool | undefined
 }
 

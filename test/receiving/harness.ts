@@ -33,8 +33,8 @@ export function postWebhook(
 
 /** Milliseconds between two looks: an eighth of the time waited so far, because a look takes processor time from other tests. */
 const [shortestPause, longestPause] = [5, 100]
-/** Milliseconds that one look counts for at most: a process that was stopped meanwhile has not waited. */
-const longestLook = 1_000
+/** Milliseconds that one look counts for at most, with its pause: a process that got no processor meanwhile has not waited. */
+const longestLook = 200
 
 /**
  * Resolves with the first truthy value that `look` gives, or fails after waiting for `limit` milliseconds. The message names what was
@@ -43,7 +43,7 @@ const longestLook = 1_000
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = look.toString().replaceAll(/\s+/g, ' ').slice(0, 300),
-  limit = 60_000,
+  limit = 20_000,
 ): Promise<NonNullable<T>> {
   for (let waited = 0; ;) {
     const began = performance.now()
