@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type AuditOrigin, AuditedStore } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { type ShownJob, startJob, type JobStep } from '../../events/jobs.ts'
+import { isoTime } from '../../runtime/iso-time.ts'
 import type { Database, Tx } from '../../storage/database.ts'
 import { type AllowanceKind, takeAllowance } from './allowances.ts'
 import { isFor, isForItsOwner, type Reach, reaches } from '../events/event.ts'
@@ -88,36 +89,38 @@ export class Replay extends AuditedStore {
 
   /**
    * Sends an event to one subscriber, as `one` does, even if the subscriber has no delivery of it yet.
-   * @throws Problem `conflict` when the subscriber is disabled or the payload was removed; `too-many-requests` for an owner
+   * @throws Problem as `one`; `conflict` also for an event that is scheduled or was canceled
    */
-  async resend(
-    event: number,
-    { id, status }: Row<'subscribers'>,
-    reach: Reach,
-    origin: AuditOrigin,
-  ): Promise<void> {
-    const { engine, reader } = this.database
-    const found = await reader
-      .selectFrom('deliveries')
-      .select('id')
-      .where('event', '=', event)
-      .where('subscriber_id', '=', id)
-      .executeTakeFirst()
-    if (found) return this.one(found.id, reach, origin)
-    if (status === 'disabled') throw subscriberDisabled()
-    await this.database.transaction(async (tx) => {
+  async resend(event: number, id: string, reach: Reach, origin: AuditOrigin): Promise<void> {
+    const { engine } = this.database
+    const delivery = await this.database.transaction(async (tx) => {
+      const row = tx.selectFrom('subscribers').select('status').where('id', '=', id)
+      // Two calls, or a call and a job, must not both insert a delivery.
+      const subscriber = await (engine === 'postgres' ? row.forNoKeyUpdate() : row).executeTakeFirst()
+      if (!subscriber) throw new Problem('not-found', { detail: 'There is no endpoint with this ID.' })
+      const found = await tx
+        .selectFrom('events as e')
+        .leftJoin('deliveries as d', (join) =>
+          join.onRef('d.event', '=', 'e.id').on('d.subscriber_id', '=', id),
+        )
+        .leftJoin('scheduled_events as s', 's.event', 'e.id')
+        .select(['d.id as delivery', 'e.nonce', 's.deliver_at', 's.released_at', 's.canceled_at'])
+        .where('e.id', '=', event)
+        .executeTakeFirst()
+      if (found && found.delivery !== null) return found.delivery
+      if (subscriber.status === 'disabled') throw subscriberDisabled()
       await this.#take(tx, 'replay', id, reach)
-      const { nonce } = await tx
-        .selectFrom('events')
-        .select('nonce')
-        .where('id', '=', event)
-        .executeTakeFirstOrThrow()
-      if (nonce === null) throw payloadGone()
+      if (!found || found.nonce === null) throw payloadGone()
+      // A scheduled event would be sent again at its time.
+      if (found.deliver_at !== null && found.released_at === null)
+        throw notSent(found.deliver_at, found.canceled_at)
       const now = this.clock.now()
-      await insertRows(engine, tx, [newDelivery({ id: event, nonce }, id, now, now)])
+      await insertRows(engine, tx, [newDelivery({ id: event, nonce: found.nonce }, id, now, now)])
       const detail = { subscriber: id }
       await this.record(tx, { action: 'delivery.replayed', target: `event:${event}`, detail, ...origin })
+      return undefined
     })
+    if (delivery !== undefined) return this.one(delivery, reach, origin)
     this.database.signal('deliveries')
   }
 
@@ -224,6 +227,14 @@ function isSame(stored: StoredFilter, asked: ReplayFilter): boolean {
 }
 
 const payloadGone = (): Problem => new Problem('conflict', { detail: "The event's payload was removed." })
+
+function notSent(deliverAt: number, canceledAt: number | null): Problem {
+  const detail =
+    canceledAt === null
+      ? `The event is scheduled for ${isoTime(deliverAt)}, and is sent then.`
+      : `The event was canceled at ${isoTime(canceledAt)}.`
+  return new Problem('conflict', { detail })
+}
 
 /** Deliveries that one step examines at most: some milliseconds, in which others do not write on SQLite. */
 const examinedPerStep = 1_000

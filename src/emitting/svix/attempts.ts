@@ -169,7 +169,7 @@ export const attemptOperations: SvixOperations = {
   },
   async 'v1.message-attempt.resend'({ message, endpoint, reach, origin, parts }) {
     if (message.expunged_at !== null) throw new SvixError(400, 'missing_payload', missing)
-    await parts.replay.resend(message.event, endpoint, reach, origin)
+    await parts.replay.resend(message.event, endpoint.id, reach, origin)
     return {}
   },
 }

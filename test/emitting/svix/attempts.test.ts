@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { endpointId } from '../../../src/emitting/svix/ids.ts'
 import { type Answer, onEachEngine, started, startReceiver, each, fields } from '../../harness/index.ts'
-import { change, expectJson, startEmitting, subscribe, until } from '../harness.ts'
+import { change, dataOf, deliveries, expectJson, startEmitting, subscribe, until } from '../harness.ts'
 
 interface Attempt {
   id: string
@@ -148,6 +148,33 @@ onEachEngine("Attempts in Svix's API", (engine) => {
     await call(404, `msg/${message}/endpoint/ep_missing/resend`, 'POST')
     await change(service, subscriber, { status: 'disabled' })
     await call(409, `msg/${message}/endpoint/${endpoint}/resend`, 'POST')
+  })
+
+  test('of a resend have one delivery, even if several calls come at once', async () => {
+    const [message] = messages.slice(-1) as [string]
+    const { id } = await subscribe(service, { owner: 'acme', url: receiver.url, eventTypes: ['none'] })
+    const late = endpointId(id)
+    await Promise.all(
+      Array.from({ length: 8 }, () => call(202, `msg/${message}/endpoint/${late}/resend`, 'POST')),
+    )
+    assert.equal((await deliveries(service, id)).length, 1)
+    await call(204, `endpoint/${late}`, 'DELETE')
+  })
+
+  test('do not begin before a scheduled message is sent, or after it is canceled', async () => {
+    const { id } = await subscribe(service, { owner: 'acme', url: receiver.url })
+    const ep = endpointId(id)
+    const message = await create({ deliverAt: new Date(Date.now() + 3_600_000).toISOString() })
+    const refused = async (detail: RegExp): Promise<void> => {
+      const path = `msg/${message}/endpoint/${ep}/resend`
+      assert.match((await call<{ detail: string }>(409, path, 'POST')).detail, detail)
+    }
+    await refused(/^The event is scheduled for /)
+    const [event] = await dataOf<{ id: number }>(service, '/events?status=scheduled')
+    await expectJson(service, 204, `/events/${event!.id}`, { method: 'DELETE' })
+    await refused(/^The event was canceled at /)
+    assert.deepEqual(await deliveries(service, id), [])
+    await call(204, `endpoint/${ep}`, 'DELETE')
   })
 
   test('are shown alone, with their headers', async () => {
