@@ -265,16 +265,15 @@ export class SvixTarget {
       status,
       signing: secret === undefined ? 'v1a' : signing,
     } as const
-    // Check everything before the first write: an endpoint whose import failed halfway would count as unchanged in the next run.
+    // A dry run checks the same.
     checkedUrl(given.url, this.#base.egress.of(owner))
     readCustomHeaders(headers)
     if (secret !== undefined) readSymmetricKey(secret)
     if (this.#isDryRun) return [before ? 'updated' : 'created', toDo]
     if (!before) await this.#subscribers.create({ ...all, secret }, 'all', origin)
     else {
-      if (secret !== undefined)
-        await this.#subscribers.rotate(before.id, 'all', { overlap: 0, secret, scheme: 'v1' }, origin)
-      await this.#subscribers.change(before.id, all, 'all', origin)
+      const rotation = secret === undefined ? undefined : { overlap: 0, secret, scheme: 'v1' as const }
+      await this.#subscribers.change(before.id, all, 'all', origin, rotation)
     }
     return [before ? 'updated' : 'created', toDo]
   }

@@ -1,6 +1,7 @@
 // `postern import svix`, from a server that answers as Svix's does.
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { sql } from 'kysely'
 import { Webhook } from 'svix'
 import { each, engines, fields, started, startedService, startReceiver } from '../harness/index.ts'
 import { temporaryFolder } from '../harness/temporary-folder.ts'
@@ -196,6 +197,30 @@ for (const engine of engines)
       assert.deepEqual(changed!['headers'], { authorization: '[redacted]' })
       const key = await (await service.admin('/api/v1/app/app_3/endpoint/ep_a/secret')).json()
       assert.deepEqual(key, { key: rotated })
+    })
+
+    test('an endpoint is changed together with its secret, so that an import that breaks off can be repeated', async () => {
+      svix.applications = [application('app_broken', [endpoint('ep_broken')])]
+      await run()
+      const execute = (statement: string) =>
+        service.database.transaction((tx) => sql.raw(statement).execute(tx))
+      const trigger = `create trigger refuse before update on subscribers`
+      const statements =
+        engine.name === 'sqlite'
+          ? [`${trigger} when new.description = 'New' begin select raise(abort, 'broken off'); end`]
+          : [
+              `create function refuse() returns trigger language plpgsql as $$ begin raise exception 'broken off'; end $$`,
+              `${trigger} for each row when (new.description = 'New') execute function refuse()`,
+            ]
+      for (const statement of statements) await execute(statement)
+      const key = `whsec_${Buffer.alloc(24, 8).toString('base64')}`
+      const updatedAt = new Date().toISOString()
+      svix.applications[0]!.endpoints = [endpoint('ep_broken', { description: 'New', key, updatedAt })]
+      const broken = await run()
+      assert.equal(broken.code, 1, broken.stdout)
+      await execute(`drop trigger refuse${engine.name === 'sqlite' ? '' : ' on subscribers'}`)
+      assert.match((await run()).stdout, /^endpoints: 1 updated$/m)
+      assert.equal((await subscribersOf('app_broken'))[0]!['description'], 'New')
     })
 
     test('Ctrl-C stops the import after an application, and --iterator continues it', async () => {

@@ -171,6 +171,7 @@ export class Subscribers {
   /**
    * Changes the given settings. A resumed subscriber gets the deliveries that waited for it. Stored headers are removed if the
    * origin of the address changes, unless they are sent again.
+   * @param rotation new keys in the same transaction
    * @throws Problem as `create`, and `not-found`; `conflict` for another owner; `forbidden` for an owner who resumes what
    * an admin disabled
    */
@@ -179,6 +180,7 @@ export class Subscribers {
     given: SubscriberChange,
     reach: Reach,
     origin: AuditOrigin,
+    rotation?: KeyRotation,
   ): Promise<{ row: Row<'subscribers'>; keys: ShownKeys }> {
     const { database, secrets, clock, keyring, egress } = this.#parts
     // Not within the transaction, because the declaration of a destination may take its time.
@@ -188,6 +190,7 @@ export class Subscribers {
       await checkTransformation(this.#parts.sandbox, given.transformation, keyOf(owner, id))
     }
     const changed = database.transaction(async (tx) => {
+      if (rotation) await this.#rotateWithin(tx, id, reach, rotation, origin)
       const before = await this.#lock(tx, id, reach)
       refuseOtherOwner(before, given.owner)
       refuseForeign(destinationIn(before.url), given)
@@ -261,31 +264,36 @@ export class Subscribers {
    * Creates new keys. Until the overlap ends, the old keys sign as well.
    * @throws Problem `not-found`; `invalid-body` for an invalid secret
    */
-  async rotate(
+  async rotate(id: string, reach: Reach, rotation: KeyRotation, origin: AuditOrigin): Promise<ShownKeys> {
+    const shown = await this.#parts.database.transaction((tx) =>
+      this.#rotateWithin(tx, id, reach, rotation, origin),
+    )
+    this.#changed(id)
+    return shown
+  }
+
+  async #rotateWithin(
+    tx: Tx,
     id: string,
     reach: Reach,
     { overlap, secret, scheme, keepsEnds }: KeyRotation,
     origin: AuditOrigin,
   ): Promise<ShownKeys> {
-    const { database, secrets, clock } = this.#parts
-    const shown = await database.transaction(async (tx) => {
-      const { signing } = await this.#lock(tx, id, reach)
-      const schemes = scheme ? [scheme] : schemesOf(signing)
-      const retired = schemesOf(signing).filter((one) => !schemes.includes(one))
-      // Keys of the other scheme sign until they end.
-      const both = scheme && retired.length > 0 && overlap > 0
-      await updateSubscriber(tx, id, scheme ? { signing: both ? 'both' : scheme } : {}, clock.now())
-      await this.#parts.record(tx, {
-        action: 'subscriber.secret_rotated',
-        target: subscriberTarget(id),
-        detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
-        ...origin,
-      })
-      const now = clock.now()
-      return secrets.rotate(tx, id, { schemes, retired, now, overlap, keepsEnds, given: secret })
+    const { secrets, clock } = this.#parts
+    const { signing } = await this.#lock(tx, id, reach)
+    const schemes = scheme ? [scheme] : schemesOf(signing)
+    const retired = schemesOf(signing).filter((one) => !schemes.includes(one))
+    // Keys of the other scheme sign until they end.
+    const both = scheme && retired.length > 0 && overlap > 0
+    await updateSubscriber(tx, id, scheme ? { signing: both ? 'both' : scheme } : {}, clock.now())
+    await this.#parts.record(tx, {
+      action: 'subscriber.secret_rotated',
+      target: subscriberTarget(id),
+      detail: { overlapSeconds: overlap / 1000, chosen: secret !== undefined },
+      ...origin,
     })
-    this.#changed(id)
-    return shown
+    const now = clock.now()
+    return secrets.rotate(tx, id, { schemes, retired, now, overlap, keepsEnds, given: secret })
   }
 
   /** Returns the key as `SubscriberSecrets.reveal` does, and records the access in the same transaction. */
