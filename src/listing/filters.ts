@@ -58,10 +58,11 @@ export const filterKinds: Record<FilterKind, KindRules> = {
       return end === undefined ? { values: [first], variant: 'open' } : { values: [first, end] }
     },
     // A prefix is a range of texts only when they are compared by bytes, whatever the column's collation, or by SQLite's `nocase`.
-    sql({ column, value, engine, field: { ignoresCase }, applied }) {
+    sql({ column, value, engine, field, applied }) {
+      const { ignoresCase } = field
       // The type citext lowers both sides before it compares them, and a lowered end need not be after a lowered prefix.
       if (ignoresCase && engine === 'postgres')
-        return `starts_with(lower(${column}::text), lower(${value()}))`
+        return `starts_with(${loweredColumn(column, field)}, ${loweredValue(value(), field)})`
       const bySqlite = ignoresCase ? column : `${column} collate binary`
       const bytes = engine === 'postgres' ? `${column} collate "C"` : bySqlite
       const least = `${bytes} >= ${value()}`
@@ -72,8 +73,9 @@ export const filterKinds: Record<FilterKind, KindRules> = {
     read: (text) => readPart(text, [text, text + highestCharacter]),
     // The database lowers both sides, because SQLite lowers ASCII letters only.
     sql({ column, value, engine, field }) {
-      const low = loweredColumn(column, field, engine)
-      return `${low} >= lower(${value()}) and ${low} < lower(${value()})`
+      const low = `${loweredColumn(column, field)}${byBytes[engine]}`
+      const bound = (): string => loweredValue(value(), field)
+      return `${low} >= ${bound()} and ${low} < ${bound()}`
     },
   },
   contains: substring(false),
@@ -127,10 +129,19 @@ function readPart(text: string, values: readonly KeyValue[], variant = ''): Filt
   return text === '' ? 'all' : { values, variant }
 }
 
+/** The collation of the index for `iprefix`. */
+export const byBytes = { sqlite: '', postgres: ' collate "C"' }
+
 /** The expression of a column in lower case, as in the index for `iprefix`. */
-export function loweredColumn(column: string, { ignoresCase }: Field, engine: Engine): string {
-  if (engine === 'sqlite') return `lower(${column})`
-  return `lower(${column}${ignoresCase ? '::text' : ''}) collate "C"`
+export function loweredColumn(column: string, { asText = '' }: Field): string {
+  return `lower(${column}${asText})`
+}
+
+/** Without the column's collation, the database's default would lower other letters than `loweredColumn` does. */
+function loweredValue(placeholder: string, { lowering }: Field): string {
+  return lowering === undefined
+    ? `lower(${placeholder})`
+    : `lower(${placeholder} collate ${lowering})${byBytes.postgres}`
 }
 
 /** Elements that JSON writes unchanged if it has no backslash: no numbers, arrays or objects. */
@@ -193,9 +204,9 @@ function substring(folded: boolean): KindRules {
         : [`%${text.replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`]
       return readPart(text, values, Array.from(text).length < trigram ? 'short' : '')
     },
-    sql({ column, value, plain, engine, field: { ignoresCase }, applied: { filter, variant } }) {
+    sql({ column, value, plain, engine, field: { ignoresCase, asText = '' }, applied: { filter, variant } }) {
       if (engine === 'postgres')
-        return `${column}${ignoresCase ? '::text' : ''} ${folded || ignoresCase ? 'ilike' : 'like'} ${value()}`
+        return `${column}${asText} ${folded || ignoresCase ? 'ilike' : 'like'} ${value()}`
       const found =
         folded || ignoresCase
           ? `instr(lower(${column}), lower(${value()})) > 0`

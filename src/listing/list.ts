@@ -22,6 +22,13 @@ export interface Field extends FieldOptions {
   stored?: TimeForm
   /** Whether comparisons ignore case: of PostgreSQL's types `citext` and `uuid`, and SQLite's collation `nocase`. */
   ignoresCase?: boolean
+  /**
+   * On PostgreSQL: what follows the column where a part of its text is compared, if its type is not `text`, or if its collation is
+   * nondeterministic, which `like` does not support.
+   */
+  asText?: string
+  /** On PostgreSQL: the quoted collation by which the column, with `asText`, is lowered, if it is not the database's default. */
+  lowering?: string | undefined
   /** The quoted schema of the comparison operators of the column's type, if it is not on PostgreSQL's search path. */
   operators?: string | undefined
   /** On PostgreSQL: the type of a column of arrays, such as `text[]`, or `jsonb`. */

@@ -1,9 +1,11 @@
 // Filters by parts of texts, by what a value is not, and alternatives: each as a plain evaluation of the same rows.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { list } from '../../src/index.ts'
+import type { FieldOptions } from '../../src/listing/config.ts'
 import { checkList } from '../../src/listing/checking/check.ts'
 import { readLists } from '../../src/listing/declaration.ts'
+import { onPostgres, postgres } from '../harness/engines.ts'
 import { each, onEachEngine } from '../harness/index.ts'
 import { readList, walk } from './seed.ts'
 import { listService } from './service.ts'
@@ -227,6 +229,70 @@ onEachEngine('operators of filters', (engine) => {
       if (/begin/.test(queries[0]!) || (engine.name === 'postgres' && /part/.test(queries[0]!)))
         for (const one of statement.replaceAll('concurrently ', '').split(';').filter(Boolean))
           await opened.run(one)
+  })
+})
+
+const kinds = ['contains', 'icontains', 'prefix', 'iprefix'] as const
+const columns = {
+  bytes: 'text collate "C"',
+  turkish: 'text collate "tr-x-icu"',
+  loose: 'text collate any_case',
+  folded: 'citext collate "C"',
+  padded: 'char(8)',
+  short: 'name',
+}
+const fields: Record<string, FieldOptions> = {
+  id: { type: 'integer' },
+  ...Object.fromEntries(Object.keys(columns).map((name) => [name, { type: 'text' as const }])),
+}
+const typed = list({
+  path: '/typed',
+  table: 'typed',
+  access: 'public',
+  fields,
+  key: 'id',
+  filters: Object.fromEntries(
+    Object.keys(columns).flatMap((field) => kinds.map((kind) => [`${field}_${kind}`, { kind, field }])),
+  ),
+})
+
+describe('parts of texts with other types and collations', onPostgres, () => {
+  const values = ['Äpfel', 'ISPARTA', 'İzmir', 'ıspanak', 'a\\b', 'ÉTÉ']
+  const opened = listService(postgres!, [typed], async (_database, run) => {
+    await run('create extension if not exists citext')
+    await run(`create collation any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
+    const declared = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
+    await run(`create table typed (id int primary key, ${declared.join(', ')})`)
+    for (const [id, value] of values.entries())
+      await run(`insert into typed values (${id}, ${declared.map(() => `'${value}'`).join(', ')})`)
+  })
+  const ids = async (filter: string, text: string): Promise<unknown[]> =>
+    (await readList(opened.service, `/typed?${filter}=${encodeURIComponent(text)}`)).data.map(({ id }) => id)
+  const check = async (): Promise<void> => {
+    for (const column of Object.keys(columns))
+      for (const kind of kinds)
+        for (const [id, value] of values.entries())
+          for (const text of [value, value.slice(0, 3)])
+            assert.ok((await ids(`${column}_${kind}`, text)).includes(id), `${column}_${kind}=${text}`)
+  }
+
+  test('every text finds its own row, with the advised indexes, too, which the database takes', async () => {
+    await check()
+    const { database } = opened.service
+    const missing = async () => (await checkList(database, readLists({ lists: [typed] })[0]!)).missing
+    for (const { statement } of await missing())
+      for (const one of statement.replaceAll('concurrently ', '').split(';').filter(Boolean))
+        await opened.run(one)
+    assert.deepEqual(await missing(), [])
+    await check()
+  })
+
+  test('upper and lower case are those of the collation', async () => {
+    for (const kind of ['iprefix', 'icontains']) {
+      assert.deepEqual(await ids(`turkish_${kind}`, 'ısp'), [1, 3], kind)
+      assert.deepEqual(await ids(`turkish_${kind}`, 'iz'), [2], kind)
+      assert.deepEqual(await ids(`loose_${kind}`, 'äPF'), [0], kind)
+    }
   })
 })
 

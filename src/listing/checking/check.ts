@@ -271,6 +271,8 @@ export function knownFields(
       operators: found?.operators,
       ...(!isLite && ofColumn === 'timestamp' && { stored: zonelessForm }),
       ...(ignoresCase && { ignoresCase }),
+      ...(found?.asText !== undefined && { asText: found.asText }),
+      lowering: found?.lowering,
       ...(found?.array !== undefined && { array: found.array }),
       ...(isLite && { mixed: true }),
       ...(collation !== undefined && collation !== ownCollation && { collation }),

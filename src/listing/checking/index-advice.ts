@@ -9,7 +9,7 @@ import {
   type SortKey,
   sortKeyOf,
 } from '../list.ts'
-import { isTextArray, loweredColumn, memberColumn } from '../filters.ts'
+import { byBytes, isTextArray, loweredColumn, memberColumn } from '../filters.ts'
 import { areConditions, settingsOf } from '../items.ts'
 import type { List, RowAccess } from '../config.ts'
 import { defaultOrder, readOrder } from '../order.ts'
@@ -299,7 +299,7 @@ function filterIndex(
   engine: Engine,
 ): FilterIndex | undefined {
   const field = list.fields[name]!
-  const { column, ignoresCase, array } = field
+  const { column, asText, array } = field
   const quoted = quote(column)
   const create = (name: string, on: string): string => createIndex(table, name, on, engine)
   if (member !== undefined) {
@@ -309,13 +309,13 @@ function filterIndex(
     return { statement, parts: [expression] }
   }
   if (kind === 'iprefix') {
-    const [lowered, collation = ''] = loweredColumn(quoted, field, engine).split(/(?= collate )/)
-    return { statement: create(`lower_${column}`, `((${lowered!})${collation})`), parts: [lowered!] }
+    const lowered = loweredColumn(quoted, field)
+    return { statement: create(`lower_${column}`, `((${lowered})${byBytes[engine]})`), parts: [lowered] }
   }
   if (kind === 'contains' || kind === 'icontains') {
     if (engine === 'sqlite')
       return index === undefined ? { statement: trigramTable(list, column) } : undefined
-    const on = `using gin (${ignoresCase ? `(${quoted}::text)` : quoted} gin_trgm_ops)`
+    const on = `using gin (${asText === undefined ? quoted : `(${quoted}${asText})`} gin_trgm_ops)`
     const statement = `create extension if not exists pg_trgm; ${create(`trigrams_${column}`, on)}`
     return { statement, parts: ['trgm_ops', quoted] }
   }

@@ -18,6 +18,9 @@ const columnsOf = `
         then format_type(coalesce(base.oid, t.oid), null) end as "array",
       (select json_agg(e.enumlabel order by e.enumsortorder) from pg_enum e where e.enumtypid = t.oid) as "values",
       case when pg_collation_is_visible(c.oid) then c.collname end as collation,
+      nullif(concat(case when coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'name') then '::text' end,
+        case when not c.collisdeterministic then ' collate "default"' end), '') as "asText",
+      case when c.collname <> 'default' and c.collisdeterministic then c.oid::regcollation::text end as lowering,
       coalesce(not c.collisdeterministic, false) or coalesce(base.typname, t.typname) in ('citext', 'bpchar', 'numeric')
         or o.operators is not null as loose
     from pg_attribute a

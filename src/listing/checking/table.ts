@@ -16,6 +16,9 @@ export interface TableColumn {
   array?: string | undefined
   /** The column's collation; on SQLite `binary`, `nocase` or `rtrim`. */
   collation?: string | undefined
+  /** As in Field. */
+  asText?: string | undefined
+  lowering?: string | undefined
   /** Whether the table computes its values. */
   computed?: boolean
   /** On SQLite: the expression of the default value. */
