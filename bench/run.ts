@@ -10,7 +10,6 @@ import { startPostgres, type PostgresServer } from '../test/harness/postgres.ts'
 import { readOptions } from '../test/harness/script-options.ts'
 import { acknowledge } from './acknowledge.ts'
 import { authorize } from './authorize.ts'
-import { cost } from './cost.ts'
 import { before } from './before.ts'
 import { beside } from './beside.ts'
 import { deliver } from './deliver.ts'
@@ -39,7 +38,6 @@ const benches: readonly Bench[] = [
   authorize,
   before,
   beside,
-  cost,
   deliver,
   depth,
   emit,

@@ -4,27 +4,34 @@ import { subscribe } from './deliver/subscribers.ts'
 import {
   createDatabase,
   engineTitles,
+  execute,
   readNumber,
   type BenchDatabase,
   type EngineName,
 } from './harness/databases.ts'
 import { adminKey, production, startPostern, webhookSecret, type Postern } from './harness/postern.ts'
 import { startHelper, type Helper } from './harness/processes.ts'
+import { generate, startGenerator, type Generator } from './load/generate.ts'
+import type { Load } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
-import type { Bench, BenchContext, Scale } from './measure/bench.ts'
+import { scaled, type Bench, type BenchContext, type Scale } from './measure/bench.ts'
 import { cpuOf, cpuOfFamily, postmasterOf } from './measure/cpu.ts'
-import { figure, type Figure, type Outcome } from './measure/outcome.ts'
+import { figure, type Figure } from './measure/outcome.ts'
+import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import { createOrders, handler } from './process/orders.ts'
 import type { Steady, SteadyResult } from './sizing/steady.ts'
-import { storedIn, type Stored } from './sizing/stored.ts'
 
 /** Events a second. */
 const rates = [1, 100, 1000]
-const bytes = 1024
 /** Seconds: the first make Node compile what runs often, and do not count. */
 const before = 6
 const measured = 10
-const limit = 60_000
+/** Of a round as fast as they are answered. */
+const webhooks = 12_000
+const emits = 1_500
+const subscribers = 5
+const bytes = 1024
+const limit = 120_000
 const megabyte = 1024 * 1024
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
@@ -35,94 +42,151 @@ interface Rig {
   database: BenchDatabase
   postern: Postern
   sink: Helper<{ port: number }, Expectation, Sunk>
-  generator: Helper<object, Steady, SteadyResult>
-  /** Seconds of CPU until now, of Postern and of PostgreSQL. */
-  cpu: () => { postern: number; postgres: number }
+  steady: Helper<object, Steady, SteadyResult>
+  generator: Generator
+  subscribers: number
+  /** Milliseconds of CPU until now, of all threads of Postern and of all processes of PostgreSQL. */
+  cpu: () => { posternMs: number; postgresMs: number }
 }
 
 export const sizing: Bench = {
   name: 'sizing',
   about:
-    'What one process needs at a constant rate of events, and the bytes that an event leaves in the database',
+    'What one process needs at a constant rate of events, what an event costs it when it is saturated, and the bytes that an event leaves in the database',
   plan(scale) {
-    const steps = scale.engines.length * ratesOf(scale).length
-    return { steps, seconds: steps * (4 + (before + measured) * Math.max(0.05, scale.size)) }
+    const steady = scale.engines.length * ratesOf(scale).length
+    const saturated = scale.engines.includes('postgres') ? countSteps(2, scale) : 0
+    return {
+      steps: steady + saturated,
+      seconds:
+        steady * (4 + (before + measured) * Math.max(0.05, scale.size)) +
+        saturated * Math.max(2, 8 * scale.size),
+    }
   },
   async run(context) {
     const figures: Figure[] = []
-    for (const engine of context.scale.engines) figures.push(...(await measure(engine, context)))
-    return { figures, ratios: [], notes: notes() } satisfies Outcome
+    for (const engine of context.scale.engines) {
+      for (const rate of ratesOf(context.scale)) {
+        context.step(`${engineTitles[engine]}: ${rate} a second`)
+        figures.push(...(await measureRate(engine, rate, context)))
+      }
+      // For docs/guides/scaling.md, which is about one PostgreSQL primary.
+      if (engine === 'postgres') figures.push(...(await measureSaturated(engine, context)))
+    }
+    return { figures, ratios: [], notes }
   },
 }
 
-const notes = (): string[] => [
+const notes = [
   `"1 event/s" is one webhook a second through a handler that writes one row, and one emitted event a second to one subscriber, of ${bytes} bytes each, for ${measured} s after ${before} s of the same. CPU as the kernel counts it, of all threads of Postern and of all processes of PostgreSQL. One run for each rate.`,
   'Bytes are those of the tables with their indexes after the load, divided by the rows. The row of the handler is not in them. PostgreSQL: with the room of old versions of rows, which later rows use after a vacuum.',
+  `"Saturated" is over 64 connections as fast as they are answered, with the same handler, and with ${subscribers} subscribers for each emitted event. The load generator and the receiver share the machine. Checkpoints and vacuum during the round are included.`,
 ]
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Figure[]> {
-  const figures: Figure[] = []
-  for (const rate of ratesOf(context.scale)) {
-    context.step(`${engineTitles[engine]}: ${rate} a second`)
-    figures.push(...(await measureRate(engine, rate, context)))
-  }
-  return figures
-}
-
-async function measureRate(
-  engine: EngineName,
-  rate: number,
-  { scale, postgresServer }: BenchContext,
-): Promise<Figure[]> {
+async function measureRate(engine: EngineName, rate: number, context: BenchContext): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack()
-  const rig = await setUp(stack, engine, postgresServer)
+  const rig = await setUp(stack, engine, context, 1)
   const title = `${engineTitles[engine]}: ${rate} event${rate === 1 ? '' : 's'}/s`
-  await load(rig, 'before', rate, Math.max(0.5, before * scale.size))
-  const seconds = Math.max(0.5, measured * scale.size)
-  const cpu = rig.cpu()
+  await load(rig, 'before', rate, Math.max(0.5, before * context.scale.size))
+  const first = rig.cpu()
+  const seconds = Math.max(0.5, measured * context.scale.size)
   const { sent, memory, sessions } = await load(rig, 'measured', rate, seconds)
-  const after = rig.cpu()
+  const last = rig.cpu()
   // Of the time that the events stand for: on a busy machine they take longer to send.
-  const share = (part: 'postern' | 'postgres'): number => (100 * rate * (after[part] - cpu[part])) / sent
+  const share = (part: keyof typeof first): number => (100 * rate * (last[part] - first[part])) / 1000 / sent
   const figures = [
-    figure(`${title}: CPU of Postern`, '% of a core', [share('postern')]),
+    figure(`${title}: CPU of Postern`, '% of a core', [share('posternMs')]),
     figure(`${title}: resident memory at most`, 'MB', [memory / megabyte]),
   ]
   if (engine === 'postgres') {
-    figures.push(figure(`${title}: CPU of PostgreSQL`, '% of a core', [share('postgres')]))
+    figures.push(figure(`${title}: CPU of PostgreSQL`, '% of a core', [share('postgresMs')]))
     figures.push(figure(`${title}: connections at most`, 'sessions', [sessions]))
   }
   if (rate === rates.at(-1)) figures.push(...(await bytesOfRows(rig.database)))
   return figures
 }
 
+const units = {
+  posternMs: 'ms of CPU of Postern',
+  postgresMs: 'ms of CPU of PostgreSQL',
+  walBytes: 'bytes of write-ahead log',
+  syncs: 'syncs of the write-ahead log',
+  perSecond: 'a second',
+}
+/** What one webhook with its handler, or one delivery with its share of the event, costs. */
+type Cost = Record<keyof typeof units, number>
+
+async function measureSaturated(engine: EngineName, context: BenchContext): Promise<Figure[]> {
+  await using stack = new AsyncDisposableStack()
+  const rig = await setUp(stack, engine, context, subscribers)
+  const received = scaled(webhooks, context.scale)
+  const emitted = scaled(emits, context.scale)
+  const title = `${engineTitles[engine]}, saturated`
+  const send = (requests: Load['requests'], status: number) =>
+    generate(rig.generator, { port: rig.postern.port, connections: 64, requests }, status)
+  const sides: Side<Cost>[] = [
+    {
+      name: `${title}: webhook with its handler`,
+      run: (prefix) =>
+        costOf(rig, received, async () => {
+          await send({ kind: 'webhooks', count: received, prefix, secret: webhookSecret, bytes }, 200)
+          await waitUntilHandled(rig.database)
+        }),
+    },
+    {
+      name: `${title}: delivery with a fifth of its event`,
+      run: (prefix) =>
+        costOf(rig, emitted * subscribers, async () => {
+          await send({ kind: 'emits', count: emitted, prefix, bytes, apiKey: adminKey }, 202)
+          await untilDelivered(rig, emitted)
+        }),
+    },
+  ]
+  const rounds = await interleave(sides, context.scale, context.step)
+  return sides.flatMap(({ name }, index) =>
+    (Object.keys(units) as (keyof Cost)[]).map((key) => {
+      const values = rounds[index]!.map((round) => round[key])
+      return figure(name, units[key], values)
+    }),
+  )
+}
+
 async function setUp(
   stack: AsyncDisposableStack,
   engine: EngineName,
-  postgresServer: string | undefined,
+  { postgresServer, profile }: BenchContext,
+  count: number,
 ): Promise<Rig> {
   const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
-  const generator: Rig['generator'] = stack.use(await startHelper('sizing/steady.ts'))
+  const steady: Rig['steady'] = stack.use(await startHelper('sizing/steady.ts'))
+  const generator = stack.use(await startGenerator())
   const database = await createDatabase(engine, postgresServer)
   await createOrders(database)
-  const env = { ...production, ...handler, DATABASE_URL: database.url }
-  const postern = stack.use(await startPostern({ folder: database.folder, env }))
-  await subscribe(postern.port, `http://127.0.0.1:${sink.ready.port}`, ['/subscriber'], secret)
+  const postern = stack.use(
+    await startPostern({
+      folder: database.folder,
+      env: { ...production, ...handler, DATABASE_URL: database.url },
+      profile: profile(`sizing ${engine}`),
+    }),
+  )
+  const paths = Array.from({ length: count }, (_, index) => `/subscriber-${index}`)
+  await subscribe(postern.port, `http://127.0.0.1:${sink.ready.port}`, paths, secret)
   const postmaster = engine === 'postgres' ? await postmasterOf(postgresServer!) : undefined
-  const cpu = (): { postern: number; postgres: number } => ({
-    postern: cpuOf(postern.pid),
-    postgres: postmaster === undefined ? 0 : cpuOfFamily(postmaster),
+  const cpu = () => ({
+    posternMs: cpuOf(postern.pid) * 1000,
+    postgresMs: postmaster === undefined ? 0 : cpuOfFamily(postmaster) * 1000,
   })
-  return { database, postern, sink, generator, cpu }
+  return { database, postern, sink, steady, generator, subscribers: count, cpu }
 }
 
 /** Sends for some seconds and waits until all is done; tells the most memory and sessions seen meanwhile. */
 async function load(
-  { database, postern, sink, generator }: Rig,
+  rig: Rig,
   prefix: string,
   rate: number,
   seconds: number,
 ): Promise<{ sent: number; memory: number; sessions: number }> {
+  const { database, postern } = rig
   let [memory, sessions, done] = [0, 0, false]
   const looking = (async () => {
     while (!done) {
@@ -133,7 +197,7 @@ async function load(
     }
   })()
   try {
-    const sent = await generator.ask({
+    const sent = await rig.steady.ask({
       port: postern.port,
       seconds,
       webhooks: rate,
@@ -143,8 +207,7 @@ async function load(
       secret: webhookSecret,
       apiKey: adminKey,
     })
-    const { distinct } = await sink.ask({ distinct: sent.emits, limit })
-    if (distinct !== sent.emits) throw new Error(`${distinct} deliveries came instead of ${sent.emits}`)
+    await untilDelivered(rig, sent.emits)
     await waitUntilHandled(database)
     return { sent: sent.webhooks, memory: Math.max(memory, postern.memory() ?? 0), sessions }
   } finally {
@@ -153,14 +216,62 @@ async function load(
   }
 }
 
+/** Waits until every subscriber has got each of so many events. */
+async function untilDelivered({ sink, subscribers: each }: Rig, events: number): Promise<void> {
+  const { distinct } = await sink.ask({ distinct: events * each, limit })
+  if (distinct !== events * each) throw new Error(`${distinct} deliveries came instead of ${events * each}`)
+}
+
 /** The sessions of Postern: this one, which counts them, is left out. */
 const sessionsSql = `select count(*) from pg_stat_activity
   where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`
 
+/** Runs work and tells what each of its events cost. */
+async function costOf({ database, cpu }: Rig, count: number, work: () => Promise<void>): Promise<Cost> {
+  const look = async () => ({
+    ...cpu(),
+    walBytes: await readNumber(database, `select pg_current_wal_insert_lsn() - '0/0'::pg_lsn`),
+    syncs: await readNumber(database, await syncsSql(database)),
+  })
+  const first = await look()
+  const began = performance.now()
+  await work()
+  const seconds = (performance.now() - began) / 1000
+  // Sessions report their statistics once a second at most.
+  await wait(1_500)
+  const last = await look()
+  const each = (key: keyof typeof first): number => (last[key] - first[key]) / count
+  return {
+    posternMs: each('posternMs'),
+    postgresMs: each('postgresMs'),
+    walBytes: each('walBytes'),
+    syncs: each('syncs'),
+    perSecond: count / seconds,
+  }
+}
+
+/** PostgreSQL 18 counts the syncs of its log elsewhere (https://www.postgresql.org/docs/18/monitoring-stats.html). */
+async function syncsSql(database: BenchDatabase): Promise<string> {
+  const version = await readNumber(database, `select current_setting('server_version_num')::int`)
+  return version >= 180_000
+    ? `select sum(fsyncs) from pg_stat_io where object = 'wal'`
+    : 'select wal_sync from pg_stat_wal'
+}
+
+/** Bytes of a table with its indexes. */
+const bytesOf = {
+  // The pages of both (https://www.sqlite.org/dbstat.html).
+  sqlite: `select coalesce(sum(pgsize), 0) from dbstat
+    where aggregate = true and name in (select name from sqlite_schema where tbl_name = $1)`,
+  postgres: `select pg_total_relation_size($1::regclass)::float8`,
+}
+
 async function bytesOfRows(database: BenchDatabase): Promise<Figure[]> {
-  const rowsOf = (table: Stored): Promise<number> => readNumber(database, `select count(*) from ${table}`)
-  const each = async (table: Stored): Promise<number> =>
-    (await storedIn(database, [table])) / (await rowsOf(table))
+  // Otherwise the file lacks what is still in the log of changes.
+  if (database.engine === 'sqlite') await execute(database, 'pragma wal_checkpoint(passive)')
+  const each = async (table: string): Promise<number> =>
+    (await readNumber(database, bytesOf[database.engine], [table])) /
+    (await readNumber(database, `select count(*) from ${table}`))
   const title = engineTitles[database.engine]
   const event = await each('events')
   const marker = await each('event_queue')
