@@ -60,6 +60,20 @@ describe('repeated parameters', () => {
     await refusal('code=x&c%6fde=y', 'application/x-www-form-urlencoded')
   })
 
+  test("another site's form cannot put its text on our page", async () => {
+    const text = 'Your account is locked. Call +1 555 0100 to unlock it today'
+    const body = new URLSearchParams([1, 2].map((value) => [text, String(value)]))
+    for (const path of ['/login/offer', '/oauth2/end-session', '/auth/acme/callback']) {
+      const headers = { accept: 'text/html', 'sec-fetch-site': 'cross-site' }
+      const answer = await service.fetch(path, { method: 'POST', headers, body })
+      assert.equal(answer.status, 400)
+      assert.match(
+        await answer.text(),
+        /The field Your\?account\?is\?locked\.\?Call\?\?1\?555\?0100 came twice/,
+      )
+    }
+  })
+
   test('the token endpoint refuses repeated JSON names', async () => {
     for (const field of fields)
       await refusal(`{"a":{"b":1},"${field}":"x","${field}":"y"}`, 'application/json')

@@ -144,13 +144,22 @@ export function readOAuthParameters<Name extends string = string>(
   return { values, repeated }
 }
 
+/**
+ * A name in the text of an error. Another site chooses the names of its forms, and an OAuth error has printable ASCII only (RFC 6749,
+ * section 5.2).
+ */
+export function shownName(name: string): string {
+  return name.replaceAll(/[^\w.-]/g, '?').slice(0, 40)
+}
+
 /** Declares routes that take forms, whose fields are strings. A repeated field is ambiguous, so such a form is rejected. */
 export async function withForms(app: App, declare: (routes: App) => void): Promise<void> {
   await app.register(async (routes: App) => {
     acceptForms(routes, (bytes) => {
       const { values, repeated } = readOAuthParameters(bytes)
       const [name] = repeated
-      if (name !== undefined) throw new Problem('bad-request', { detail: `The field ${name} came twice.` })
+      if (name !== undefined)
+        throw new Problem('bad-request', { detail: `The field ${shownName(name)} came twice.` })
       return values
     })
     declare(routes)

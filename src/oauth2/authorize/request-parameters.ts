@@ -1,4 +1,5 @@
 import { isObject } from '../../json/exact.ts'
+import { shownName } from '../../http/requests/parameters.ts'
 import { unverifiedClaims } from '../../crypto/signed-jwt.ts'
 import { Problem } from '../../errors.ts'
 import { isStorableText } from '../../storage/sql-text.ts'
@@ -145,7 +146,7 @@ function refuseUnsupported(parameters: Parameters): void {
     throw invalid(`the request has more than ${mostParameters} parameters`)
   const names = parameters.map(([name]) => name).filter((name) => name !== 'resource')
   const repeated = names.find((name, index) => names.indexOf(name) !== index)
-  if (repeated !== undefined) throw invalid(`the parameter ${printed(repeated)} came twice`)
+  if (repeated !== undefined) throw invalid(`the parameter ${shownName(repeated)} came twice`)
   const value = (name: string): string | undefined => valueOf(parameters, name)
   checkedText('state', value('state'))
   if (value('request') !== undefined)
@@ -247,11 +248,6 @@ function isText(text: string): boolean {
 
 function isOneOf<T extends string>(list: readonly T[], value: string): value is T {
   return (list as readonly string[]).includes(value)
-}
-
-/** Part of a description, which may have printable ASCII only (RFC 6749, section 4.1.2.1). */
-function printed(name: string): string {
-  return name.replaceAll(/[^\w.-]/g, '?').slice(0, 40)
 }
 
 function invalid(description: string): AuthorizationError {

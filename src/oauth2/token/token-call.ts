@@ -5,6 +5,7 @@ import type { App } from '../../http/app.ts'
 import { preflightRoute } from '../../http/responses/cross-origin.ts'
 import type { Clients } from '../clients/clients.ts'
 import { Problem } from '../../errors.ts'
+import { shownName } from '../../http/requests/parameters.ts'
 
 /** The parameters with which a client authenticates in a body (RFC 6749, section 2.3.1; RFC 7521, section 4.2). */
 export const clientCredentials = {
@@ -59,7 +60,7 @@ export function acceptJsonWithoutDuplicates(routes: App): void {
     void parse(request, text, (error, body) => {
       const repeated = error ? undefined : repeatedName(text)
       if (error || repeated === undefined) return done(error, withoutEmpty(body))
-      done(new Problem('bad-request', { detail: `The field ${repeated} came twice.` }))
+      done(new Problem('bad-request', { detail: `The field ${shownName(repeated)} came twice.` }))
     })
   })
 }
