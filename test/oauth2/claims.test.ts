@@ -203,5 +203,9 @@ onOneEngine('claims that a request asks for', (engine) => {
     assert.equal(await acrOf(essential(['c2'])), 'c2')
     assert.equal((await errorOf(essential(['c1 c2'])))[0], undefined, 'a value with a space is not an acr')
     assert.equal((await errorOf(essential(['c3'])))[0], 'unmet_authentication_requirements')
+    const voluntary = { acr_values: 'c1' }
+    assert.equal(await acrOf({ ...essential(['c2']), ...voluntary }), 'c2')
+    const both = { ...essential(['c3']), ...voluntary }
+    assert.equal((await errorOf(both))[0], 'unmet_authentication_requirements')
   })
 })

@@ -28,7 +28,7 @@ export interface AuthorizationRequest {
   prompt: ReadonlySet<(typeof prompts)[number]>
   /** Seconds since the authentication at most. */
   maxAge: number | undefined
-  /** Of `acr_values`, and of `acr` in `claims`. */
+  /** Of `acr_values`, and of `acr` in `claims`; only the latter if they are essential. */
   acrValues: readonly string[]
   claims: AskedClaims
   /** Those of `scope`, and those of `claims`: what the person is asked to allow, separated by spaces. */
@@ -132,7 +132,7 @@ export function parseRequest(
     resource: resourceOf(client, valuesOf(parameters, 'resource')),
     prompt: promptOf(value('prompt')),
     maxAge: maxAgeOf(value('max_age')),
-    acrValues: [...acrValuesOf(value('acr_values')), ...(claims.acr?.values ?? [])],
+    acrValues: acrValuesIn(value('acr_values'), claims.acr),
     loginHint: hintOf(value('login_hint')),
     idTokenHint: idTokenHintOf(value('id_token_hint')),
     provider: checkedText('provider', value('provider'), longestProvider) ?? undefined,
@@ -229,6 +229,12 @@ function acrValuesOf(wanted = ''): string[] {
     .split(' ')
     .filter((acr) => acr !== '' && acr.length <= 255)
     .slice(0, 10)
+}
+
+/** `acr` must be one of the essential values, and those of the parameter are voluntary (OpenID Connect Core, section 5.5.1.1). */
+function acrValuesIn(wanted: string | undefined, acr: AskedClaims['acr']): readonly string[] {
+  const { values = [], essential = false } = acr ?? {}
+  return essential && values.length > 0 ? values : [...acrValuesOf(wanted), ...values]
 }
 
 function localesOf(wanted = ''): string {
