@@ -1,7 +1,7 @@
 // Apps that register themselves (RFC 7591): only if allowed, and without any right of the product.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeJwt } from 'jose'
+import { decodeJwt, exportJWK, generateKeyPair } from 'jose'
 import {
   Browser,
   engines,
@@ -166,6 +166,7 @@ onEachEngine('apps that register themselves', (engine) => {
     const rest = await entries()
     assert.ok(rest - before >= 7, 'each refusal has an entry')
     await refused({ client_name: 'none' }, 'invalid_redirect_uri')
+    const publicKey = await exportJWK((await generateKeyPair('ES256')).publicKey)
     for (const metadata of [
       { jwks_uri: trap.url },
       { sector_identifier_uri: trap.url },
@@ -185,6 +186,10 @@ onEachEngine('apps that register themselves', (engine) => {
         token_endpoint_auth_method: 'private_key_jwt',
         jwks: { keys: [{ kty: 'RSA', n: 'x'.repeat(12_000), e: 'AQAB' }] },
       },
+      ...[['verify', 'sign'], 'verify'].map((operations) => ({
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [{ ...publicKey, key_ops: operations }] },
+      })),
       { redirect_uris: Array.from({ length: 51 }, (_, i) => `${callback}/${i}`) },
     ])
       await refused({ ...request, ...metadata }, 'invalid_client_metadata')

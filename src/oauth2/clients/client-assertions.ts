@@ -126,6 +126,9 @@ function keyFault(jwk: JWK): string | undefined {
   if (jwk.alg !== undefined && !(assertionAlgorithms as readonly string[]).includes(jwk.alg))
     return `has an algorithm other than ${assertionAlgorithms.join(', ')}`
   if (jwk.kid !== undefined && typeof jwk.kid !== 'string') return 'has a kid that is not a text'
+  // WebCrypto rejects a public key for anything else.
+  if (jwk.key_ops !== undefined && JSON.stringify(jwk.key_ops) !== '["verify"]')
+    return 'has key_ops other than verify'
   try {
     return kindFault(createPublicKey({ key: jwk, format: 'jwk' }))
   } catch {
