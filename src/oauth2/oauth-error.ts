@@ -88,7 +88,7 @@ export function answerWithPage(
   reply: FastifyReply,
 ): void {
   const problem = toProblem(error)
-  if (!wantsPage(request) || problem.status >= 500) throw error
+  if (!wantsPage(request) || problem.status !== 400) throw error
   const { headers } = problemAnswer(problem, request.id, request.server.basePath)
   void sendProblemPage(reply.code(problem.status).headers(headers), problem, wordsFor)
 }

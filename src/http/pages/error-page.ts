@@ -67,11 +67,13 @@ function generalWords(problem: Problem, words: Words, request: FastifyRequest): 
   const { status, extras } = problem
   const name = wordsOfStatus[status] ?? (status >= 500 ? 'internal' : 'invalid')
   const texts = { title: errors[`${name}Title`], fault: errors[name], advice: errors[`${name}Advice`] }
-  if (name === 'signIn') return { ...texts, way: [signInPath(request), words.signIn.title] }
-  if (status >= 500 || name === 'tooMany') {
-    const back = wayBack(request)
-    return { ...texts, way: back === undefined ? undefined : [back, common.tryAgain] }
+  const back = wayBack(request)
+  if (name === 'signIn') {
+    const advice = back === undefined ? errors.invalidAdvice : errors.signInAdvice
+    return { ...texts, advice, way: [signInPath(request), words.signIn.title] }
   }
+  if (status >= 500 || name === 'tooMany')
+    return { ...texts, way: back === undefined ? undefined : [back, common.tryAgain] }
   const way = [`${request.server.basePath}/dashboard`, common.goToDashboard] as const
   if (name === 'notFound') return { ...texts, way }
   return { ...texts, way, detail: extras.detail ?? (name === 'invalid' ? problem.message : undefined) }
