@@ -61,7 +61,7 @@ export async function doctor(): Promise<void> {
   const spool = inspected.config?.receiving?.spool
   report.tell(await checkSpool(configuration, spool))
   await spool?.close?.()
-  if (configuration.demo) report.tell([ok('provider demo', 'built in, there while the service runs')])
+  if (configuration.demo) report.tell([ok('provider demo', 'built in; available while the service runs')])
   report.tell(await checkProviders(providers, configuration.allowPrivateNetwork ?? false))
   report.end()
 }

@@ -67,7 +67,7 @@ function handlerDetail({ configuration, hasModule }: Pick<ChecklistParts, 'confi
     const file = configuration.configFile ?? 'postern.config.ts'
     return `A handler is your code for an event type. Add one to receiving.handlers in ${file}, such as 'order.paid': (event, { log }) => log.info(event.id). Restart, then send an event of its type.`
   }
-  return 'A handler is your code for an event type. It needs a project: the first command creates one in ../shop with postern.config.ts, a handler and its test. Start that project and send an event of the handler’s type.'
+  return 'A handler is your code for an event type. It needs a project. This command creates one in ../shop with postern.config.ts, a handler and its test. Start that project and send an event of the handler’s type.'
 }
 
 function stepsOf(parts: ChecklistParts, facts: InstallationFacts) {

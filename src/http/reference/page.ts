@@ -100,11 +100,11 @@ ${items.join('\n')}
 function introduction({ info, components }: ApiDocument, origin: string, basePath: string): string {
   const headers = Object.entries(components?.headers ?? {}).filter(([name]) => !name.endsWith('-sometimes'))
   return `<p>${inline(info.description ?? '')}
-<p>Version ${escapeHtml(info.version)}. All paths are below <code>${escapeHtml(origin)}</code>. The same as an <a href="${basePath}/openapi.json">OpenAPI document</a>.
+<p>Version ${escapeHtml(info.version)}. All paths are below <code>${escapeHtml(origin)}</code>. Also available as an <a href="${basePath}/openapi.json">OpenAPI document</a>.
 <p>The TypeScript examples use the <a href="${basePath}/docs/guide/guides/client.html">client library</a>:
 <pre><code>${highlighted(client(origin), 'ts')}</code></pre>
 <section id="access"><h2>Access</h2>
-<p>Send an API key or an access token as <code>Authorization: Bearer …</code>, or the cookie of a session. Create keys in <a href="${basePath}/dashboard/system/keys">the dashboard</a> or with <code>postern keys create NAME --scope SCOPE</code>. Administrators can make every request; a key can make those of its scopes.
+<p>Send an API key or an access token as <code>Authorization: Bearer …</code>, or the cookie of a session. Create keys in <a href="${basePath}/dashboard/system/keys">the dashboard</a> or with <code>postern keys create NAME --scope SCOPE</code>. Administrators can make every request. An API key can make the requests that its scopes allow.
 ${table(
   ['Scope', 'Allows'],
   Object.entries(scopes).map(([scope, meaning]) => [`<code>${scope}</code>`, inline(meaning)]),

@@ -6,7 +6,7 @@ export class FileInUse extends Error {
   /** @param advice what to do, beside stopping that process. */
   constructor(file: string, advice = 'set DATABASE_URL to another file or to PostgreSQL') {
     super(
-      `Another process serves ${file}, and one SQLite file belongs to one: stop that process, or ${advice}.`,
+      `Another process is serving ${file}. An SQLite file can be served by only one process: stop that process, or ${advice}.`,
     )
     this.name = 'FileInUse'
   }

@@ -32,7 +32,7 @@ export function useRerun(group: Pick<Group, 'id' | 'failed' | 'retrying'>) {
   const ask = async (): Promise<void> => {
     const yes = await confirm({
       title: 'Run these events again?',
-      consequence: `Runs the handler now for ${waitingOf(group)}. Failed events get all attempts of the retry schedule again.`,
+      consequence: `Runs the handler now for these events: ${waitingOf(group)}. Failed events get all attempts of the retry schedule again.`,
       action: 'Run again',
       kind: 'primary',
     })
