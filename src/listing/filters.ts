@@ -1,8 +1,7 @@
 import type { KeyValue } from '../paging/cursor.ts'
-import { invalidParameter } from '../paging/parameters.ts'
 import { isStorableText, quote, quoteTable } from '../storage/sql-text.ts'
 import { allowedIn, fieldTypes, words } from './field-types.ts'
-import { unreadable } from './parameters.ts'
+import { listedValues, unreadable } from './parameters.ts'
 import {
   type AppliedFilter,
   type ConditionParts,
@@ -18,9 +17,6 @@ import {
 import type { ValuePosition } from './field-types.ts'
 import type { FilterKind } from './config.ts'
 import type { Engine } from '../storage/query-runner.ts'
-
-/** Most values of one filter. */
-export const maxFilterValues = 50
 
 export const filterKinds: Record<FilterKind, KindRules> = {
   equals: {
@@ -231,26 +227,6 @@ function complement(effect: FilterEffect | Unreadable): FilterEffect | Unreadabl
 function opposite(condition: KindRules['sql']): KindRules['sql'] {
   return (parts) =>
     parts.applied.variant === everyRow.variant ? '1 = 1' : `(${condition(parts)}) is not true`
-}
-
-/** A value up to the next comma: in double quotes, as in CSV, or a text in which `\,` is a comma. */
-const listedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)|((?:\\,|[^,])*)(?:,|$)/gy
-
-/**
- * Splits comma-separated values. Blanks around them do not count, nor do empty ones; the empty parameter is the empty text. In double
- * quotes, a value may have commas and blanks at its ends, and may be empty; a quote within it is doubled. `\,` is a comma, too.
- * @throws Problem `invalid-parameter` for too many values
- */
-function listedValues(text: string, parameter: string): string[] {
-  if (text === '') return [text]
-  const values: string[] = []
-  for (const [, quoted, plain = ''] of text.matchAll(listedValue)) {
-    const value = quoted?.replaceAll('""', '"') ?? plain.replaceAll('\\,', ',').trim()
-    if (quoted !== undefined || value !== '') values.push(value)
-    if (values.length > maxFilterValues)
-      throw invalidParameter(parameter, `has more than ${maxFilterValues} values. Send several requests`)
-  }
-  return values
 }
 
 /** Reads a filter of `true` or `false`. */

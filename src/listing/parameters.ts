@@ -1,6 +1,6 @@
 import { Problem } from '../errors.ts'
 import { readPairs } from '../http/requests/parameters.ts'
-import { readWholeNumber } from '../paging/parameters.ts'
+import { invalidParameter, readWholeNumber } from '../paging/parameters.ts'
 import { countModesOf, shownFields, operators, type ListDeclaration } from './list.ts'
 
 /** The parameters of the query string; each one has a single value. */
@@ -8,6 +8,8 @@ export type Parameters = Readonly<Record<string, string>>
 
 /** Most parameters that are read from one query string. */
 const mostParameters = 100
+/** Most values of one filter. */
+export const maxFilterValues = 50
 /** Most characters of a name or value in an error. */
 const longestShown = 60
 
@@ -37,7 +39,9 @@ export function parametersOf(
     for (const [name, value] of pairs.slice(0, mostParameters)) {
       const whole = name.endsWith('[]') && listed.has(name.slice(0, -2))
       const parameter = whole ? name.slice(0, -2) : name
-      const text = whole ? `"${value.replaceAll('"', '""')}"` : value
+      const isJoinable = !listed.has(parameter) || (!whole && !/["\\]/.test(value))
+      // Joined as it is, a quote that is not closed or a backslash at the end would take in the comma and the next value.
+      const text = isJoinable ? value : (whole ? [value] : listedValues(value, name)).map(inQuotes).join(',')
       const before = parameters[parameter]
       if (list.strict && !names.has(parameter))
         throw invalid(
@@ -53,6 +57,28 @@ export function parametersOf(
     return parameters
   }
 }
+
+/** A value up to the next comma: in double quotes, as in CSV, or a text in which `\,` is a comma. */
+const listedValue = /\s*"((?:[^"]|"")*)"\s*(?:,|$)|((?:\\,|[^,])*)(?:,|$)/gy
+
+/**
+ * Splits comma-separated values. Blanks around them do not count, nor do empty ones; the empty parameter is the empty text. In double
+ * quotes, a value may have commas and blanks at its ends, and may be empty; a quote within it is doubled. `\,` is a comma, too.
+ * @throws Problem `invalid-parameter` for too many values
+ */
+export function listedValues(text: string, parameter: string): string[] {
+  if (text === '') return [text]
+  const values: string[] = []
+  for (const [, quoted, plain = ''] of text.matchAll(listedValue)) {
+    const value = quoted?.replaceAll('""', '"') ?? plain.replaceAll('\\,', ',').trim()
+    if (quoted !== undefined || value !== '') values.push(value)
+    if (values.length > maxFilterValues)
+      throw invalidParameter(parameter, `has more than ${maxFilterValues} values. Send several requests`)
+  }
+  return values
+}
+
+const inQuotes = (value: string): string => `"${value.replaceAll('"', '""')}"`
 
 /** The parameters of CSV, with their descriptions. */
 export const csvParameters = {

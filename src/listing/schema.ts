@@ -1,7 +1,7 @@
 import { type TObject, type TSchema, Type } from 'typebox'
 import { coerced, limitParameter, pageParameter } from '../paging/parameters.ts'
-import { csvParameters } from './parameters.ts'
-import { comparedField, maxFilterValues } from './filters.ts'
+import { csvParameters, maxFilterValues } from './parameters.ts'
+import { comparedField } from './filters.ts'
 import {
   countModesOf,
   type Expansion,

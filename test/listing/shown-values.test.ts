@@ -40,7 +40,7 @@ const labels = list({
     ids: { kind: 'in', field: 'id' },
   },
 })
-const names = ['A', 'B', 'A,B', ' B ', '', 'say "no"', '"A', 'a"b']
+const names = ['A', 'B', 'A,B', ' B ', '', 'say "no"', '"A', 'a"b', 'A\\']
 
 onEachEngine('filters by values', (engine) => {
   const postgres = engine.name === 'postgres'
@@ -88,6 +88,15 @@ onEachEngine('filters by values', (engine) => {
     assert.deepEqual(await named('a"b'), [7])
   })
 
+  test('a repeated parameter has the values of each, whatever they end with', async () => {
+    for (const query of ['names=%22A&names=B', 'names=B&names=%22A', 'names[]=%22A&names=B'])
+      assert.deepEqual(await found(query), [1, 6], query)
+    for (const query of ['names=A%5C&names=B', 'names=B&names=A%5C'])
+      assert.deepEqual(await found(query), [1, 8], query)
+    assert.deepEqual(await found('names=%22A,B%22&names=%22A'), [2, 6])
+    assert.deepEqual(await found('names=A%5C,B&names=A%5C'), [2, 8])
+  })
+
   test('blanks around values and empty values do not count; the empty parameter is the empty text', async () => {
     assert.deepEqual(await named('A, B'), [0, 1])
     assert.deepEqual(await named('A,B,'), [0, 1])
@@ -97,7 +106,7 @@ onEachEngine('filters by values', (engine) => {
     assert.deepEqual(await named(','), [])
     assert.deepEqual(await found('ids=1, 2,'), [1, 2])
     assert.deepEqual(await found('ids='), [])
-    assert.deepEqual(await found('states=on ,'), [0, 2, 4, 6])
+    assert.deepEqual(await found('states=on ,'), [0, 2, 4, 6, 8])
   })
 
   test('fifty values are accepted, however many commas are between them', async () => {
