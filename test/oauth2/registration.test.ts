@@ -161,8 +161,10 @@ onEachEngine('apps that register themselves', (engine) => {
       'intent://evil.example/#Intent;scheme=https;end',
       'mailto:all@example.com',
       'ftp://app.example.com/',
-    ])
+    ]) {
       await refused({ ...request, redirect_uris: [callback, uri] }, 'invalid_redirect_uri')
+      await refused({ ...request, post_logout_redirect_uris: [uri] }, 'invalid_client_metadata')
+    }
     const rest = await entries()
     assert.ok(rest - before >= 7, 'each refusal has an entry')
     await refused({ client_name: 'none' }, 'invalid_redirect_uri')

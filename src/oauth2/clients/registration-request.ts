@@ -75,6 +75,7 @@ export function describedApp(
   const [fault] = [
     ...nameFaults(name, 'the app'),
     ...settingsFaults(settings, { named: 'the app', confidential }).map(({ message }) => message),
+    ...(metadata.post_logout_redirect_uris ?? []).flatMap((uri) => redirectFault(uri) ?? []),
   ]
   if (fault !== undefined) throw invalid(fault)
   return { name, confidential, settings }
@@ -123,8 +124,8 @@ const foreignSchemes = new Set(
 const ofWindows = /^(?:ms-|search-ms$|microsoft-)/
 
 /**
- * Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine, and none at the
- * scheme of another program. A scheme without a dot is accepted, although RFC 8252, section 7.1, asks apps for one: widespread apps have
+ * Stricter than a declaration: an app that nobody checked gets no code over plain http, except on the user's own machine, and sends nobody
+ * to the scheme of another program. A scheme without a dot is accepted, although RFC 8252, section 7.1, asks apps for one: widespread apps have
  * none (`cursor:`, `vscode:`). The person is asked at each sign-in, because any program can take such a scheme (provesIdentity).
  */
 export function redirectFault(uri: string): string | undefined {
