@@ -83,6 +83,7 @@ export async function startHonestProvider(
     token_endpoint: `${url}/token`,
     userinfo_endpoint: `${url}/profile`,
     jwks_uri: `${url}/jwks`,
+    end_session_endpoint: `${url}/end-session`,
     id_token_signing_alg_values_supported: ['ES256'],
     authorization_response_iss_parameter_supported: iss,
   })

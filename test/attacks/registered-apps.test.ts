@@ -5,7 +5,7 @@ import { Browser, engines, started, startedService } from '#test/harness/index.t
 import { newPkce } from '../login/harness.ts'
 import { postForm, signInApp } from '../oauth2/app-sessions.ts'
 import { authorizeUrl, callback, hiddenFields } from '../oauth2/harness.ts'
-import { browserOf } from './harness.ts'
+import { browserOf, signInAs } from './harness.ts'
 import { startHonestProvider } from './honest-provider.ts'
 
 const bye = 'https://app.example.com/bye'
@@ -13,9 +13,14 @@ const bye = 'https://app.example.com/bye'
 type Fields = Record<string, string>
 
 describe('apps that registered themselves as open redirectors', () => {
-  const provider = started(startHonestProvider)
+  const provider = started(() => startHonestProvider({ openid: true }))
   const service = startedService(engines[0]!, () => ({
-    env: { ...provider.env('ACME'), CLIENT_REGISTRATION: 'open' },
+    env: {
+      ...provider.env('ACME'),
+      ...provider.env('OTHER'),
+      OTHER_END_SESSION: 'on',
+      CLIENT_REGISTRATION: 'open',
+    },
     config: { login: { clients: [{ id: 'spa', redirectUris: [callback] }] } },
   }))
   let app: { id: string; secret: string }
@@ -122,6 +127,19 @@ describe('apps that registered themselves as open redirectors', () => {
     const there = { id_token_hint: idToken, post_logout_redirect_uri: bye }
     await assertAsks(await endSession(new Browser(), there))
     assert.equal((await endSession(browser, there)).headers.get('location'), bye)
+  })
+
+  test('nor does the sign-out of the attacker, which goes on at the provider', async () => {
+    const browser = new Browser()
+    await signInAs(service, browser, provider, 'attacker', '/auth/other')
+    await consent(browser, 'allow')
+    const form = { client_id: app.id, post_logout_redirect_uri: bye }
+    const confirmed = await postForm(service, browser, '/oauth2/end-session/confirm', form)
+    const atProvider = new URL(confirmed.headers.get('refresh')!.replace(/^0;url=/, ''))
+    assert.equal(atProvider.origin, provider.url)
+    const back = new URL(atProvider.searchParams.get('post_logout_redirect_uri')!)
+    back.searchParams.set('state', atProvider.searchParams.get('state')!)
+    assert.equal((await assertAsks(await new Browser().go(back))).href, bye)
   })
 
   test('an app of the configuration, and one that an admin made first-party, get their errors at once', async () => {

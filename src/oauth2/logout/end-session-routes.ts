@@ -396,6 +396,8 @@ async function endSession(
   const next = await nextOf(parts, wanted, userId)
   // The admin who acted for the user did not sign in at the user's provider.
   if (impersonatorId !== null) return next
-  const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state: onwardState(parts, next) })
+  // Anyone can come back with the state, so it is for a person without a session.
+  const state = onwardState(parts, await nextOf(parts, wanted, undefined))
+  const atProvider = await endSessionUrl(provider, { postLogoutRedirectUri, state })
   return atProvider ? { url: atProvider.href, asks: false } : next
 }
