@@ -2,11 +2,11 @@ import { bareName, report, socketsName, type Measured } from './acknowledge/repo
 import { countKept, waitUntilHandled } from './acknowledge/stored.ts'
 import { bareRequests, few, variantsOn, type Variant } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { production, startPostern, webhookSecret } from './harness/postern.ts'
+import { startOn, webhookSecret } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { LoadResult } from './load/load.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import type { Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
@@ -21,29 +21,25 @@ export const acknowledge: Bench = {
     const steps = countSteps(sides, scale)
     return { steps, seconds: steps * Math.max(0.3, 4.5 * scale.size) }
   },
-  async run(context) {
-    const outcome: Outcome = {
-      figures: [],
-      ratios: [],
-      notes: [
-        `Webhooks of ${bytes} bytes over ${few} connections where no other number is named. After the last round all that were acknowledged in any of them were found in the database.`,
-      ],
-    }
-    for (const engine of context.scale.engines) {
-      const measured: Measured[] = []
-      // One after the other: a service that has nothing to do still looks for work, and cleans up behind its last round.
-      for (const variant of variantsOn(engine)) measured.push(await measure(engine, variant, context))
-      const { figures, ratios, notes } = report(engine, measured)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-      outcome.notes.push(...notes)
-    }
-    return outcome
-  },
+  run: (context) =>
+    onEachEngine(context, measure, [
+      `Webhooks of ${bytes} bytes over ${few} connections where no other number is named. After the last round all that were acknowledged in any of them were found in the database.`,
+    ]),
+}
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Outcome> {
+  const measured: Measured[] = []
+  // One after the other: a service that has nothing to do still looks for work, and cleans up behind its last round.
+  for (const variant of variantsOn(engine)) measured.push(await measureVariant(engine, variant, context))
+  return report(engine, measured)
 }
 
 /** Nothing but the bare server, what the generator reaches, and one service run in turn. */
-async function measure(engine: EngineName, variant: Variant, context: BenchContext): Promise<Measured> {
+async function measureVariant(
+  engine: EngineName,
+  variant: Variant,
+  context: BenchContext,
+): Promise<Measured> {
   await using stack = new AsyncDisposableStack()
   const generator = stack.use(await startGenerator())
   const load = (port: number, prefix: string, requests: number): Promise<LoadResult> => {
@@ -57,9 +53,8 @@ async function measure(engine: EngineName, variant: Variant, context: BenchConte
   )
   const database = await createDatabase(engine, context.postgresServer)
   const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
-      env: { ...production, ...variant.env, DATABASE_URL: database.url },
+    await startOn(database, {
+      env: variant.env ?? {},
       args: variant.args ?? [],
       profile: context.profile(`${engine}, ${variant.title}`),
     }),
@@ -82,11 +77,15 @@ async function measure(engine: EngineName, variant: Variant, context: BenchConte
     const sink = stack.use(await startHelper<{ port: number }>('load/sink.ts'))
     sides.push({ name: socketsName, run: (round) => load(sink.ready.port, round, bareRequests) })
   }
-  const [bareRounds = [], rounds = [], sockets = []] = await interleave(sides, context.scale, (what) =>
-    context.step(`${engineTitles[engine]}: ${what}`),
-  )
+  const [bareRounds, ours, sockets] = await interleave(sides, context, engineTitles[engine])
   // Not between the rounds: who first reads a row of PostgreSQL writes into its page that it is committed, and the next round
   // would have to write those pages back.
   for (const prefix of prefixes) await countKept(database, prefix, scaled(variant.requests, context.scale))
-  return { title: variant.title, bounded: variant.bounded ?? false, bare: bareRounds, rounds, sockets }
+  return {
+    title: variant.title,
+    bounded: variant.bounded ?? false,
+    bare: bareRounds!.rounds,
+    rounds: ours!.rounds,
+    sockets: sockets?.rounds ?? [],
+  }
 }

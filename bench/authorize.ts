@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { request } from 'undici'
 import { app } from './authorize/app.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { production, startPostern } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { follow, signIn } from './login/browser.ts'
-import { cpuOfService, type Cpu } from './harness/cpu.ts'
 import type { ProviderParameters } from './login/provider.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { cpuDuring, cpuOfService, totalOf, type Cpu } from './measure/cpu.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
@@ -27,33 +27,22 @@ export const authorize: Bench = {
     const steps = scale.engines.length * countSteps(3, scale)
     return { steps, seconds: steps * 2 * scale.size + 4 }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       `${scaled(signIns, context.scale)} sign-ins a round, one after the other and ${busy} at once, of ${people} people in turn, each with a session. CPU is that of all threads of the process, in user and in system mode; the application and PostgreSQL are other processes.`,
       'A confidential application with PKCE, nonce and the scopes openid, email and profile. Every sign-in left a token family in the database and brought an access token, an id_token (both ES256) and a refresh token.',
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
   await using stack = new AsyncDisposableStack()
   const parameters: ProviderParameters = { clientId: 'postern-bench', people }
   const provider = stack.use(await startHelper<{ issuer: string }>('login/provider.ts', parameters))
-  const empty = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/redirect-server.ts'))
+  const empty = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/empty-server.ts'))
   const database = await createDatabase(engine, context.postgresServer)
-  const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
+  const { origin } = stack.use(
+    await startOn(database, {
       env: {
-        ...production,
-        DATABASE_URL: database.url,
         POSTERN_CONFIG: join(import.meta.dirname, 'authorize', 'clients.config.ts'),
         BENCH_CLIENT_ID: parameters.clientId,
         BENCH_CLIENT_SECRET: 'bench-client-secret-of-32-bytes!',
@@ -62,45 +51,50 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       profile: context.profile(`authorize ${engine}`),
     }),
   )
-  const origin = `http://127.0.0.1:${postern.port}`
   const sessions: string[] = []
   for (let index = 0; index < people; index += 1) sessions.push(await signIn(origin, 'bench'))
   const count = scaled(signIns, context.scale)
-  const perSignIn = (from: Cpu, to: Cpu): number =>
-    (to.user + to.system - from.user - from.system) / count / 1000
+  /** Milliseconds of CPU for one sign-in. */
+  const perSignIn = async (read: () => Promise<Cpu>, work: () => Promise<unknown>): Promise<number> => {
+    const { cpu } = await cpuDuring(read, work)
+    return totalOf(cpu) / count / 1000
+  }
   const families = (): Promise<number> => readNumber(database, 'select count(*) from token_families')
   const signInAll = async (atOnce: number): Promise<number> => {
     const known = await families()
-    const before = await cpuOfService(origin)
     const one = async (first: number): Promise<void> => {
       for (let index = first; index < count; index += atOnce)
         await signInApp(origin, sessions[index % people]!)
     }
-    await Promise.all(Array.from({ length: atOnce }, (_, first) => one(first)))
-    const after = await cpuOfService(origin)
+    const spent = await perSignIn(
+      () => cpuOfService(origin),
+      () => Promise.all(Array.from({ length: atOnce }, (_, first) => one(first))),
+    )
     if ((await families()) !== known + count) throw new Error('not every sign-in left a token family')
-    return perSignIn(before, after)
+    return spent
   }
   const sides: Side<number>[] = [
     { name: 'Postern', run: () => signInAll(1) },
     { name: `Postern, ${busy} at once`, run: () => signInAll(busy) },
     {
       name: 'two empty requests on Fastify',
-      async run() {
-        const before = await empty.ask({})
-        const bare = `http://127.0.0.1:${empty.ready.port}`
-        for (let index = 0; index < count; index += 1) {
-          await follow(`${bare}/begin`)
-          await follow(`${bare}/end`)
-        }
-        return perSignIn(before, await empty.ask({}))
-      },
+      run: () =>
+        perSignIn(
+          () => empty.ask({}),
+          async () => {
+            const bare = `http://127.0.0.1:${empty.ready.port}`
+            for (let index = 0; index < count; index += 1) {
+              await follow(`${bare}/begin`)
+              await follow(`${bare}/end`)
+            }
+          },
+        ),
     },
   ]
   const title = engineTitles[engine]
-  const rounds = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
-  const figures = sides.map(({ name }, index) =>
-    figure(`${title}: ${name}`, 'ms', rounds[index]!, index < 2 ? boundMs : undefined),
+  const results = await interleave(sides, context, title)
+  const figures = results.map(({ name, rounds }, index) =>
+    figure(name, 'ms', rounds, index < 2 ? boundMs : undefined),
   )
   return { figures, ratios: [ratio(`${title}: Postern / two empty requests`, figures[0]!, figures[2]!)] }
 }

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { countKept } from './acknowledge/stored.ts'
 import { bareRequests, few, many } from './acknowledge/variants.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { cpuOfService } from './harness/cpu.ts'
-import { checkoutBefore, production, startPostern, webhookSecret } from './harness/postern.ts'
+import { checkoutBefore, startOn, webhookSecret } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
+import { figureOf, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const bytes = 1024
@@ -23,24 +23,16 @@ export const before: Bench = {
     return { steps, seconds: steps * Math.max(0.3, 4.5 * scale.size) }
   },
   async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
     if (!checkoutBefore) {
-      outcome.notes.push('Nothing was measured: BEFORE says in which folder the other state of Postern is.')
-      return outcome
+      const why = 'Nothing was measured: BEFORE says in which folder the other state of Postern is.'
+      return { figures: [], ratios: [], notes: [why] }
     }
     const commit = execFileSync('git', ['-C', checkoutBefore, 'rev-parse', '--short', 'HEAD'], {
       encoding: 'utf8',
     }).trim()
-    outcome.notes.push(
+    return onEachEngine(context, measure, [
       `Webhooks of ${bytes} bytes. The state before is ${commit}. All that this state acknowledged were found in its database.`,
-    )
-    for (const engine of context.scale.engines)
-      for (const connections of [few, many]) {
-        const { figures, ratios } = await measure(engine, connections, context)
-        outcome.figures.push(...figures)
-        outcome.ratios.push(...ratios)
-      }
-    return outcome
+    ])
   },
 }
 
@@ -50,12 +42,20 @@ interface Acknowledged {
   cpu: number
 }
 
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
+  const all = [await measureOver(few, engine, context), await measureOver(many, engine, context)]
+  return {
+    figures: all.flatMap(({ figures }) => figures),
+    ratios: all.flatMap(({ ratios }) => ratios),
+  }
+}
+
 /** Both states and the bare server, each with all connections, in turn. */
-async function measure(
-  engine: EngineName,
+async function measureOver(
   connections: number,
+  engine: EngineName,
   context: BenchContext,
-): Promise<Pick<Outcome, 'figures' | 'ratios'>> {
+): Promise<Omit<Outcome, 'notes'>> {
   await using stack = new AsyncDisposableStack()
   const generator = stack.use(await startGenerator())
   const count = scaled(bareRequests, context.scale)
@@ -63,24 +63,20 @@ async function measure(
     const webhooks = { kind: 'webhooks', count, prefix, secret: webhookSecret, bytes } as const
     return (await generate(generator, { port, connections, requests: webhooks }, 200)).perSecond
   }
-  const loadPostern = async (port: number, prefix: string): Promise<Acknowledged> => {
-    const origin = `http://127.0.0.1:${port}`
-    const first = await cpuOfService(origin)
-    const perSecond = await load(port, prefix)
-    const last = await cpuOfService(origin)
-    return { perSecond, cpu: (last.user + last.system - first.user - first.system) / count }
-  }
   const checks: (() => Promise<void>)[] = []
   const start = async (name: string, checkout?: string): Promise<Side<Acknowledged>> => {
     const database = await createDatabase(engine, context.postgresServer)
-    const env = { ...production, DATABASE_URL: database.url }
-    const postern = stack.use(await startPostern({ folder: database.folder, env, checkout }))
+    const { port, origin } = stack.use(await startOn(database, { checkout }))
     return {
       name,
-      run(round) {
+      async run(round) {
         // The other state may have other tables.
         if (checkout === undefined) checks.push(() => countKept(database, round, count))
-        return loadPostern(postern.port, round)
+        const { result, cpu } = await cpuDuring(
+          () => cpuOfService(origin),
+          () => load(port, round),
+        )
+        return { perSecond: result, cpu: totalOf(cpu) / count }
       },
     }
   }
@@ -90,34 +86,22 @@ async function measure(
   const title = `${engineTitles[engine]}, ${connections} connections`
   // The two states at both ends, so each follows the bare server and itself equally often (see `interleave`): a state that always
   // followed the other one would wait for its pages to be written.
-  const sides = [
-    await start(`${title}: Postern`),
+  const sides: Side<Acknowledged>[] = [
+    await start('Postern'),
     {
-      name: `${title}: bare server`,
-      run: async (round: string): Promise<Acknowledged> => ({
-        perSecond: await load(bare.ready.port, round),
-        cpu: Number.NaN,
-      }),
+      name: 'bare server',
+      run: async (round) => ({ perSecond: await load(bare.ready.port, round), cpu: Number.NaN }),
     },
-    await start(`${title}: Postern before`, checkoutBefore),
+    await start('Postern before', checkoutBefore),
   ]
-  const results = await interleave(sides, context.scale, context.step)
+  const results = await interleave(sides, context, title)
   // Not between the rounds, as in acknowledge.
   for (const check of checks) await check()
-  const perSecond = sides.map(({ name }, index) =>
-    figure(
-      name,
-      'acknowledgements/s',
-      results[index]!.map((each) => each.perSecond),
-    ),
+  const [now, server, then] = results.map((side) =>
+    figureOf(side, 'acknowledgements/s', ({ perSecond }) => perSecond),
   )
-  const [now, server, then] = perSecond
-  const [cpu, , cpuBefore] = sides.map(({ name }, index) =>
-    figure(
-      `${name}, processor`,
-      'µs a webhook',
-      results[index]!.map((each) => each.cpu),
-    ),
+  const [cpu, , cpuBefore] = results.map((side) =>
+    figureOf(side, 'µs a webhook', (each) => each.cpu, ', processor'),
   )
   return {
     figures: [now!, server!, then!, cpu!, cpuBefore!],

@@ -2,7 +2,7 @@ import { startDirectus } from './beside/directus.ts'
 import type { Product, Rival } from './beside/rival.ts'
 import { startStrapi } from './beside/strapi.ts'
 import { createDatabase, makeFolder } from './harness/databases.ts'
-import { production, startPostern } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
 import { rowsAt, seed } from './lists/seed.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import { scaled, type Bench } from './measure/bench.ts'
@@ -30,21 +30,16 @@ export const beside: Bench = {
     steps: there.length > 0 ? countSteps(1 + there.length, scale) : 0,
     seconds: there.length * 60,
   }),
-  async run({ scale, step, profile }) {
+  async run(context) {
+    const { scale } = context
     if (there.length === 0) return { figures: [], ratios: [], notes: missing }
     await using stack = new AsyncDisposableStack()
-    const { url, folder } = await createDatabase('sqlite', undefined)
-    await seed(url, rowsAt(scale))
+    const database = await createDatabase('sqlite', undefined)
+    await seed(database.url, rowsAt(scale))
     const rivals: Rival[] = []
     for (const { installed, start } of there)
-      rivals.push(stack.use(await start(installed!, makeFolder(), url.slice('sqlite:'.length))))
-    const postern = stack.use(
-      await startPostern({
-        folder,
-        env: { ...production, DATABASE_URL: url },
-        profile: profile('beside'),
-      }),
-    )
+      rivals.push(stack.use(await start(installed!, makeFolder(), database.url.slice('sqlite:'.length))))
+    const postern = stack.use(await startOn(database, { profile: context.profile('beside') }))
     const generator = stack.use(await startGenerator())
     const load = async ({ port, path, headers }: Side, count: number): Promise<number> => {
       const gets = { kind: 'gets', count: scaled(count, scale), paths: [path], headers } as const
@@ -63,8 +58,8 @@ export const beside: Bench = {
       { name: 'GET /products, Postern', run: () => load(ours, requests[0]) },
       ...rivals.map((rival) => ({ name: rival.name, run: () => load(rival, requests[1]) })),
     ]
-    const results = await interleave(sides, scale, step)
-    const [own, ...others] = sides.map(({ name }, index) => figure(name, 'requests/s', results[index]!))
+    const results = await interleave(sides, context)
+    const [own, ...others] = results.map(({ name, rounds }) => figure(name, 'requests/s', rounds))
     return {
       figures: [own!, ...others],
       ratios: others.map((other, index) =>

@@ -2,18 +2,18 @@ import { Webhook } from 'standardwebhooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DeliveryPlan } from './bare/delivery-loop.ts'
 import { senders, startSender } from './deliver/rivals.ts'
-import { setStatus, subscribe } from './deliver/subscribers.ts'
+import { setStatus, subscribe, subscriberSecret } from './deliver/subscribers.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { adminKey, checkoutBefore, production, startPostern } from './harness/postern.ts'
-import { cpuOfService } from './harness/cpu.ts'
+import { adminKey, checkoutBefore, startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
 import { redisVersion } from './harness/redis.ts'
 import { installRivals } from './rivals/install.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Figure, type Outcome } from './measure/outcome.ts'
-import { countSteps, interleave, type Side } from './measure/rounds.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { cpuDuring, cpuOfService, totalOf } from './measure/cpu.ts'
+import { figureOf, ratio, type Figure, type Outcome } from './measure/outcome.ts'
+import { countSteps, interleave, type Rounds, type Side } from './measure/rounds.ts'
 
 /** Ten subscribers with the ten attempts at a time that each has by default. */
 const paths = Array.from({ length: 10 }, (_, index) => `/subscriber-${index}`)
@@ -22,7 +22,6 @@ const events = 2_000
 const bytes = 1024
 /** `,"timestamp":"2026-01-01T00:00:00.000Z"`: what Postern adds to the body of the call that emits. */
 const addedBytes = 39
-const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const limit = 120_000
 const bounds: Record<EngineName, number> = { sqlite: 0.6, postgres: 0.5 }
 
@@ -65,6 +64,8 @@ const extras: readonly Extra[] = [
   },
 ]
 
+const pending = `select count(*) from deliveries where status = 'pending'`
+
 /** Milliseconds since 1970, finer than whole ones. */
 const now = (): number => performance.timeOrigin + performance.now()
 
@@ -89,21 +90,16 @@ export const deliver: Bench = {
     return { steps, seconds: steps * Math.max(0.5, 5 * scale.size) }
   },
   async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
+    const notes: string[] = []
     const failure = context.scale.rivals ? await installRivals() : 'it was not asked for'
-    if (failure !== undefined) outcome.notes.push(`No sender on another product was measured: ${failure}.`)
+    if (failure !== undefined) notes.push(`No sender on another product was measured: ${failure}.`)
     else if (redisVersion() === undefined)
-      outcome.notes.push('No sender on BullMQ was measured: redis-server is not installed.')
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context, failure === undefined)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
+      notes.push('No sender on BullMQ was measured: redis-server is not installed.')
     const count = scaled(events, context.scale)
-    outcome.notes.push(
+    return onEachEngine(context, (engine) => measure(engine, context, failure === undefined), [
+      ...notes,
       `${count} events of ${bytes} bytes a round to ${paths.length} subscribers, ${concurrency} attempts at a time on both sides. Postern's clock stops when every delivery is written down as delivered; the sink had each of them, and the signature of the last one was verified by another library.`,
-    )
-    return outcome
+    ])
   },
 }
 
@@ -111,7 +107,7 @@ async function measure(
   engine: EngineName,
   context: BenchContext,
   others: boolean,
-): Promise<Omit<Outcome, 'notes'>> {
+): Promise<Partial<Outcome>> {
   await using stack = new AsyncDisposableStack()
   const count = scaled(events, context.scale)
   const sink = stack.use(await startHelper<{ port: number }, Expectation, Sunk>('load/sink.ts'))
@@ -141,13 +137,10 @@ async function measure(
     // Half as many events keep the whole run short.
     const some = head ? Math.ceil(count / 2) : count
     const database = await createDatabase(engine, context.postgresServer)
-    const env = { ...production, ...more, DATABASE_URL: database.url }
-    const profile = context.profile(`deliver ${engine}`)
-    const { port } = stack.use(
-      await startPostern({ folder: database.folder, env, checkout, ...(name === 'Postern' && { profile }) }),
-    )
-    const ids = await subscribe(port, origin, paths, secret, undefined, settings)
-    const address = `http://127.0.0.1:${port}`
+    const profile = name === 'Postern' ? context.profile(`deliver ${engine}`) : undefined
+    const postern = stack.use(await startOn(database, { env: more ?? {}, checkout, profile }))
+    const { port } = postern
+    const ids = await subscribe(port, origin, paths, settings)
     return {
       name,
       async run(prefix) {
@@ -155,18 +148,21 @@ async function measure(
         const requests = { kind: 'emits', count: some, prefix, bytes, apiKey: adminKey } as const
         const emitted = await generate(generator, { port, connections: 64, requests }, 202)
         const waiting = arrivals(some)
-        const cpuBefore = await cpuOfService(address)
-        await setStatus(port, ids, 'active')
-        const { firstAt, last } = await waiting
-        if (head && !head.test(last.head)) throw new Error(`${name} sent:\n${last.head}`)
-        while ((await readNumber(database, `select count(*) from deliveries where status = 'pending'`)) > 0) {
-          if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
-          await wait(10)
-        }
-        const perSecond = rate(some, now() - firstAt)
-        const { user, system } = await cpuOfService(address)
-        const cpu = (user + system - cpuBefore.user - cpuBefore.system) / (some * paths.length)
-        return { perSecond, emittedPerSecond: emitted.perSecond, cpu }
+        const { result: perSecond, cpu } = await cpuDuring(
+          () => cpuOfService(postern.origin),
+          async () => {
+            await setStatus(port, ids, 'active')
+            const { firstAt, last } = await waiting
+            if (head && !head.test(last.head)) throw new Error(`${name} sent:\n${last.head}`)
+            while ((await readNumber(database, pending)) > 0) {
+              if (now() - firstAt > limit) throw new Error('not all deliveries were written down')
+              await wait(10)
+            }
+            return rate(some, now() - firstAt)
+          },
+        )
+        const each = totalOf(cpu) / (some * paths.length)
+        return { perSecond, emittedPerSecond: emitted.perSecond, cpu: each }
       },
     }
   }
@@ -202,26 +198,19 @@ async function measure(
     ...rivals.flatMap((rival) => rival.sides),
     ...(before ? [before] : []),
   ]
-  const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
+  const results = await interleave(sides, context, title)
+  const roundsOf = (side: Side<Delivered>): Rounds<Delivered> => results[sides.indexOf(side)]!
   const rateOf = (side: Side<Delivered>): Figure =>
-    figure(
-      `${title}: ${side.name}`,
-      'deliveries/s',
-      results[sides.indexOf(side)]!.map(({ perSecond }) => perSecond),
-    )
+    figureOf(roundsOf(side), 'deliveries/s', ({ perSecond }) => perSecond)
   const [bareRate, ourRate] = [rateOf(bare), rateOf(ours)]
-  const emitted = results[0]!.map(({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN)
+  const emitted = { ...roundsOf(ours), name: `${title}: POST /events, each to ${paths.length} subscribers` }
   const fastest = rivals.map(({ name, sides: settings }) => ({
     name,
     figure: settings.map(rateOf).toSorted((a, b) => b.median - a.median)[0]!,
   }))
   const beforeRate = before && rateOf(before)
   const cpuOf = (side: Side<Delivered>): Figure =>
-    figure(
-      `${title}: ${side.name}, processor`,
-      'µs/delivery',
-      results[sides.indexOf(side)]!.map(({ cpu }) => cpu ?? Number.NaN),
-    )
+    figureOf(roundsOf(side), 'µs/delivery', ({ cpu }) => cpu ?? Number.NaN, ', processor')
   return {
     figures: [
       bareRate,
@@ -230,7 +219,7 @@ async function measure(
       cpuOf(ours),
       ...special.flatMap((side) => [rateOf(side), cpuOf(side)]),
       ...fastest.map((rival) => rival.figure),
-      figure(`${title}: POST /events, each to ${paths.length} subscribers`, 'events/s', emitted),
+      figureOf(emitted, 'events/s', ({ emittedPerSecond }) => emittedPerSecond ?? Number.NaN),
     ],
     ratios: [
       ratio(`${ourRate.name} / ${bare.name}`, ourRate, bareRate, { bound: bounds[engine] }),
@@ -255,5 +244,5 @@ function verifySignature({ head, body }: Sunk['last']): void {
         return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()]
       }),
   )
-  new Webhook(secret).verify(body, headers)
+  new Webhook(subscriberSecret).verify(body, headers)
 }

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { farEnd, fillTables, insertRates } from './depth/tables.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { adminKey, production, startPostern } from './harness/postern.ts'
+import { adminKey, startOn } from './harness/postern.ts'
 import { generate, startGenerator } from './load/generate.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave } from './measure/rounds.ts'
 
@@ -25,21 +25,13 @@ export const depth: Bench = {
       seconds: scale.engines.length * 60 * Math.max(0.05, scale.size) + steps * Math.max(0.3, scale.size),
     }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       `${Math.max(fewestRows, scaled(rows, context.scale))} users and posts, 20 rows a page, ${scaled(requests, context.scale)} requests a round over ${connections} connections. Inserts: one row per commit, from one client on SQLite and 16 on PostgreSQL, into users with and without its triggers.`,
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
   const title = engineTitles[engine]
   const { scale } = context
   context.step(`${title}: filling the tables`)
@@ -48,13 +40,8 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
   const count = Math.max(fewestRows, scaled(rows, scale))
   await fillTables(database.url, count)
   const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
-      env: {
-        ...production,
-        DATABASE_URL: database.url,
-        POSTERN_CONFIG: join(import.meta.dirname, 'depth', 'lists.config.ts'),
-      },
+    await startOn(database, {
+      env: { POSTERN_CONFIG: join(import.meta.dirname, 'depth', 'lists.config.ts') },
       profile: context.profile(`depth ${engine}`),
     }),
   )
@@ -86,9 +73,9 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
     { name: 'inserts, without triggers', run: () => inserts(false) },
     { name: 'inserts, with triggers', run: () => inserts(true) },
   ]
-  const results = await interleave(sides, scale, (what) => context.step(`${title}: ${what}`))
-  const figures = sides.map(({ name }, index) =>
-    figure(`${title}: ${name}`, name.startsWith('inserts') ? 'rows/s' : 'requests/s', results[index]!),
+  const results = await interleave(sides, context, title)
+  const figures = results.map(({ name, rounds }) =>
+    figure(name, name.includes('inserts') ? 'rows/s' : 'requests/s', rounds),
   )
   const [first, far, page1, deep, bare, , without, kept] = figures
   const held = (name: string, of: typeof first, to: typeof first, times: number) =>

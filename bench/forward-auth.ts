@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import { migrate } from '../src/storage/migrate.ts'
 import { openDatabase } from '../src/storage/open.ts'
 import { createDatabase, engineTitles, type BenchDatabase, type EngineName } from './harness/databases.ts'
-import { cpuOfService, type Cpu } from './harness/cpu.ts'
-import { production, startPostern } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { signedIn, tokenAt } from './harness/signed-in.ts'
 import { generate, startGenerator } from './load/generate.ts'
 import type { LoadResult } from './load/load.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Figure, type Outcome } from './measure/outcome.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { cpuDuring, cpuOfService, totalOf, type Cpu } from './measure/cpu.ts'
+import { figure, figureOf, ratio, type Figure, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const requests = 30_000
@@ -31,31 +31,20 @@ export const forwardAuth: Bench = {
     const steps = scale.engines.length * countSteps(3, scale)
     return { steps, seconds: steps * 4 * Math.max(0.1, scale.size) + 8 }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       `${scaled(requests, context.scale)} requests a round over ${connections} connections, each as the one before it ends, by ${scaled(people, context.scale)} people in turn with a session and a cookie of the host. The answers have the headers of the person.`,
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
   await using stack = new AsyncDisposableStack()
   const database = await createDatabase(engine, context.postgresServer)
   const tokens = await seed(database, scaled(people, context.scale))
   const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
+    await startOn(database, {
       env: {
-        ...production,
         RATE_LIMIT: 'on',
-        DATABASE_URL: database.url,
         TRUSTED_PROXIES: '127.0.0.1',
         POSTERN_CONFIG: join(import.meta.dirname, 'forward-auth', 'hosts.config.ts'),
       },
@@ -79,50 +68,26 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
     const gets = { kind: 'gets' as const, count, paths: ['/auth/forward'], headers, cookies }
     return generate(generator, { port, connections, requests: gets }, 204)
   }
-  const cpuOf = {
-    bare: () => bare.ask({}),
-    postern: () => cpuOfService(`http://127.0.0.1:${postern.port}`),
+  const measured = async (read: () => Promise<Cpu>, port: number, host: string): Promise<Measured> => {
+    const { result, cpu } = await cpuDuring(read, () => load(port, host))
+    return { ...result, cpu: totalOf(cpu) / count }
   }
-  const measured = async (of: keyof typeof cpuOf, port: number, host: string): Promise<Measured> => {
-    const before = await cpuOf[of]()
-    const result = await load(port, host)
-    const after = await cpuOf[of]()
-    return { ...result, cpu: (after.user + after.system - before.user - before.system) / count }
-  }
+  const ofPostern = () => cpuOfService(postern.origin)
   const title = engineTitles[engine]
   const sides: Side<Measured>[] = [
-    { name: 'bare Fastify', run: () => measured('bare', bare.ready.port, hosts.plain) },
-    { name: 'Postern', run: () => measured('postern', postern.port, hosts.plain) },
-    { name: 'Postern, with a signed token', run: () => measured('postern', postern.port, hosts.token) },
+    { name: 'bare Fastify', run: () => measured(() => bare.ask({}), bare.ready.port, hosts.plain) },
+    { name: 'Postern', run: () => measured(ofPostern, postern.port, hosts.plain) },
+    { name: 'Postern, with a signed token', run: () => measured(ofPostern, postern.port, hosts.token) },
   ]
-  const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
-  const rates = sides.map(({ name }, index) =>
-    figure(
-      `${title}: ${name}`,
-      'requests/s',
-      results[index]!.map(({ perSecond }) => perSecond),
-    ),
-  )
-  const slowest = sides.map(({ name }, index) =>
-    figure(
-      `${title}: ${name}, 99th percentile`,
-      'ms',
-      results[index]!.map(({ p99 }) => p99),
-      index === 0 ? undefined : boundMs,
-    ),
-  )
-  const cpu = sides.map(({ name }, index) =>
-    figure(
-      `${title}: ${name}, CPU of a request`,
-      'µs',
-      results[index]!.map((each) => each.cpu),
-    ),
-  )
-  const generators = figure(
-    `${title}: share of a core of the generator`,
-    '',
-    results[0]!.map(({ generatorCpu }) => generatorCpu),
-  )
+  const results = await interleave(sides, context, title)
+  const rates = results.map((side) => figureOf(side, 'requests/s', ({ perSecond }) => perSecond))
+  const slowest = results.map((side, index) => ({
+    ...figureOf(side, 'ms', ({ p99 }) => p99, ', 99th percentile'),
+    atMost: index === 0 ? undefined : boundMs,
+  }))
+  const cpu = results.map((side) => figureOf(side, 'µs', (each) => each.cpu, ', CPU of a request'))
+  const busy = results[0]!.rounds.map(({ generatorCpu }) => generatorCpu)
+  const generators = figure(`${title}: share of a core of the generator`, '', busy)
   return {
     figures: [...rates, ...slowest, ...cpu, generators],
     ratios: [
@@ -134,12 +99,8 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
 }
 
 /** Requests in a second of CPU, which other programs on the machine change less than the rate. */
-function perCpu({ name, rounds }: Figure): Figure {
-  return figure(
-    name,
-    'requests/s',
-    rounds.map((microseconds) => 1e6 / microseconds),
-  )
+function perCpu(cpu: Figure): Figure {
+  return figureOf(cpu, 'requests/s', (microseconds) => 1e6 / microseconds)
 }
 
 /** Signs people in at all hosts. */

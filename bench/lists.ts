@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { adminKey, production, startPostern } from './harness/postern.ts'
+import { adminKey, startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { compareAnswers, makeListRequests } from './lists/requests.ts'
 import { rowsAt, seed } from './lists/seed.ts'
 import { generate, startGenerator } from './load/generate.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave } from './measure/rounds.ts'
 
@@ -28,31 +28,22 @@ export const lists: Bench = {
         scale.engines.length * 90 * Math.max(0.02, scale.size) + steps * Math.max(0.3, 1.2 * scale.size),
     }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       `${scaled(requests, context.scale)} requests a round over ${connections} connections, ${rowsAt(context.scale)} rows in each table, pages of the default size; operators: ${scaled(operatorRequests, context.scale)} requests, a table of up to 100,000 rows, and the statement that somebody would write by hand for the same rows. Postern reads /users and /events with an API key, as in production; the bare handler asks nobody who they are.`,
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
   const title = engineTitles[engine]
   context.step(`${title}: filling the tables`)
   await using stack = new AsyncDisposableStack()
   const database = await createDatabase(engine, context.postgresServer)
   await seed(database.url, rowsAt(context.scale))
-  const { url, folder } = database
+  const { url } = database
   const postern = stack.use(
-    await startPostern({
-      folder,
-      env: { ...production, DATABASE_URL: url, POSTERN_CONFIG: operatorsConfig },
+    await startOn(database, {
+      env: { POSTERN_CONFIG: operatorsConfig },
       profile: context.profile(`lists ${engine}`),
     }),
   )
@@ -82,8 +73,8 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       { name: `GET ${list.path}, bare Fastify`, run: () => load(fastify.ready.port, list.bare, count) },
       { name: `GET ${list.path}, bare node:http`, run: () => load(bare.ready.port, list.bare, count) },
     ].slice(0, list.isOperator ? 2 : 3)
-    const results = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
-    const rates = sides.map(({ name }, index) => figure(`${title}: ${name}`, 'requests/s', results[index]!))
+    const results = await interleave(sides, context, title)
+    const rates = results.map(({ name, rounds }) => figure(name, 'requests/s', rounds))
     const [ours, ...others] = rates
     figures.push(...rates)
     for (const [index, other] of others.entries()) {

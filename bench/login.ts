@@ -1,18 +1,17 @@
 import type { OpenIdClientParameters, OpenIdClientTask, OpenIdClientWork } from './bare/openid-client.ts'
 import { createDatabase, engineTitles, readNumber, type EngineName } from './harness/databases.ts'
-import { cpuOfService, type Cpu } from './harness/cpu.ts'
-import { production, startPostern } from './harness/postern.ts'
+import { startOn } from './harness/postern.ts'
 import { startHelper } from './harness/processes.ts'
 import { follow, signIn } from './login/browser.ts'
 import type { ProviderParameters } from './login/provider.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import { figure, ratio, type Outcome } from './measure/outcome.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { cpuDuring, cpuOfService, totalOf, type Cpu } from './measure/cpu.ts'
+import { figure, figureOf, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 
 const logins = 250
 const people = 100
 const boundMs = 3
-const none: Cpu = { user: 0, system: 0 }
 const client = { clientId: 'postern-bench', clientSecret: 'bench-client-secret-of-32-bytes!' }
 
 export const login: Bench = {
@@ -23,22 +22,14 @@ export const login: Bench = {
     const steps = scale.engines.length * countSteps(3, scale)
     return { steps, seconds: steps * 1.5 * scale.size + 4 }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const { figures, ratios } = await measure(engine, context)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       `${scaled(logins, context.scale)} logins a round, one after the other, each by a browser without cookies, of ${people} people in turn. CPU is that of all threads of the process, in user and in system mode; the provider, the browser and PostgreSQL are other processes.`,
       'Both sides: PKCE, nonce, state, the exchange of the code, an RS256 id_token whose signature is verified, the userinfo. Every login left a session in the database.',
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(engine: EngineName, context: BenchContext): Promise<Omit<Outcome, 'notes'>> {
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
   await using stack = new AsyncDisposableStack()
   const parameters: ProviderParameters = { clientId: client.clientId, people }
   const provider = stack.use(await startHelper<{ issuer: string }>('login/provider.ts', parameters))
@@ -49,14 +40,11 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
       issuer,
     } satisfies OpenIdClientParameters),
   )
-  const empty = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/redirect-server.ts'))
+  const empty = stack.use(await startHelper<{ port: number }, object, Cpu>('bare/empty-server.ts'))
   const database = await createDatabase(engine, context.postgresServer)
-  const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
+  const { origin } = stack.use(
+    await startOn(database, {
       env: {
-        ...production,
-        DATABASE_URL: database.url,
         BENCH_CLIENT_ID: client.clientId,
         BENCH_CLIENT_SECRET: client.clientSecret,
         BENCH_ISSUER: issuer,
@@ -67,23 +55,24 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
 
   const count = scaled(logins, context.scale)
   /** In milliseconds. */
-  const perLogin = (...spans: [from: Cpu, to: Cpu][]): Cpu => {
-    const spent = (mode: keyof Cpu): number =>
-      spans.reduce((sum, [from, to]) => sum + to[mode] - from[mode], 0) / count / 1000
-    return { user: spent('user'), system: spent('system') }
-  }
+  const perLogin = ({ user, system }: Cpu): Cpu => ({
+    user: user / count / 1000,
+    system: system / count / 1000,
+  })
   const sides: Side<Cpu>[] = [
     {
       name: 'Postern',
       async run() {
-        const origin = `http://127.0.0.1:${postern.port}`
         const sessions = (): Promise<number> => readNumber(database, 'select count(*) from sessions')
         const known = await sessions()
-        const before = await cpuOfService(origin)
-        for (let index = 0; index < count; index += 1) await signIn(origin, 'bench')
-        const after = await cpuOfService(origin)
+        const { cpu } = await cpuDuring(
+          () => cpuOfService(origin),
+          async () => {
+            for (let index = 0; index < count; index += 1) await signIn(origin, 'bench')
+          },
+        )
         if ((await sessions()) !== known + count) throw new Error('not every login left a session')
-        return perLogin([before, after])
+        return perLogin(cpu)
       },
     },
     {
@@ -93,30 +82,34 @@ async function measure(engine: EngineName, context: BenchContext): Promise<Omit<
         const callbacks: string[] = []
         for (const url of urls) callbacks.push((await follow(url)).location)
         const { cpu: more } = await alone.ask({ finish: callbacks })
-        return perLogin([none, cpu], [none, more])
+        return perLogin({ user: cpu.user + more.user, system: cpu.system + more.system })
       },
     },
     {
       name: 'two empty requests on Fastify',
       async run() {
-        const before = await empty.ask({})
-        const origin = `http://127.0.0.1:${empty.ready.port}`
-        for (let index = 0; index < count; index += 1) {
-          const { location, cookies } = await follow(`${origin}/begin`)
-          await follow(location, cookies)
-        }
-        return perLogin([before, await empty.ask({})])
+        const bare = `http://127.0.0.1:${empty.ready.port}`
+        const { cpu } = await cpuDuring(
+          () => empty.ask({}),
+          async () => {
+            for (let index = 0; index < count; index += 1) {
+              const { location, cookies } = await follow(`${bare}/begin`)
+              await follow(location, cookies)
+            }
+          },
+        )
+        return perLogin(cpu)
       },
     },
   ]
   const title = engineTitles[engine]
-  const rounds = await interleave(sides, context.scale, (what) => context.step(`${title}: ${what}`))
-  const all = rounds.map((side) => side.map(({ user, system }) => user + system))
-  const [ours, theirs, bare] = all as [number[], number[], number[]]
-  const own = ours.map((spent, round) => spent - theirs[round]!)
-  const rest = own.map((spent, round) => spent - bare[round]!)
-  const inKernel = rounds[0]!.map(({ system }, round) => system - rounds[1]![round]!.system)
-  const figures = sides.map(({ name }, index) => figure(`${title}: ${name}`, 'ms', all[index]!))
+  const results = await interleave(sides, context, title)
+  const figures = results.map((side) => figureOf(side, 'ms', totalOf))
+  const [ours, theirs, bare] = figures.map(({ rounds }) => rounds)
+  const own = ours!.map((spent, round) => spent - theirs![round]!)
+  const rest = own.map((spent, round) => spent - bare![round]!)
+  const system = results.map(({ rounds }) => rounds.map((spent) => spent.system))
+  const inKernel = system[0]!.map((spent, round) => spent - system[1]![round]!)
   return {
     figures: [
       ...figures,

@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { join } from 'node:path'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
-import { adminKey, production, startPostern } from './harness/postern.ts'
+import { adminKey, startOn } from './harness/postern.ts'
 import { generate, startGenerator, type Generator } from './load/generate.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
 import { median, percentile } from './measure/statistics.ts'
 import { figure, type Outcome } from './measure/outcome.ts'
 import type { PageCall } from './pages/call.ts'
@@ -42,30 +42,16 @@ export const pages: Bench = {
       seconds: scale.engines.length * (90 + scale.rounds * 200) * Math.max(0.05, scale.size),
     }
   },
-  async run(context) {
-    const outcome: Outcome = { figures: [], ratios: [], notes: [] }
-    for (const engine of context.scale.engines) {
-      const title = engineTitles[engine]
-      const { calls, searches } = await measure(engine, context)
-      const { figures, notes } = describe(title, calls)
-      const search = figure(`${title}: search of bodies`, 'events/s', searches)
-      outcome.figures.push(...figures, { ...search, atLeast: searched })
-      outcome.notes.push(...notes)
-    }
-    outcome.notes.push(
+  run: (context) =>
+    onEachEngine(context, measure, [
       ...(context.scale.only === undefined
         ? []
         : [`Only the calls whose names match \`${context.scale.only}\` were measured.`]),
       `${scaled(requests, context.scale)} requests of each call, one at a time. The figure is the time within which 99 of 100 were answered. Only the ${mostShown} slowest calls are listed.`,
-    )
-    return outcome
-  },
+    ]),
 }
 
-async function measure(
-  engine: EngineName,
-  { scale, ...context }: BenchContext,
-): Promise<{ calls: Measured[]; searches: number[] }> {
+async function measure(engine: EngineName, { scale, ...context }: BenchContext): Promise<Partial<Outcome>> {
   const title = engineTitles[engine]
   context.step(`${title}: filling the tables`)
   await using stack = new AsyncDisposableStack()
@@ -73,13 +59,8 @@ async function measure(
   const shape = shapeOf(Math.max(fewestEvents, scaled(events, scale)))
   await fillPages(database.url, shape, clientId)
   const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
-      env: {
-        ...production,
-        DATABASE_URL: database.url,
-        POSTERN_CONFIG: join(import.meta.dirname, 'pages', 'pages.config.ts'),
-      },
+    await startOn(database, {
+      env: { POSTERN_CONFIG: join(import.meta.dirname, 'pages', 'pages.config.ts') },
       profile: context.profile(`pages ${engine}`),
     }),
   )
@@ -100,7 +81,9 @@ async function measure(
     }
     searches.push(await measureBodySearch(postern.port))
   }
-  return { calls: measured, searches }
+  const { figures, notes } = describe(title, measured)
+  const search = figure(`${title}: search of bodies`, 'events/s', searches)
+  return { figures: [...figures, { ...search, atLeast: searched }], notes }
 }
 
 function callsOf(shape: Shape, only = ''): PageCall[] {

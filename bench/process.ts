@@ -2,14 +2,13 @@ import { join } from 'node:path'
 import type { Processing } from './bare/processing-loop.ts'
 import { createDatabase, engineTitles, type EngineName } from './harness/databases.ts'
 import { startHelper } from './harness/processes.ts'
-import { checkoutBefore, production, startPostern } from './harness/postern.ts'
-import { scaled, type Bench, type BenchContext } from './measure/bench.ts'
-import type { Outcome } from './measure/outcome.ts'
+import { checkoutBefore, startOn } from './harness/postern.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext } from './measure/bench.ts'
+import { figure, ratio, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import type * as backlogs from './process/backlog.ts'
 import { createOrders, createOrdersAndMarkers, handler } from './process/orders.ts'
 import { rateOf } from './process/rate.ts'
-import { report, type Rates } from './process/report.ts'
 import { availableRivals, rivals, type Rival } from './process/rivals.ts'
 import { startRival, tune } from './process/running-rival.ts'
 
@@ -23,6 +22,9 @@ const bareLoops = [
   { name: 'bare loop, one event per commit', perCommit: 1 },
   { name: 'bare loop, 64 events per commit', perCommit: 64 },
 ]
+
+/** Events per second that SQLite is to reach on two cores. */
+const least: Partial<Record<EngineName, number>> = { sqlite: 10_000 }
 
 /** One of the things that are compared. */
 interface Processor {
@@ -47,43 +49,32 @@ export const processing: Bench = {
   },
   async run(context) {
     const { available, notes } = context.scale.rivals ? await availableRivals() : { available: [], notes: [] }
-    const outcome: Outcome = {
-      figures: [],
-      ratios: [],
-      notes: [
-        `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
-        ...notes,
-      ],
-    }
-    for (const engine of context.scale.engines) {
-      const compared = available.filter(({ engines }) => engines.includes(engine))
-      const measured = await measure(engine, compared, context)
-      const { figures, ratios } = report(engine, measured.sides)
-      outcome.figures.push(...figures)
-      outcome.ratios.push(...ratios)
-      outcome.notes.push(...measured.notes.map((note) => `${engineTitles[engine]}: ${note}`))
-    }
-    return outcome
+    return onEachEngine(context, (engine) => measure(engine, available, context), [
+      `Events of ${bytes} bytes, as many for each side as it processes in about ${seconds} s, of one source and type, all there before the first is processed. A side's clock runs from its first processed-event marker to its last. After every round each event had exactly one marker and exactly one row, for every side.`,
+      ...notes,
+    ])
   },
 }
 
 async function measure(
   engine: EngineName,
-  compared: readonly Rival[],
+  available: readonly Rival[],
   context: BenchContext,
-): Promise<{ sides: Rates[]; notes: string[] }> {
+): Promise<Outcome> {
   await using stack = new AsyncDisposableStack()
   const notes: string[] = []
-  const step = (what: string): void => context.step(`${engineTitles[engine]}: ${what}`)
+  const title = engineTitles[engine]
   const processors = [await startService('Postern'), ...(await startLoops())]
-  for (const rival of compared) processors.push(await startTuned(rival))
+  for (const rival of available) if (rival.engines.includes(engine)) processors.push(await startTuned(rival))
   // At the other end than Postern (see `interleave`).
   if (checkoutBefore) processors.push(await startService('Postern before', checkoutBefore))
-  const results = await interleave(processors.map(fill), context.scale, step)
-  return {
-    sides: processors.map(({ name, bound }, index) => ({ name, bound, rounds: results[index]! })),
-    notes,
-  }
+  const results = await interleave(processors.map(fill), context, title)
+  const [ours, ...others] = results.map(({ name, rounds }) => figure(name, 'events/s', rounds))
+  const ratios = others.map((other, index) => {
+    const { name, bound } = processors[index + 1]!
+    return ratio(`${title}: Postern / ${name}`, ours!, other, { bound })
+  })
+  return { figures: [{ ...ours!, atLeast: least[engine] }, ...others], ratios, notes }
 
   function fill({ name, process }: Processor): Side<number> {
     let count = firstRound
@@ -100,9 +91,8 @@ async function measure(
   async function startService(name: string, checkout?: string): Promise<Processor> {
     const database = await createDatabase(engine, context.postgresServer)
     await createOrders(database)
-    const env = { ...production, ...handler, DATABASE_URL: database.url }
-    const profile = context.profile(`process, ${engine}`)
-    stack.use(await startPostern({ folder: database.folder, env, checkout, ...(!checkout && { profile }) }))
+    const profile = checkout === undefined ? context.profile(`process, ${engine}`) : undefined
+    stack.use(await startOn(database, { env: handler, checkout, profile }))
     // Another state of Postern has tables of its own.
     const { storeBacklog, waitUntilProcessed } = (await import(
       checkout ? join(checkout, 'bench/process/backlog.ts') : './process/backlog.ts'
@@ -134,8 +124,9 @@ async function measure(
 
   async function startTuned(rival: Rival): Promise<Processor> {
     const running = stack.use(await startRival(rival, engine, context.postgresServer, bytes))
+    const step = (what: string): void => context.step(`${title}: ${what}`)
     const { tuning, note } = await tune(rival, running, scaled(firstRound, context.scale), step)
-    notes.push(note)
+    notes.push(`${title}: ${note}`)
     const { name, bound } = rival
     return { name, bound, process: (prefix, count) => running.process(prefix, count, tuning) }
   }

@@ -9,14 +9,14 @@ import {
   type BenchDatabase,
   type EngineName,
 } from './harness/databases.ts'
-import { adminKey, production, startPostern, webhookSecret, type Postern } from './harness/postern.ts'
+import { adminKey, startOn, webhookSecret, type Postern } from './harness/postern.ts'
 import { startHelper, type Helper } from './harness/processes.ts'
 import { generate, startGenerator, type Generator } from './load/generate.ts'
 import type { Load } from './load/load.ts'
 import type { Expectation, Sunk } from './load/sink.ts'
-import { scaled, type Bench, type BenchContext, type Scale } from './measure/bench.ts'
+import { onEachEngine, scaled, type Bench, type BenchContext, type Scale } from './measure/bench.ts'
 import { cpuOf, cpuOfFamily, postmasterOf } from './measure/cpu.ts'
-import { figure, type Figure } from './measure/outcome.ts'
+import { figure, figureOf, type Figure, type Outcome } from './measure/outcome.ts'
 import { countSteps, interleave, type Side } from './measure/rounds.ts'
 import { createOrders, handler } from './process/orders.ts'
 import type { Steady, SteadyResult } from './sizing/steady.ts'
@@ -33,7 +33,6 @@ const subscribers = 5
 const bytes = 1024
 const limit = 120_000
 const megabyte = 1024 * 1024
-const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 /** In a trial the last one, which leaves enough rows to divide by. */
 const ratesOf = ({ size }: Scale): number[] => (size < 0.1 ? rates.slice(-1) : rates)
@@ -63,18 +62,7 @@ export const sizing: Bench = {
         saturated * Math.max(2, 8 * scale.size),
     }
   },
-  async run(context) {
-    const figures: Figure[] = []
-    for (const engine of context.scale.engines) {
-      for (const rate of ratesOf(context.scale)) {
-        context.step(`${engineTitles[engine]}: ${rate} a second`)
-        figures.push(...(await measureRate(engine, rate, context)))
-      }
-      // For docs/guides/scaling.md, which is about one PostgreSQL primary.
-      if (engine === 'postgres') figures.push(...(await measureSaturated(engine, context)))
-    }
-    return { figures, ratios: [], notes }
-  },
+  run: (context) => onEachEngine(context, measure, notes),
 }
 
 const notes = [
@@ -82,6 +70,17 @@ const notes = [
   'Bytes are those of the tables with their indexes after the load, divided by the rows. The row of the handler is not in them. PostgreSQL: with the room of old versions of rows, which later rows use after a vacuum.',
   `"Saturated" is over 64 connections as fast as they are answered, with the same handler, and with ${subscribers} subscribers for each emitted event. The load generator and the receiver share the machine. Checkpoints and vacuum during the round are included.`,
 ]
+
+async function measure(engine: EngineName, context: BenchContext): Promise<Partial<Outcome>> {
+  const figures: Figure[] = []
+  for (const rate of ratesOf(context.scale)) {
+    context.step(`${engineTitles[engine]}: ${rate} a second`)
+    figures.push(...(await measureRate(engine, rate, context)))
+  }
+  // For docs/guides/scaling.md, which is about one PostgreSQL primary.
+  if (engine === 'postgres') figures.push(...(await measureSaturated(engine, context)))
+  return { figures }
+}
 
 async function measureRate(engine: EngineName, rate: number, context: BenchContext): Promise<Figure[]> {
   await using stack = new AsyncDisposableStack()
@@ -121,12 +120,11 @@ async function measureSaturated(engine: EngineName, context: BenchContext): Prom
   const rig = await setUp(stack, engine, context, subscribers)
   const received = scaled(webhooks, context.scale)
   const emitted = scaled(emits, context.scale)
-  const title = `${engineTitles[engine]}, saturated`
   const send = (requests: Load['requests'], status: number) =>
     generate(rig.generator, { port: rig.postern.port, connections: 64, requests }, status)
   const sides: Side<Cost>[] = [
     {
-      name: `${title}: webhook with its handler`,
+      name: 'webhook with its handler',
       run: (prefix) =>
         costOf(rig, received, async () => {
           await send({ kind: 'webhooks', count: received, prefix, secret: webhookSecret, bytes }, 200)
@@ -134,7 +132,7 @@ async function measureSaturated(engine: EngineName, context: BenchContext): Prom
         }),
     },
     {
-      name: `${title}: delivery with a fifth of its event`,
+      name: 'delivery with a fifth of its event',
       run: (prefix) =>
         costOf(rig, emitted * subscribers, async () => {
           await send({ kind: 'emits', count: emitted, prefix, bytes, apiKey: adminKey }, 202)
@@ -142,13 +140,9 @@ async function measureSaturated(engine: EngineName, context: BenchContext): Prom
         }),
     },
   ]
-  const rounds = await interleave(sides, context.scale, context.step)
-  return sides.flatMap(({ name }, index) =>
-    (Object.keys(units) as (keyof Cost)[]).map((key) => {
-      const values = rounds[index]!.map((round) => round[key])
-      return figure(name, units[key], values)
-    }),
-  )
+  const results = await interleave(sides, context, `${engineTitles[engine]}, saturated`)
+  const keys = Object.keys(units) as (keyof Cost)[]
+  return results.flatMap((side) => keys.map((key) => figureOf(side, units[key], (round) => round[key])))
 }
 
 async function setUp(
@@ -162,15 +156,9 @@ async function setUp(
   const generator = stack.use(await startGenerator())
   const database = await createDatabase(engine, postgresServer)
   await createOrders(database)
-  const postern = stack.use(
-    await startPostern({
-      folder: database.folder,
-      env: { ...production, ...handler, DATABASE_URL: database.url },
-      profile: profile(`sizing ${engine}`),
-    }),
-  )
+  const postern = stack.use(await startOn(database, { env: handler, profile: profile(`sizing ${engine}`) }))
   const paths = Array.from({ length: count }, (_, index) => `/subscriber-${index}`)
-  await subscribe(postern.port, `http://127.0.0.1:${sink.ready.port}`, paths, secret)
+  await subscribe(postern.port, `http://127.0.0.1:${sink.ready.port}`, paths)
   const postmaster = engine === 'postgres' ? await postmasterOf(postgresServer!) : undefined
   const cpu = () => ({
     posternMs: cpuOf(postern.pid) * 1000,

@@ -31,9 +31,9 @@ export const start: Bench = {
       },
     ]
     await timeOf(used, demo)
-    const results = await interleave(sides, context.scale, context.step)
+    const results = await interleave(sides, context)
     const limits = [bounds.startMs, bounds.startMs, undefined]
-    const figures = sides.map(({ name }, index) => figure(name, 'ms', results[index]!, limits[index]))
+    const figures = results.map(({ name, rounds }, index) => figure(name, 'ms', rounds, limits[index]))
     const memory = await measureMemory(context)
     if (memory.length > 0)
       figures.push(figure(`resident memory after ${idleSeconds} s idle`, 'MB', memory, bounds.memoryMb))

@@ -5,38 +5,32 @@ async function call(
   port: number,
   method: string,
   path: string,
-  body?: unknown,
+  body: object,
 ): Promise<Record<string, unknown>> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
-    headers: {
-      authorization: `Bearer ${adminKey}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
+    headers: { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
   return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>)
 }
 
-/** Registers one subscriber for each path of the sink, of all types or of some; returns their ids. */
+/** With which all deliveries are signed. */
+export const subscriberSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+
+/** Registers one subscriber of all types for each path of the sink; returns their ids. */
 export async function subscribe(
   port: number,
   origin: string,
   paths: readonly string[],
-  secret: string,
-  eventTypes?: readonly string[],
-  more: object = {},
+  settings: object = {},
 ): Promise<string[]> {
   const ids: string[] = []
   for (const path of paths) {
-    const { id } = await call(port, 'POST', '/subscribers', {
-      url: origin + path,
-      secret,
-      eventTypes,
-      ...more,
-    })
+    const body = { url: origin + path, secret: subscriberSecret, ...settings }
+    const { id } = await call(port, 'POST', '/subscribers', body)
     ids.push(String(id))
   }
   return ids

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { buildDashboard } from '../../scripts/dashboard.mjs'
 import { freePort } from '../../test/harness/free-port.ts'
+import type { BenchDatabase } from './databases.ts'
 import { startProcess, stopProcess } from './processes.ts'
 
 export const adminKey = 'pk_bench_admin_key_0123456789'
@@ -25,6 +26,7 @@ export const production = {
 
 export interface Postern extends AsyncDisposable {
   readonly port: number
+  readonly origin: string
   readonly pid: number
   /** Milliseconds from the start of the process to the first 200 of /readyz. */
   readonly startMs: number
@@ -52,6 +54,14 @@ export interface PosternOptions {
 export const checkoutBefore = process.env['BEFORE'] && resolve(process.env['BEFORE'])
 
 const ownCheckout = join(import.meta.dirname, '..', '..')
+
+/** Starts the service in production mode on a database, with its log beside that. */
+export function startOn(
+  { folder, url }: BenchDatabase,
+  { env, ...options }: Partial<Omit<PosternOptions, 'folder'>> = {},
+): Promise<Postern> {
+  return startPostern({ ...options, folder, env: { ...production, ...env, DATABASE_URL: url } })
+}
 
 /** One for all starts of this process. */
 let dashboardBuilt: Promise<boolean> | undefined
@@ -97,6 +107,7 @@ export async function startPostern(options: PosternOptions): Promise<Postern> {
   const startMs = performance.now() - began
   return {
     port,
+    origin: `http://127.0.0.1:${port}`,
     pid: child.pid!,
     startMs,
     memory: () => residentMemory(child.pid!),

@@ -39,3 +39,19 @@ export interface Bench {
 export function scaled(count: number, { size }: Scale): number {
   return Math.max(1, Math.round(count * size))
 }
+
+/** What is measured on each engine, one after the other. @param notes about all of them */
+export async function onEachEngine(
+  context: BenchContext,
+  measure: (engine: EngineName, context: BenchContext) => Promise<Partial<Outcome>>,
+  notes: readonly string[],
+): Promise<Outcome> {
+  const outcome: Outcome = { figures: [], ratios: [], notes: [...notes] }
+  for (const engine of context.scale.engines) {
+    const { figures = [], ratios = [], notes: more = [] } = await measure(engine, context)
+    outcome.figures.push(...figures)
+    outcome.ratios.push(...ratios)
+    outcome.notes.push(...more)
+  }
+  return outcome
+}

@@ -1,7 +1,38 @@
-// CPU time of processes as Linux counts it: https://www.kernel.org/doc/html/latest/filesystems/proc.html
+// CPU time of processes: as the service itself tells it, and as Linux counts it
+// (https://www.kernel.org/doc/html/latest/filesystems/proc.html).
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import pg from 'pg'
+import { adminKey } from '../harness/postern.ts'
+
+/** In microseconds. */
+export type Cpu = NodeJS.CpuUsage
+
+/** What the service has taken since its start, all threads, as it tells itself. */
+export async function cpuOfService(origin: string): Promise<Cpu> {
+  const response = await fetch(`${origin}/metrics`, { headers: { authorization: `Bearer ${adminKey}` } })
+  const text = await response.text()
+  const read = (mode: keyof Cpu): number => {
+    const seconds = new RegExp(`^postern_process_cpu_${mode}_seconds_total (\\S+)$`, 'm').exec(text)?.[1]
+    if (seconds === undefined) throw new Error(`/metrics: ${response.status}, without the CPU's time`)
+    return Number(seconds) * 1e6
+  }
+  return { user: read('user'), system: read('system') }
+}
+
+/** Runs work, and tells what a server took meanwhile. @param read what it has taken until now */
+export async function cpuDuring<T>(
+  read: () => Promise<Cpu>,
+  work: () => Promise<T>,
+): Promise<{ result: T; cpu: Cpu }> {
+  const first = await read()
+  const result = await work()
+  const last = await read()
+  return { result, cpu: { user: last.user - first.user, system: last.system - first.system } }
+}
+
+/** Microseconds in user and in system mode. */
+export const totalOf = ({ user, system }: Cpu): number => user + system
 
 /** Clock ticks in a second, the unit of /proc. */
 let ticks: number | undefined

@@ -1,3 +1,4 @@
+import type { Rounds } from './rounds.ts'
 import { median } from './statistics.ts'
 
 /** One thing that was measured, with the value of each round. */
@@ -36,12 +37,22 @@ export function figure(name: string, unit: string, rounds: readonly number[], at
   return { name, unit, ...summary(rounds), rounds: [...rounds], atMost }
 }
 
+/** One value of each round of a side. @param what put behind its name */
+export function figureOf<T>(
+  { name, rounds }: Rounds<T>,
+  unit: string,
+  read: (round: T) => number,
+  what = '',
+): Figure {
+  return figure(name + what, unit, rounds.map(read))
+}
+
 /** @param of and @param to the figures whose rounds were measured side by side. */
 export function ratio(
   name: string,
   of: Figure,
   to: Figure,
-  bounds: { bound?: number; hope?: number } = {},
+  bounds: Pick<Ratio, 'bound' | 'hope'> = {},
 ): Ratio {
   return { name, ...summary(of.rounds.map((value, round) => value / to.rounds[round]!)), ...bounds }
 }
