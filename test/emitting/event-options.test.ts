@@ -171,11 +171,13 @@ onEachEngine('options of events', (engine) => {
     const [short] = await send({ payloadRetention: 60 })
     const [long] = await send({ payloadRetention: 7200.0 })
     const [later] = await send({ payloadRetention: 60, delay: 3600 })
+    // Late, because nothing has sent it yet.
+    const [late] = await send({ payloadRetention: 60, delay: 600 })
     await removalAfter(service, 3000).round()
     const removed = await Promise.all(
-      [short, long, later].map(async (one) => (await show(service, one!.id)).payloadRemovedAt !== null),
+      [short, long, later, late].map(async (one) => (await show(service, one!.id)).payloadRemovedAt !== null),
     )
-    assert.deepEqual(removed, [true, false, false])
+    assert.deepEqual(removed, [true, false, false, false])
     assert.equal((await show(service, long!.id)).payload['data'], 'the data')
     await expectJson(service, 400, '/events', {
       method: 'POST',

@@ -126,6 +126,19 @@ onEachEngine('scheduled events', (engine) => {
     )
   })
 
+  test('the payload of an event that is sent late is stored for as long after that', async () => {
+    await using receiver = await startReceiver()
+    await using started = await startWithClock(engine)
+    const { service, pass } = started
+    await subscribe(service, { url: receiver.url })
+    const { id } = await emit(service, { type: 'a', data: 1, delay: 60, payloadRetention: 30 })
+    const least = Date.now() + 7_230_000
+    pass(7200)
+    await receiver.waitFor(1)
+    const { payloadExpiresAt } = await expectJson<Scheduled>(service, 200, `/events/${id}`)
+    assert.ok(Date.parse(payloadExpiresAt!) >= least, payloadExpiresAt!)
+  })
+
   test('a time in the past means now; times that cannot be are rejected', async () => {
     await using receiver = await startReceiver()
     await using service = await startEmitting(engine, {

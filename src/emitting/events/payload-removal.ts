@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import type { ModuleParts } from '../../http/service-module.ts'
@@ -80,6 +81,11 @@ export class PayloadRemoval {
       .where('expires_at', '<=', clock.now())
       .where('expires_at', 'is not', null)
       .where('expunged_at', 'is', null)
+      // The period of an event that is late begins when it is sent.
+      .where(
+        sql<boolean>`not exists (select 1 from scheduled_events s where s.event = event_options.event
+          and s.deliver_at < event_options.expires_at and s.released_at is null and s.canceled_at is null)`,
+      )
       .orderBy('expires_at')
       .limit(perRound)
       .execute()
@@ -106,11 +112,13 @@ export class PayloadRemoval {
   async #step(tx: Tx, event: number, after: number): Promise<{ nonce: number | null; next?: number }> {
     const { database, clock } = this.#parts
     const now = clock.now()
+    // First, in the order in which a release locks both rows.
+    await cancelScheduled(tx, event, now)
     const row = tx.selectFrom('event_options').select('event').where('event', '=', event)
     await (database.engine === 'postgres' ? row.forUpdate() : row).execute()
     const found = await readEvent(tx, event)
     if (!found) return { nonce: null }
-    await removePayload(tx, found, now)
+    await removePayload(tx, found)
     const deliveries = tx
       .selectFrom('deliveries')
       .select(['id', 'status'])
@@ -141,7 +149,7 @@ function readEvent(tx: Tx, event: number) {
 }
 
 /** Without the nonce, no delivery sends what remains of the payload. */
-async function removePayload(tx: Tx, event: Found, now: number): Promise<void> {
+async function removePayload(tx: Tx, event: Found): Promise<void> {
   const { id, event_id, type, created_at } = event
   const rest = JSON.stringify({ id: event_id, type, timestamp: isoTime(created_at) })
   await tx
@@ -149,10 +157,13 @@ async function removePayload(tx: Tx, event: Found, now: number): Promise<void> {
     .set({ payload: Buffer.from(rest), nonce: null })
     .where('id', '=', id)
     .execute()
+}
+
+async function cancelScheduled(tx: Tx, event: number, now: number): Promise<void> {
   await tx
     .updateTable('scheduled_events')
     .set({ canceled_at: now })
-    .where('event', '=', id)
+    .where('event', '=', event)
     .where('released_at', 'is', null)
     .where('canceled_at', 'is', null)
     .execute()

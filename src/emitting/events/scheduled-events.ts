@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { AuditOrigin, RecordAudit } from '../../accounts/audit/audit.ts'
 import { Problem } from '../../errors.ts'
 import { isoTime } from '../../runtime/iso-time.ts'
@@ -119,6 +120,7 @@ export class ScheduledEvents implements Worker {
         .set({ released_at: now })
         .where('event', 'in', numbers)
         .execute()
+      await extendRetention(tx, numbers, now)
       return events.length
     })
     if (count > 0) database.signal('deliveries')
@@ -141,6 +143,19 @@ async function lockDue({ engine }: Database, tx: Tx, now: number): Promise<Logge
     .limit(perStep)
   const rows = await (engine === 'postgres' ? query.forUpdate('s').skipLocked() : query).execute()
   return rows.map(storedEvent)
+}
+
+/** A payload's retention period begins when its event is sent, however late that is. */
+async function extendRetention(tx: Tx, events: readonly number[], now: number): Promise<void> {
+  await tx
+    .updateTable('event_options')
+    .set({
+      expires_at: sql`expires_at + ${now} -
+        (select deliver_at from scheduled_events s where s.event = event_options.event)`,
+    })
+    .where('event', 'in', [...events])
+    .where('expires_at', 'is not', null)
+    .execute()
 }
 
 /** @throws Problem */
