@@ -36,10 +36,13 @@ const columns: readonly Column<SubscriberRow>[] = [
     key: 'url',
     header: 'Endpoint',
     phone: 'primary',
-    cell: ({ id, url }) => (
-      <Link to="/subscribers/$id" params={{ id }} title={url}>
-        {url}
-      </Link>
+    cell: ({ id, url, description }) => (
+      <>
+        <Link to="/subscribers/$id" params={{ id }} title={url} className="block min-h-6 truncate">
+          {url}
+        </Link>
+        {description && <span className="text-sm text-soft">{description}</span>}
+      </>
     ),
   },
   {
